@@ -143,7 +143,7 @@ def grids(repeats: int, device: str | None) -> list[str]:
     for name, n_layers, bar in GRIDS:
         a, b = ([placed(Z, device) for Z in rng.standard_normal((n_layers, N, D))] for _ in range(2))
         seconds = statistics.median(
-            clocked(lambda a=a, b=b, m=name: shesha.calibrate_layers(a, b, m, n_permutations=K, seed=0))
+            clocked(lambda a=a, b=b, m=name: shesha.compare_layers(a, b, m, calibrate=True, n_permutations=K, seed=0))
             for _ in range(repeats)
         )
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

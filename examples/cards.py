@@ -60,7 +60,7 @@ def alike(ax: Axes, folder: Path) -> None:
     models = [
         {name.rpartition(".")[2][:3]: X for name, X in encoded(folder / f"full-{seed}").items()} for seed in SEEDS[:2]
     ]
-    shesha.calibrate_layers(*models, "unbiased CKA", n_permutations=199).plot(ax, title="", annotate=False)
+    shesha.compare_layers(*models, calibrate=True, n_permutations=199).plot(ax, title="", annotate=False)
     ax.set(xlabel="layer of one model", ylabel="layer of the other")
 
 

@@ -40,10 +40,10 @@ def table(
     print(title)
     print(f"  {'pair':<34}{'measure':<28}{'raw':>8}{'chance':>8}{'calibrated':>12}{'p':>8}")
     for measure in measures:
-        found = shesha.calibrate_many(pairs, measure, seed=0, **options)
+        found = shesha.compare_all(pairs, measure, calibrate=True, **options)
         for line in found.to_frame(full=True).itertuples():
             star = " *" if line.significant else ""
-            numbers = f"{line.value:>8.3f}{line.chance:>8.3f}{line.calibrated:>12.3f}{line.p_benjamini_hochberg:>8.3f}"
+            numbers = f"{line.value:>8.3f}{line.chance:>8.3f}{line.calibrated:>12.3f}{line.corrected_p_value:>8.3f}"
             print(f"  {line.pair:<34}{measure:<28}{numbers}{star}")
     print()
 

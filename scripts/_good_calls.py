@@ -155,7 +155,7 @@ def _results() -> dict[str, Callable[[Arguments], Any]]:
     return {
         "table": lambda good: coherence.coherence_by_group(good.X, good.y, 0, n_draws=9, min_size=5, seed=0),
         "path": lambda good: shesha.drift_path([good.X, good.X + 0.1, good.X - 0.1]),
-        "layers": lambda good: shesha.calibrate_layers([good.X, good.Y], [good.X, good.Y], **few),
+        "layers": lambda good: shesha.compare_layers([good.X, good.Y], [good.X, good.Y], "CKA", calibrate=True, **few),
         "null": lambda good: shesha.calibrate(good.X, good.Y, **few),
         "audit": lambda good: shesha.audit(good.X, good.y, n_bootstrap=5, **few),
         "times": lambda good: neuro.over_time(np.stack([good.X] * 3, axis=2), good.y, **few),
@@ -349,7 +349,9 @@ OWN: dict[str, Made] = {
     "shesha.steering.partial_correlations": {
         "table": lambda good: {"score": good.X[:, 0], "fisher": good.X[:, 1], "silhouette": good.Y[:, 2]},
     },
-    "shesha.compare": {"Y": lambda good: good.Y},
+    "shesha.compare": {"Y": lambda good: good.Y, "measures": lambda good: "standard"},
+    "shesha.compare_all": {"measures": lambda good: "standard"},
+    "shesha.compare_layers": {"layers_b": lambda good: [good.Y, good.X]},
     "shesha.diff": {"before": lambda good: {"a": good.X}, "after": lambda good: {"a": good.X + 0.1 * good.X**2}},
     "shesha.io.open_matrix": {"path": lambda good: good.file("good.npy")},
     "shesha.io.open_file": {"path": lambda good: good.file("good.npy")},

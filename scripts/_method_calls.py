@@ -46,6 +46,11 @@ def layer_moments(layers: Any, others: Any) -> Any:
     return shesha.compare_layers(found, "CKA")
 
 
+def named_pairs(pairs: Any, n_permutations: int = 19, seed: Any = 0) -> Any:
+    """Compare named pairs."""
+    return shesha.compare_all(pairs, "CKA", calibrate=True, n_permutations=n_permutations, seed=seed)
+
+
 def rdm(D: Any, name: Any = "D") -> Any:
     """Compare distances."""
     return shesha.compare(shesha.Rdm(D, name), shesha.Rdm(D), "RSA")

@@ -46,7 +46,7 @@ def make_results(folder: Path) -> None:
     found = {
         "audit": shesha.audit({"a": X, "b": Y}, np.arange(40) % 2, n_bootstrap=5, **few),
         "null": shesha.calibrate(X, Y, **few),
-        "layers": shesha.calibrate_layers([X, Y], [Y, X], **few),
+        "layers": shesha.compare_layers([X, Y], [Y, X], calibrate=True, **few),
         "comparison": shesha.compare(X, Y, ["CKA", "RSA"]),
         "pairs": shesha.compare_all({"a": X, "b": Y, "c": Y + X[:, :4]}, ["CKA"]),
         "consensus": shesha.consensus({"a": X, "b": Y, "c": X + 0.1}),

@@ -173,9 +173,9 @@ def test_layer_grids(place, name):
     of_tensors = shesha.calibrate_layers(
         [place(Z) for Z in a], [place(Z) for Z in b[:2]], name, n_permutations=19, seed=0
     )
-    np.testing.assert_allclose(of_tensors.grid, of_arrays.grid, **CLOSE)
+    np.testing.assert_allclose(of_tensors.matrix(), of_arrays.matrix(), **CLOSE)
     np.testing.assert_allclose(of_tensors.null, of_arrays.null, **CLOSE)
-    assert of_tensors.entry_p_values == of_arrays.entry_p_values
+    assert of_tensors.matrix("p_value").equals(of_arrays.matrix("p_value"))
 
 
 def test_truncation(place):

@@ -56,9 +56,9 @@ for name, (X, Y) in pairs.items():
 
 # %%
 # **Calibrated scores.** Calibration adds the chance level, an interval and a p-value to every line. Three pairs are
-# three tests, so p-values must be corrected: ``calibrate_many`` returns p-values with two kinds of correction.
+# three tests, so p-values must be corrected: ``compare_all`` does so for named pairs.
 print(shesha.compare(first["1"], second["1"], MEASURES, calibrate=True, n_permutations=199))
-table = shesha.calibrate_many(pairs, "unbiased CKA", n_permutations=199, seed=0).to_frame(full=True)
+table = shesha.compare_all(pairs, "unbiased CKA", calibrate=True, n_permutations=199).to_frame(full=True)
 print(table[["pair", "value", "chance", "calibrated", "corrected_p_value"]].round(3).to_string(index=False))
 
 # %%
@@ -68,7 +68,7 @@ print(table[["pair", "value", "chance", "calibrated", "corrected_p_value"]].roun
 # that*. Report this difference, for several seeds of each kind.
 #
 # **All pairs of layers.** The best of four pairs is compared with the best of four pairs in each draw.
-grid = shesha.calibrate_layers(first, second, "unbiased CKA", n_permutations=199, seed=0)
+grid = shesha.compare_layers(first, second, calibrate=True, n_permutations=199)
 print(grid)
 figure, ax = plt.subplots(figsize=(4.5, 3.8), layout="constrained")
 grid.plot(ax)

@@ -12,7 +12,10 @@ _conflicting_distributions.notice()
 if TYPE_CHECKING:
     import shesha.benchmark as benchmark
     import shesha.bio as bio
+    import shesha.calibration as calibration
     import shesha.coherence as coherence
+    import shesha.comparison as comparison
+    import shesha.core as core
     import shesha.data as data
     import shesha.descriptors as descriptors
     import shesha.drift as drift
@@ -22,17 +25,18 @@ if TYPE_CHECKING:
     import shesha.neuro as neuro
     import shesha.nulls as nulls
     import shesha.report as report
+    import shesha.results as results
     import shesha.sim as sim
     import shesha.stability as stability
     import shesha.steering as steering
     import shesha.transfer as transfer
     from shesha.auditing.audit import audit
-    from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
+    from shesha.calibration import benjamini_hochberg, calibrate, holm
     from shesha.changes.diff import diff
     from shesha.changes.row_map import explore
     from shesha.citations.cite import cite
     from shesha.comparison.compare import compare
-    from shesha.comparison.layer_grid import compare_layers
+    from shesha.comparison.layer_grid import calibrate_layers, compare_layers
     from shesha.comparison.noise_ceiling import noise_ceiling
     from shesha.comparison.pairwise import compare_all
     from shesha.comparison.procrustes_consensus import consensus, mean_shape
@@ -44,8 +48,6 @@ if TYPE_CHECKING:
     from shesha.ranking.rank_models import rank_models
     from shesha.results import (
         Audit,
-        CalibratedLayers,
-        CalibratedMany,
         Coherence,
         CoherenceTable,
         Comparison,
@@ -102,8 +104,6 @@ __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "Audit",
-    "CalibratedLayers",
-    "CalibratedMany",
     "CalibrationWarning",
     "Coherence",
     "CoherenceTable",
@@ -140,7 +140,7 @@ __all__ = [
     "bio",
     "calibrate",
     "calibrate_layers",
-    "calibrate_many",
+    "calibration",
     "cite",
     "class_separation_ratio",
     "coherence",
@@ -149,8 +149,10 @@ __all__ = [
     "compare_layers",
     "compare_several_within",
     "compare_within",
+    "comparison",
     "compute_rdm",
     "consensus",
+    "core",
     "data",
     "descriptors",
     "diff",
@@ -179,6 +181,7 @@ __all__ = [
     "rdm_similarity",
     "replicate_stability",
     "report",
+    "results",
     "sample_split",
     "shesha",
     "sim",

@@ -113,7 +113,7 @@ def test_supervised_scores_are_shown_if_only_a_later_representation_has_them(lay
 
 def test_a_representation_that_the_labels_do_not_fit_says_so(layers, classes, quick_audit):
     report = quick_audit({"all": layers["late"], "some": layers["late"][:40]}, classes).full_text()
-    assert re.search(r"^ +some +none +none", report, re.MULTILINE)
+    assert re.search(r"^ +some +none", report, re.MULTILINE)
     told = " ".join(report.split())
     assert told.count("Stability of class centroids: needs one label per row, got 60 labels for 40 rows") == 1
 

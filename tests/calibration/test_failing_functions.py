@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha import NotEstimableWarning, calibrate, calibrate_many
+from shesha import NotEstimableWarning, calibrate, compare_all
 from shesha.calibration import DrawError
 
 K = 19
@@ -84,7 +84,7 @@ def test_draws_without_a_score_of_layers_are_told(layered, scripted):
 
 def test_nan_in_draws_counts_as_extreme_for_each_pair_of_layers(layered, scripted):
     found = layered(scripted([0.9] + [0.1] * (K - 2) + [np.nan] * 2))
-    assert found.entry_p_values == ((3 / 20,),)
+    assert found.closest.p_value == 3 / 20
 
 
 def test_infinity_in_draws_counts_as_extreme(either, scripted):
@@ -154,26 +154,26 @@ def test_an_interrupt_of_a_measure_leaves_what_has_come(either, monkeypatch):
 
 def test_after_an_interrupt_no_other_pair_begins(pair, scripted):
     values = [0.9, *[0.1] * 5, KeyboardInterrupt()]
-    found = calibrate_many({"a": pair, "b": pair, "c": pair}, scripted(values), n_permutations=K, seed=0)
-    assert (found.pairs, found.interrupted) == (("a",), True)
+    found = compare_all(dict.fromkeys("abc", pair), scripted(values), calibrate=True, n_permutations=K, seed=0)
+    assert ([score.first for score in found.scores], found.interrupted) == (["a"], True)
     assert (found["a"].interrupted, found["a"].n_draws) == (True, 5)
-    assert str(found).endswith("Interrupted: the remaining pairs were not calibrated.")
+    assert str(found).endswith("Interrupted: the remaining values were not computed.")
 
 
 @pytest.mark.parametrize("before", [0, 1])
 def test_an_interrupt_before_any_draw_of_a_pair_leaves_those_before(pair, scripted, before):
     values = [0.9, *[0.1] * K, *[0.9] * before, KeyboardInterrupt()]
     try:
-        found = calibrate_many({"a": pair, "b": pair, "c": pair}, scripted(values), n_permutations=K, seed=0)
+        found = compare_all(dict.fromkeys("abc", pair), scripted(values), calibrate=True, n_permutations=K, seed=0)
     except KeyboardInterrupt:
         # Let out, it would end all tests.
         pytest.fail("interrupted")
-    assert (found.pairs, found.interrupted) == (("a",), True)
+    assert ([score.first for score in found.scores], found.interrupted) == (["a"], True)
 
 
 def test_without_an_interrupt_all_pairs_are_there(pair):
-    found = calibrate_many({"a": pair, "b": pair}, n_permutations=K, seed=0)
-    assert (found.pairs, found.interrupted) == (("a", "b"), False)
+    found = compare_all({"a": pair, "b": pair}, "CKA", calibrate=True, n_permutations=K, seed=0)
+    assert ([score.first for score in found.scores], found.interrupted) == (["a", "b"], False)
     assert "nterrupted" not in str(found)
 
 

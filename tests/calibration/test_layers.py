@@ -57,11 +57,11 @@ def test_aggregates_are_what_they_say(small, name, aggregate):
     assert found.aggregate == aggregate
     assert found.value == pytest.approx(totals[0], abs=1e-12)
     assert found.null == pytest.approx(totals[1:], abs=1e-12)
-    assert np.array(found.grid) == pytest.approx(scores[0], abs=1e-12)
+    assert found.matrix().to_numpy() == pytest.approx(scores[0], abs=1e-12)
     at = np.unravel_index((sign * scores[0]).argmax(), scores[0].shape)
-    assert found.closest == (str(at[0]), str(at[1]))
+    assert (found.closest.first, found.closest.second) == (str(at[0]), str(at[1]))
     close = sign * (scores[1:] - scores[0]) >= -1e-11
-    assert np.array(found.entry_p_values) == pytest.approx((1 + close.sum(axis=0)) / (K + 1))
+    assert found.matrix("p_value").to_numpy() == pytest.approx((1 + close.sum(axis=0)) / (K + 1))
     assert found.p_value == (1 + (sign * (totals[1:] - totals[0]) >= -1e-11).sum()) / (K + 1)
     # A K + 1 of 40 puts the threshold third from the top, the observed value among them.
     assert sign * found.threshold == pytest.approx(np.sort(sign * totals)[-3])
@@ -91,7 +91,7 @@ def test_a_function_of_a_grid_of_distances_gets_the_distances(small):
     found = calibrate_layers(A, B, "OrthProc", lambda grid: grid.min(), permutations=ORDERS)
     named = calibrate_layers(A, B, "OrthProc", "max", permutations=ORDERS)
     assert replace(found, aggregate="max") == named
-    assert found.value == min(map(min, found.grid))
+    assert found.value == found.matrix().to_numpy().min()
 
 
 def test_a_function_of_ones_own_is_calibrated_over_layers():
@@ -102,11 +102,9 @@ def test_a_function_of_ones_own_is_calibrated_over_layers():
     ours = calibrate_layers(A, B, "CKA", permutations=ORDERS)
     assert found.name == "own"
     assert found.null == pytest.approx(ours.null, abs=1e-12)
-    assert (found.calibrated, found.closest, found.entry_p_values) == (
-        pytest.approx(ours.calibrated),
-        ours.closest,
-        ours.entry_p_values,
-    )
+    assert found.calibrated == pytest.approx(ours.calibrated)
+    assert (found.closest.first, found.closest.second) == (ours.closest.first, ours.closest.second)
+    assert found.matrix("p_value").equals(ours.matrix("p_value"))
 
 
 def test_layers_may_come_in_a_list_or_with_names():
@@ -114,7 +112,7 @@ def test_layers_may_come_in_a_list_or_with_names():
     found, listed = (calibrate_layers(side, B, permutations=ORDERS) for side in (names, A))
     assert found.rows == ("layer 0", "layer 1", "layer 2")
     assert listed.rows == ("0", "1", "2")
-    assert found.grid == listed.grid
+    assert np.array_equal(found.matrix(), listed.matrix())
     assert calibrate_layers(tuple(A), np.stack([B[0], B[0]]), permutations=ORDERS).columns == ("0", "1")
 
 
@@ -143,8 +141,8 @@ def test_a_layer_more_leaves_the_other_pairs_alone(rng):
     first, small = rng.standard_normal((12, 4, 8, 8)), rng.standard_normal((12, 4, 2, 2))
     second = first + rng.standard_normal(first.shape)
     one, more = (calibrate_layers([first], side, n_permutations=K, seed=0) for side in ([second], [second, small]))
-    assert compare_layers([first], [second, small], "CKA").matrix().iloc[0, 0] == pytest.approx(one.grid[0][0])
-    assert more.grid[0][0] == pytest.approx(one.grid[0][0])
+    assert compare_layers([first], [second, small], "CKA").matrix().iloc[0, 0] == pytest.approx(one.closest.value)
+    assert more.matrix().iloc[0, 0] == pytest.approx(one.closest.value)
 
 
 def test_the_same_permutation_meets_all_layers():
@@ -187,7 +185,7 @@ def test_the_closest_pair_is_doubted_as_by_itself(measure):
         grid = calibrate_layers(a, b, measure, n_permutations=39, seed=0)
     with pytest.warns(CalibrationWarning):
         alone = calibrate(a[1], b[0], measure, n_permutations=39, seed=0)
-    assert grid.closest == ("1", "0") and grid.doubts.names
+    assert (grid.closest.first, grid.closest.second) == ("1", "0") and grid.doubts.names
     assert grid.doubts == alone.doubts
     assert "What could be wrong with the closest pair" in str(grid)
     for one in grid.doubts:

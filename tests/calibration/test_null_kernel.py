@@ -179,7 +179,7 @@ def test_a_grid_of_one_pair_is_calibrated_as_the_pair_is(name, small):
     assert grid.null == pytest.approx(one.null, abs=1e-12)
     for field in ("value", "calibrated", "p_value", "threshold", "chance", "chance_sd"):
         assert getattr(grid, field) == pytest.approx(getattr(one, field), abs=1e-12)
-    assert grid.entry_p_values == ((one.p_value,),)
+    assert grid.closest.p_value == one.p_value
 
 
 def test_the_observed_value_goes_through_the_same_kernel(small):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha import Rdm, calibrate, calibrate_layers, calibrate_many, compare
+from shesha import Rdm, calibrate, calibrate_layers, compare, compare_all
 from shesha.calibration import DrawError
 
 matplotlib.use("Agg")
@@ -71,7 +71,7 @@ def test_a_function_for_tensors_gets_tensors_everywhere():
 
 def test_layers_may_come_from_a_generator():
     found = calibrate_layers((Z for Z in (X, Y)), iter([Y]), product, n_permutations=K, seed=0)
-    assert found.grid == calibrate_layers([X, Y], [Y], product, n_permutations=K, seed=0).grid
+    assert found.matrix().equals(calibrate_layers([X, Y], [Y], product, n_permutations=K, seed=0).matrix())
 
 
 def test_errors_that_need_more_than_a_message_name_their_pair():
@@ -81,8 +81,8 @@ def test_errors_that_need_more_than_a_message_name_their_pair():
         def __array__(self, dtype=None, copy=None):
             b"\xff".decode()
 
-    with pytest.raises(ValueError, match=r"pairs\['one'\]: .*can't decode byte 0xff"):
-        calibrate_many({"one": (Lazy(), Y)}, n_permutations=K)
+    with pytest.raises(ValueError, match=r"representations\['one'\]: .*can't decode byte 0xff"):
+        compare_all({"one": (Lazy(), Y)}, "CKA", calibrate=True, n_permutations=K)
 
 
 def test_options_that_are_not_plain_are_told_not_kept():
@@ -103,9 +103,7 @@ def test_a_level_with_a_rounding_error_is_the_level():
     found = calibrate(X, X, n_permutations=9, alpha=1 - 0.9, seed=0)
     assert found.p_value == 0.1 and found.significant
     assert calibrate_layers([X], [X], n_permutations=9, alpha=1 - 0.9, seed=0).significant
-    assert (
-        calibrate_many({"a": (X, X)}, n_permutations=9, alpha=1 - 0.9, seed=0).to_frame(full=True)["significant"].all()
-    )
+    assert compare_all({"a": (X, X)}, "CKA", calibrate=True, n_permutations=9, alpha=1 - 0.9)["a"].significant
 
 
 @pytest.mark.parametrize("scale", [1e200, 1e-200])
@@ -124,8 +122,8 @@ def test_names_are_no_formulas():
 def test_messages_name_what_is_wrong():
     bad = X.copy()
     bad[3, 0] = np.nan
-    with pytest.raises(ValueError, match=r"pairs\['second'\]: X must be finite"):
-        calibrate_many({"first": (X, Y), "second": (bad, Y)}, n_permutations=K)
+    with pytest.raises(ValueError, match=r"representations\['second'\]: X must be finite"):
+        compare_all({"first": (X, Y), "second": (bad, Y)}, "CKA", calibrate=True, n_permutations=K)
     with pytest.raises(ValueError, match="must be suitable for CKA, got layer dull: all rows are equal"):
         calibrate_layers({"fine": X, "dull": np.ones((40, 2))}, [Y], n_permutations=K)
     with pytest.raises(
@@ -153,6 +151,7 @@ def test_sparse_matrices_become_dense_or_are_refused_with_a_way_out(monkeypatch)
 
 def test_a_pair_without_a_score_tells_why_in_print():
     with pytest.warns(shesha.NotEstimableWarning):
-        found = calibrate_many({"fine": (X, Y), "dull": (X, np.ones((40, 2)))}, n_permutations=K, seed=0)
-    assert "dull: all rows are equal" in str(found)
+        pairs = {"fine": (X, Y), "dull": (X, np.ones((40, 2)))}
+        found = compare_all(pairs, "CKA", calibrate=True, n_permutations=K, seed=0)
+    assert "no value for 1 of 2 pairs: all rows are equal" in str(found)
     assert found["dull"].reason == "all rows are equal"

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import shesha
-from shesha.calibration.best_layer_pair import check_layers
 from shesha.calibration.permutation_scores import covariate_design, require_inputs_as_rows
+from shesha.comparison.layer_grid import check_layers
 from shesha.measures import get
 from shesha.views import Covariates, Rdm, Representation
 

@@ -182,7 +182,7 @@ def test_6_depth_inflates_the_maximum_but_not_the_calibrated_one():
         raw.append(np.mean([one.value for one in found]))
         scores.append(np.mean([one.calibrated for one in found]))
         significant.append(np.count_nonzero([one.significant for one in found]))
-        naive.append(np.mean([np.min(one.entry_p_values) <= ALPHA for one in found]))
+        naive.append(np.mean([one.matrix("p_value").to_numpy().min() <= ALPHA for one in found]))
     assert np.all(np.diff(raw) > 0.02)
     limit = binom.ppf(0.9995, runs, ALPHA)
     assert max(significant) <= limit

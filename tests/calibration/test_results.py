@@ -15,7 +15,8 @@ from shesha import (
     benjamini_hochberg,
     calibrate,
     calibrate_layers,
-    calibrate_many,
+    compare,
+    compare_all,
     holm,
 )
 
@@ -47,7 +48,7 @@ def grid(pair):
 @pytest.fixture
 def many(pair, unrelated):
     pairs = {"kin": pair, "strangers": unrelated, "self": (pair[0], 2 * pair[0])}
-    return calibrate_many(pairs, "CKA", n_permutations=K, seed=7)
+    return compare_all(pairs, "CKA", calibrate=True, n_permutations=K, seed=7)
 
 
 @pytest.fixture
@@ -183,46 +184,52 @@ def test_pictures_of_what_is_missing(one, silent, pair, scripted):
 
 def test_layers_say_what_they_rest_on(grid, pair):
     assert (grid.name, grid.closer, grid.aggregate, grid.best) == ("CKA", "higher", "max", 1.0)
-    assert (grid.rows, grid.columns, grid.closest) == (("early", "late"), ("noise", "wide"), ("late", "wide"))
+    assert (grid.rows, grid.columns, grid.closest.pair()) == (("early", "late"), ("noise", "wide"), "late and wide")
     assert grid.value == pytest.approx(measures.cka(*pair), abs=1e-12)
-    assert grid.value == max(map(max, grid.grid))
+    assert grid.value == grid.matrix().to_numpy().max()
     assert (grid.n_draws, grid.n_rows, grid.seed, grid.interrupted) == (K, 40, 7, False)
     assert grid.significant
 
 
 def test_layers_print_the_answer_its_chance_level_and_the_grid(grid):
-    text = str(grid)
+    text = " ".join(str(grid).split())
     assert text.startswith(
         f"The closest layers are late and wide: CKA {grid.value:.3g}, above chance (p = 0.025 for the closest of 4 "
-        f"pairs).\nRandom matchings of the rows give {grid.chance:.3g} +- {grid.chance_sd:.2g}, and at most 5% of "
-        f"them are closer than {grid.threshold:.3g}. The calibrated value is {grid.calibrated:.3g}.\n"
+        f"pairs). Random matchings of the rows give {grid.chance:.3g} +- "
+        f"{grid.chance_sd:.2g}, and at most 5% of them are closer than {grid.threshold:.3g}. The calibrated value is "
+        f"{grid.calibrated:.3g}."
     )
-    assert "39 permutations of all rows" in text
+    assert "39 permutations of all rows." in text
     assert "for pairs chosen in advance" in text
-    assert grid.matrix().to_string(float_format="%.3g") in text
+    assert grid.matrix().to_string(float_format="%.3g") in str(grid)
 
 
-def test_layers_count_and_frame_the_pairs_above_chance(grid):
-    n = int((np.array(grid.corrected_p_values) <= 0.05).sum())
-    assert f"{n} of 4 pairs {'is' if n == 1 else 'are'} above chance at 0.05, corrected" in str(grid)
-    assert len(grid.framed_cells) == (n if 0 < n < 4 else 1)
-    few = replace(grid, corrected_p_values=((0.5, 0.5), (0.5, 0.06)))
+def test_layers_count_the_pairs_above_chance_and_frame_the_partners_among_them(grid):
+    n = int((grid.matrix("corrected_p_value") <= 0.05).to_numpy().sum())
+    assert f"{n} of 4 pairs {'is' if n == 1 else 'are'} above chance at 0.05, corrected" in " ".join(str(grid).split())
+    assert set(grid.framed_cells) == {
+        (grid.rows.index(pair.first), grid.columns.index(pair.second)) for pair in grid.partners if pair.significant
+    }
+    scores = [replace(pair, corrected_p_value=p) for pair, p in zip(grid.scores, (0.5, 0.5, 0.5, 0.06), strict=True)]
+    few = replace(grid, scores=tuple(scores))
     assert "0 of 4 pairs are above chance at 0.05, corrected" in str(few)
-    assert "The smallest corrected p-value is 0.06." in str(few)
+    assert "The smallest corrected p-value is 0.06." in " ".join(str(few).split())
     assert few.framed_cells == ((1, 1),)
 
 
 def test_another_aggregate_is_named(grid):
-    assert str(replace(grid, aggregate="row_max")).startswith("CKA, the mean over layers of the closest match: ")
-    assert str(replace(grid, aggregate="median")).startswith("CKA, median: ")
+    assert "CKA, the mean over layers of the closest match: " in str(replace(grid, aggregate="row_max"))
+    assert "CKA, median: " in str(replace(grid, aggregate="median"))
 
 
 def test_layers_are_tables(grid):
     assert grid.matrix().loc["late", "wide"] == grid.value
-    assert grid.p_values().loc["late", "wide"] == 1 / (K + 1)
+    assert grid.matrix("p_value").loc["late", "wide"] == 1 / (K + 1)
     frame = grid.to_frame()
-    assert list(frame.columns) == ["first", "second", "measure", "value", "entry_p_value", "corrected_p_value"]
-    assert frame["value"].to_list() == [value for row in grid.grid for value in row]
+    assert list(frame.columns) == [
+        *("first", "second", "name", "value", "chance", "p_value", "corrected_p_value", "verdict", "partner")
+    ]
+    assert frame["value"].to_list() == grid.matrix().to_numpy().ravel().tolist()
     assert list(zip(frame["first"], frame["second"], strict=True)) == [(a, b) for a in grid.rows for b in grid.columns]
 
 
@@ -232,59 +239,74 @@ def test_layers_are_a_picture(grid):
     matplotlib.pyplot.close("all")
 
 
-def test_many_pairs_have_both_corrections(many):
-    p_values = [one.p_value for one in many.results]
-    assert many.holm == pytest.approx(holm(p_values))
-    assert many.benjamini_hochberg == pytest.approx(benjamini_hochberg(p_values))
-    assert many.corrected_p_values == many.benjamini_hochberg
-    assert replace(many, correction="holm").corrected_p_values == many.holm
+def test_named_pairs_have_corrected_p_values(many, pair, unrelated):
+    p_values = [one.p_value for one in many.scores]
+    assert [one.corrected_p_value for one in many.scores] == pytest.approx(benjamini_hochberg(p_values))
     frame = many.to_frame()
+    assert list(frame.columns) == ["pair", "name", "value", "chance", "p_value", "corrected_p_value", "verdict"]
     assert frame["pair"].to_list() == ["kin", "strangers", "self"]
     assert frame["p_value"].to_list() == p_values
-    assert frame["corrected_p_value"].to_list() == list(many.benjamini_hochberg)
     assert frame["verdict"].to_list() == ["above chance", "not above chance", "above chance"]
-    full = many.to_frame(full=True)
-    assert full["p_holm"].to_list() == list(many.holm)
-    assert full["p_benjamini_hochberg"].to_list() == list(many.benjamini_hochberg)
-    assert full["significant"].to_list() == [True, False, True]
+    assert many.to_frame(full=True)["significant"].to_list() == [True, False, True]
 
 
 def test_the_chosen_correction_decides(pair):
+    options = {"calibrate": True, "n_permutations": K}
     pairs = dict.fromkeys("abcd", pair)
-    by = {"benjamini-hochberg": calibrate_many(pairs, n_permutations=K, seed=0)}
+    lenient = compare_all(pairs, "CKA", **options)
     told = "with 39 permutations, no single pair of 4 can be significant at 0.05 .*; use n_permutations=79"
     with pytest.warns(CalibrationWarning, match=told):
-        by["holm"] = calibrate_many(pairs, n_permutations=K, seed=0, correction="holm")
+        strict = compare_all(pairs, "CKA", correction="holm", **options)
     # Four times 1 / 40 is above 0.05; four equal p-values keep their false discovery rate.
-    assert not by["holm"].to_frame(full=True)["significant"].any()
-    assert by["benjamini-hochberg"].to_frame(full=True)["significant"].all()
-    assert set(by["holm"].to_frame()["verdict"]) == {"not above chance"}
-    assert by["holm"].holm == by["benjamini-hochberg"].holm
+    assert not any(one.significant for one in strict.scores)
+    assert all(one.significant for one in lenient.scores)
+    assert "cannot be decided with 39 permutations: at least 79" in " ".join(str(strict).split())
+    assert [one.corrected_p_value for one in strict.scores] == pytest.approx(holm([1 / 40] * 4))
 
 
-def test_many_pairs_are_found_by_name(many):
-    assert many["strangers"] is many.results[1]
-    with pytest.raises(KeyError, match="pair must be one of kin, strangers, self, got friends"):
+def test_several_measures_of_named_pairs_are_corrected_one_by_one(pair, unrelated):
+    pairs = {"kin": pair, "strangers": unrelated}
+    both, *alone = (
+        compare_all(pairs, chosen, calibrate=True, n_permutations=K) for chosen in (["CKA", "RSA"], "CKA", "RSA")
+    )
+    assert both.scores == tuple(one for found in alone for one in found.scores)
+    assert both["kin", "RSA"] == alone[1]["kin"]
+
+
+def test_named_pairs_without_calibration_have_the_values_of_compare(pair, unrelated):
+    found = compare_all({"kin": pair, "strangers": unrelated}, ["CKA", "RSA"])
+    for name, sides in {"kin": pair, "strangers": unrelated}.items():
+        for measure in ("CKA", "RSA"):
+            assert found[name, measure].value == compare(*sides, measure)[measure].value
+    assert "strangers" in str(found) and found["kin"].verdict == "not tested"
+
+
+def test_pairs_are_found_by_name(many, pair):
+    assert many["strangers"] is many.scores[1]
+    assert many["strangers", "CKA"] is many.scores[1]
+    with pytest.raises(KeyError, match="pair must be one of kin; strangers; self, got friends"):
         many["friends"]
+    with pytest.raises(ValueError, match="a matrix needs all pairs of several representations, got named pairs"):
+        many.matrix("CKA")
+    every = compare_all(dict(zip("ab", pair, strict=True)), "CKA")
+    assert every["a", "b"] is every["b", "a"] is every["a", "b", "CKA"] is every.scores[0]
 
 
-def test_many_pairs_print_their_table(many):
-    answer, table = str(many).split("\n\n")
-    assert " ".join(answer.split()).startswith("2 of 3 pairs are above chance at 0.05 by CKA")
-    head, *lines = table.splitlines()
-    assert head == "CKA (higher is closer), significance by benjamini-hochberg"
-    assert len(lines) == 4
-    for column in ("value", "chance", "p_value", "corrected_p_value", "verdict"):
-        assert column in lines[0]
+def test_named_pairs_print_their_table(many):
+    head, answer, _, columns, *lines = str(many).split("\n\n")[0].splitlines()
+    assert head == "CKA (higher is closer)"
+    assert answer == "  2 of 3 pairs are above chance at 0.05, corrected for the number of pairs"
+    assert columns.split() == ["value", "chance", "calibrated", "p", "p"]
+    assert [line.split()[0] for line in lines] == ["kin", "strangers", "self"]
 
 
 def test_a_pair_without_a_score_is_no_test(pair, unrelated):
     pairs = {"kin": pair, "flat": (pair[0], np.ones((40, 2))), "strangers": unrelated}
     with pytest.warns(NotEstimableWarning, match="all rows are equal"):
-        found = calibrate_many(pairs, n_permutations=K, seed=0)
-    assert np.isnan([found.holm[1], found.benjamini_hochberg[1]]).all()
-    known = [found["kin"].p_value, found["strangers"].p_value]
-    assert [found.holm[0], found.holm[2]] == pytest.approx(holm(known))
+        found = compare_all(pairs, "CKA", calibrate=True, correction="holm", n_permutations=79)
+    assert np.isnan(found["flat"].corrected_p_value)
+    known = found["kin"], found["strangers"]
+    assert [one.corrected_p_value for one in known] == pytest.approx(holm([one.p_value for one in known]))
     assert found.to_frame()["verdict"].to_list() == ["above chance", "no value", "not above chance"]
     frame = found.to_frame(full=True)
     assert frame["significant"].to_list() == [True, False, False]
@@ -293,6 +315,5 @@ def test_a_pair_without_a_score_is_no_test(pair, unrelated):
 
 def test_pairs_may_have_their_own_rows(pair):
     X, Y = pair
-    found = calibrate_many({"all": pair, "half": [X[:20], Y[:20]]}, "RSA", n_permutations=K, seed=0, method="pearson")
-    assert [one.n_rows for one in found.results] == [40, 20]
-    assert {one.options["method"] for one in found.results} == {"pearson"}
+    found = compare_all({"all": pair, "half": (X[:20], Y[:20])}, "RSA(method=pearson)", calibrate=True)
+    assert [one.n_rows for one in found.scores] == [40, 20]

@@ -1,10 +1,12 @@
 """Seeds repeat what is drawn, in whatever form they come."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import shesha.measures as measures
-from shesha import calibrate, calibrate_layers, calibrate_many
+from shesha import calibrate, calibrate_layers, compare_all
 
 K = 39
 
@@ -18,7 +20,7 @@ def layers_with(seed, pair, **options):
 
 
 def many_with(seed, pair, **options):
-    return calibrate_many({"a": pair, "b": pair[::-1]}, "CKA", n_permutations=K, seed=seed, **options)
+    return compare_all({"a": pair, "b": pair[::-1]}, "CKA", calibrate=True, n_permutations=K, seed=seed, **options)
 
 
 seeded = pytest.mark.parametrize("call", [scalar_with, layers_with, many_with])
@@ -84,23 +86,25 @@ def test_a_seed_repeats_a_measure_that_draws(rng):
 def test_one_seed_gives_a_pair_one_result_alone_or_among_others(pair, rng, measure):
     X, Y = pair
     pairs = {"first": (X, Y), "fewer rows": (X[:25], Y[:25]), "others": (X, rng.standard_normal((40, 3)))}
-    options = {"n_permutations": 19, "seed": 4} | ({"n_subsets": 1, "subset_size": 12} if measure == "RTD" else {})
-    found = calibrate_many(pairs, measure, **options)
+    chosen = f"{measure}(n_subsets=1, subset_size=12)" if measure == "RTD" else measure
+    found = compare_all(pairs, chosen, calibrate=True, n_permutations=19, seed=4)
     for name, own in pairs.items():
-        assert found[name] == calibrate(*own, measure, **options)
+        one = calibrate(*own, chosen, n_permutations=19, seed=4)
+        assert found[name] == replace(one, first=name, corrected_p_value=found[name].corrected_p_value)
 
 
 def test_a_generator_gives_many_pairs_what_it_gives_one_after_another(pair):
     rng, again = np.random.default_rng(3), np.random.default_rng(3)
-    found = calibrate_many({"a": pair, "b": pair}, n_permutations=K, seed=rng)
-    assert [found["a"], found["b"]] == [calibrate(*pair, n_permutations=K, seed=again) for _ in range(2)]
+    found = compare_all({"a": pair, "b": pair}, "CKA", calibrate=True, n_permutations=K, seed=rng)
+    one_by_one = [calibrate(*pair, n_permutations=K, seed=again).null for _ in range(2)]
+    assert [found["a"].null, found["b"].null] == one_by_one
     assert found["a"].null != found["b"].null
 
 
 def test_many_pairs_repeat_a_measure_that_draws(rng):
     pairs = dict.fromkeys("ab", tuple(rng.standard_normal((2, 60, 4))))
-    options = {"n_subsets": 1, "subset_size": 12, "n_permutations": 19, "seed": 0}
-    first, again = (calibrate_many(pairs, "RTD", **options) for _ in range(2))
+    options = {"calibrate": True, "n_permutations": 19, "seed": 0}
+    first, again = (compare_all(pairs, "RTD(n_subsets=1, subset_size=12)", **options) for _ in range(2))
     assert first == again
 
 

@@ -8,11 +8,16 @@ import shesha
 from shesha import MeasureWarning
 from shesha.auditing import stored_audits
 from shesha.cli._options import name_options
-from shesha.report import as_text
-from shesha.results.audit.report import sections
+from shesha.report import as_full_text, as_text
+from shesha.results.audit.report import audit_page
 from shesha.results.paper_sentences import sentence_sections
 
 QUICK = ("--bootstrap", "10", "--permutations", "19")
+
+
+def full_report(audit):
+    page = audit.stated(audit_page(audit, name_options))
+    return "\n\n".join([as_full_text(page), as_text(sentence_sections(audit))])
 
 
 @pytest.fixture
@@ -36,7 +41,7 @@ def test_a_directory_gives_the_report_of_its_arrays(invoke, folder, tmp_path, ex
     ended = invoke("audit", folder, "--labels", "kind", *QUICK, *kept, "--full")
     assert (ended.status, ended.out, ended.err) == (
         0,
-        f"{as_text([*sections(expected, words=name_options), *sentence_sections(expected)])}\n",
+        f"{full_report(expected)}\n",
         "",
     )
 
@@ -65,7 +70,7 @@ def test_a_file_that_cannot_be_read_is_left_out(invoke, folder, expected):
     (folder / "half.npy").write_bytes(b"\x93NUMPY")
     with pytest.warns(MeasureWarning) as told:
         ended = invoke("audit", folder, "--labels", f"{folder / 'step0.npz'}:kind", *QUICK, "--full")
-    text = as_text([*sections(expected, words=name_options), *sentence_sections(expected)])
+    text = full_report(expected)
     lines = iter(ended.out.splitlines())
     assert ended.status == 0
     assert all(line in lines for line in text.splitlines()), "the report, with what was read after its answer"

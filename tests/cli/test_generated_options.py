@@ -45,7 +45,7 @@ def test_helps_are_beginnings_of_docstrings():
     assert text_of(called, "metric") == "Distance between rows (cosine, correlation or euclidean)."
     assert text_of(called, "pairs").startswith("Number of random pairs of rows to use, or 'all'. Default: all pairs")
     # A reference leads to the function that explains the parameter.
-    assert text_of(Declaration.of("shesha.calibration", "calibrate_layers"), "alpha") == (
+    assert text_of(Declaration.of("shesha.comparison", "compare_layers"), "alpha") == (
         "Significance level of the threshold, in (0, 1)."
     )
     scale = text_of(Declaration.of("shesha.comparison", "consensus"), "scale")

@@ -19,7 +19,7 @@ def models(tmp_path):
 def test_prints_the_calibrated_maximum_and_the_pair(invoke, models):
     ended = invoke("layers", *models, "--permutations", "39")
     assert (ended.status, ended.err) == (0, "")
-    assert ended.out.startswith("The closest layers are a2 and b1: CKA ")
+    assert ended.out.startswith("The closest layers are a2 of a.npz and b1 of b.npz: unbiased CKA ")
     assert "above chance (p = 0.025 for the closest of 6 pairs)" in " ".join(ended.out.split())
 
 
@@ -29,7 +29,7 @@ def test_writes_numbers_and_a_picture(invoke, models, tmp_path):
     ended = invoke("layers", *models, "--permutations", "39", "--measure", "mutual kNN(k=3)", *files)
     assert ended.status == 0
     content = json.loads((tmp_path / "out.json").read_text())
-    assert content["closest"] == ["a2", "b1"]
+    assert [content["scores"][5][side] for side in ("first", "second")] == ["a2", "b1"]
     assert (tmp_path / "out.png").stat().st_size > 1000
 
 
@@ -68,7 +68,7 @@ def test_calibrating_takes_every_pair(invoke, models, monkeypatch):
     assert [(one["first"], one["second"]) for one in plain["scores"]] == [("a0", "a1"), ("a0", "a2"), ("a1", "a2")]
     for pair in plain["scores"]:
         one = pair
-        (line,) = (line for line in ended.out.split("\n") if line.startswith(f"{pair['first']}, {pair['second']} "))
+        (line,) = (line for line in ended.out.split("\n") if line.startswith(f"  {pair['first']}, {pair['second']} "))
         interval = [f"[{one['low']:.3f},", f"{one['high']:.3f}]"]
         numbers = [f"{one[name]:.3f}" for name in ("chance", "calibrated", "p_value", "corrected_p_value")]
         assert line.split()[2:] == [f"{one['value']:.3f}", *interval, *numbers]

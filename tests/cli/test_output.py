@@ -11,14 +11,19 @@ import shesha
 from shesha.auditing.audit import meanings
 from shesha.cli._options import name_options
 from shesha.cli.audit import _UNORDERED
-from shesha.report import as_text
-from shesha.results.audit.report import sections
+from shesha.report import as_full_text, as_text
+from shesha.results.audit.report import audit_page
 from shesha.results.paper_sentences import sentence_sections
 
 MEANINGS = meanings()
 
 QUICK = ("--bootstrap", "0", "--permutations", "19")
 RESAMPLED = ("--bootstrap", "10", "--permutations", "19")
+
+
+def full_report(audit):
+    page = audit.stated(audit_page(audit, name_options))
+    return "\n\n".join([as_full_text(page), as_text(sentence_sections(audit))])
 
 
 @pytest.fixture
@@ -42,7 +47,7 @@ def test_the_report_is_that_of_the_library(invoke, path, X, kinds):
     unordered = replace(found, drift=None, drift_reason=_UNORDERED)
     assert (ended.status, ended.out, ended.err) == (
         0,
-        f"{as_text([*sections(unordered, words=name_options), *sentence_sections(unordered)])}\n",
+        f"{full_report(unordered)}\n",
         "",
     )
 

@@ -50,13 +50,13 @@ collect_ignore = ["stored_measures.py", "stored_run.py"]
 @pytest.fixture
 def mark():
     """Register measures for one test: `mark("name")` is a decorator, whatever is not declared has a default."""
-    kept = dict(registry._measures), dict(registry._aliases)
+    kept = dict(registry.MEASURES.known), dict(registry.MEASURES.aliases)
 
     def make(name: str, view: type[View] = Plain, **declared: Any):
         return measures.measure(name, view=view, **(DECLARED | declared))
 
     yield make
-    for table, before in zip((registry._measures, registry._aliases), kept, strict=True):
+    for table, before in zip((registry.MEASURES.known, registry.MEASURES.aliases), kept, strict=True):
         table.clear()
         table.update(before)
 

@@ -136,8 +136,8 @@ def test_what_cannot_be_added_is_told(pair):
     try:
         found = compare(*pair, ["counts its calls", "CKA"], calibrate=True, n_permutations=19)
     finally:
-        del registry._measures["counts its calls"]
-        registry._aliases.pop("countsitscalls")
+        del registry.MEASURES.known["counts its calls"]
+        registry.MEASURES.aliases.pop("countsitscalls")
     assert found.scores[0].value == 0.5
     assert "RuntimeError: exchanged" in found.scores[0].notes[0]
     assert "RuntimeError: exchanged" in str(found)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shesha import Rdm, compare, compare_all, compare_layers
-from shesha.results import Comparison, LayerComparison, PairwiseComparison, Score
+from shesha.results import Comparison, LayerComparison, Number, PairwiseComparison, Score
 from shesha.results.similarity import pairwise
 from shesha.results.similarity.score import plain_name
 
@@ -70,7 +70,7 @@ PAIRS = (
     replace(replace(CKA, value=NAN, reason="c: all rows are equal"), first="b", second="c"),
 )
 ALL = PairwiseComparison(("a", "b", "c"), ((9, 2),) * 3, PAIRS, {"CKA": True}, {"CKA": 1.0}, 7)
-GRID = LayerComparison(("a",), ("b", "c"), PAIRS[:2], "higher", 7)
+GRID = LayerComparison.untested(["a"], ["b", "c"], PAIRS[:2], seed=7)
 RESULTS = [CKA, GULP, PAIRS[0], TWO, ALL, GRID]
 
 everything = pytest.mark.parametrize("result", RESULTS, ids=lambda result: type(result).__name__)
@@ -219,9 +219,9 @@ def test_printing_grows_with_the_number_of_scores_and_no_faster(monkeypatch):
 
 def test_a_grid_prints_its_closest_pair_and_why_numbers_are_missing():
     lines = str(GRID).split("\n")
-    assert lines[:2] == ["1 x 2 layers", "The closest layers are a and b: CKA 0.8124."]
-    assert lines[3:7] == ["", "CKA (higher is closer)", "       b   c", "a 0.8124 NaN"]
-    assert lines[-1] == "no value: c: all rows are equal"
+    assert lines[:3] == ["The closest layers are a and b: CKA 0.812.", "Closest partners: a - b.", "1 x 2 layers."]
+    assert str(GRID).split("\n\n")[2].split("\n") == ["CKA (higher is closer)", "      b   c", "a 0.812 NaN"]
+    assert lines[-1] == "No value: c: all rows are equal."
 
 
 def test_an_interrupted_grid_says_so():
@@ -255,9 +255,9 @@ def test_a_score_is_a_table_of_one_line():
 def test_plain_values_are_json_and_a_copy(result):
     plain = result.to_dict()
     known = {*(field.name for field in fields(result) if field.name != "inputs"), *result.aliases}
-    if isinstance(result, Score):
+    if isinstance(result, Number):
         unknown = known - set(plain)
-        assert known >= set(plain) >= {"name", "value", "closer", "family", "significant"}
+        assert known >= set(plain) >= {"name", "value", "closer", "significant"}
         assert not any(is_known(getattr(result, name)) for name in unknown)
     else:
         assert set(plain) == known

@@ -35,14 +35,14 @@ def folder(tmp_path):
 @pytest.fixture
 def own(monkeypatch):
     """The measures of the program, which workers find by name; nothing of them stays."""
-    kept = dict(registry._measures), dict(registry._aliases)
+    kept = dict(registry.MEASURES.known), dict(registry.MEASURES.aliases)
     monkeypatch.syspath_prepend(HERE)
     module = importlib.import_module("stored_measures")
     for name in ("STORED_CALLS", "STORED_SLEEP", "STORED_VICTIM"):
         monkeypatch.delenv(name, raising=False)
     yield [module.stored_both, module.stored_one_way, "CKA"]
     sys.modules.pop("stored_measures", None)
-    for table, before in zip((registry._measures, registry._aliases), kept, strict=True):
+    for table, before in zip((registry.MEASURES.known, registry.MEASURES.aliases), kept, strict=True):
         table.clear()
         table.update(before)
 

@@ -137,7 +137,7 @@ def test_an_audit_tells_those_that_are_part_of_it(one):
 @pytest.fixture
 def forgotten(monkeypatch):
     """Whatever a test registers is gone after it."""
-    monkeypatch.setattr(registry, "_descriptors", dict(registry._descriptors))
+    monkeypatch.setattr(registry.DESCRIPTORS, "known", dict(registry.DESCRIPTORS.known))
 
 
 DECLARED = {

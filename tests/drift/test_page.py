@@ -11,5 +11,5 @@ def test_the_example_of_the_page_runs(tmp_path, monkeypatch, capsys):
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     exec(compile(code, str(PAGE), "exec"), {})
     out = capsys.readouterr().out
-    assert out.startswith("alert: the geometry changed (60 rows)")
+    assert out.startswith("Alert: the geometry changed (60 rows).")
     assert (tmp_path / "canary-directory" / "monitor.json").exists()

@@ -237,12 +237,12 @@ def test_words_follow_the_options_of_a_check(level):
     now = rows + 0.3 * rng.standard_normal(rows.shape)
     again = [rows + 0.01 * rng.standard_normal(rows.shape) for _ in range(39)]
     verdict = DriftMonitor(rows, nulls=again, false_alarm=level).check(now)
-    for text in (str(verdict), str(verdict.page())):
+    for text in (verdict.full_text(), str(verdict.page())):
         assert f"exceeds its threshold in {100 * level:g} % of checks" in " ".join(text.split())
     assert json.loads(verdict.to_json())["level"] == level
     assert f"at {level:g}" in verdict.sentence()
     resampled = DriftMonitor(rows, false_alarm=level, tolerance=0.02).check(now)
-    for text in (str(resampled), str(resampled.page())):
+    for text in (resampled.full_text(), str(resampled.page())):
         assert f"with {100 * (1 - level):g} % confidence, its drift is above 0.02" in " ".join(text.split())
     assert f"{100 * (1 - level):g} % confidence" in resampled.sentence()
     assert "tolerance 0.02" in resampled.sentence()
@@ -260,9 +260,9 @@ def test_the_two_rules_of_many_checks_are_told_apart():
         (single, "a single check raises alerts (false_alarm), so the two can differ"),
         (many, "This evidence raises alerts, not a single check (run_length)"),
     ):
-        for text in (str(verdict), str(verdict.page())):
+        for text in (verdict.full_text(), str(verdict.page())):
             assert rule in " ".join(text.split())
-    assert "one false alarm in 50 checks on average" in " ".join(str(many).split())
+    assert "one false alarm in 50 checks on average" in " ".join(many.full_text().split())
 
 
 @pytest.mark.parametrize("alpha", [0.02, 0.2])

@@ -43,7 +43,7 @@ def test_two_are_matched_by_their_names_wherever_they_are_compared():
         found = shesha.calibrate(A, B, lambda a, b: float(a[0] @ a[1] * (b[0] @ b[1])), n_permutations=19, seed=0)
     assert found.value == float(X[0] @ X[1] * (Y[0] @ Y[1]))
     with told(r"layers_b\[0\]"):
-        assert shesha.compare_layers([A], [B]).matrix().iloc[0, 0] == sim.cka(X, Y)
+        assert shesha.compare_layers([A], [B], "CKA").matrix().iloc[0, 0] == sim.cka(X, Y)
     with told(r"layers_b\[0\]"):
         assert shesha.calibrate_layers([A], [B], n_permutations=19, seed=0).value == sim.cka(X, Y)
     with told():

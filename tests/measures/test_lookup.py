@@ -198,7 +198,7 @@ def test_none_is_refused():
 @pytest.fixture
 def made_here():
     """A measure of a family whose name has capitals."""
-    kept = dict(registry._measures), dict(registry._aliases)
+    kept = dict(registry.MEASURES.known), dict(registry.MEASURES.aliases)
 
     @measures.measure(
         "first entry",
@@ -218,7 +218,7 @@ def made_here():
         return 0.0
 
     yield first_entry
-    for table, before in zip((registry._measures, registry._aliases), kept, strict=True):
+    for table, before in zip((registry.MEASURES.known, registry.MEASURES.aliases), kept, strict=True):
         table.clear()
         table.update(before)
 

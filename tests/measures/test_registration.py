@@ -11,7 +11,7 @@ import pytest
 
 import shesha
 import shesha.measures as measures
-from shesha.measures import lookup, registry
+from shesha.measures import registry
 from shesha.measures.registry import measure
 from shesha.views import Features, View
 
@@ -19,8 +19,8 @@ from shesha.views import Features, View
 @pytest.fixture(autouse=True)
 def restored_registry(monkeypatch):
     """Whatever a test registers is gone after it."""
-    monkeypatch.setattr(registry, "_measures", dict(registry._measures))
-    monkeypatch.setattr(registry, "_aliases", dict(registry._aliases))
+    monkeypatch.setattr(registry.MEASURES, "known", dict(registry.MEASURES.known))
+    monkeypatch.setattr(registry.MEASURES, "aliases", dict(registry.MEASURES.aliases))
 
 
 DECLARED = {
@@ -129,10 +129,10 @@ def offered(monkeypatch):
         monkeypatch.setattr(
             "importlib.metadata.entry_points", lambda group: points if group == "shesha.measures" else ()
         )
-        lookup.load_entry_points.cache_clear()
+        registry.MEASURES.loaded = False
 
     yield offer
-    lookup.load_entry_points.cache_clear()
+    registry.MEASURES.loaded = False
 
 
 def test_other_packages_offer_measures(offered):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
-from shesha import CalibrationWarning, benjamini_hochberg, calibrate_many, holm
+from shesha import CalibrationWarning, benjamini_hochberg, compare_all, holm
 from shesha.nulls.null_summary import draws_needed
 
 
@@ -93,9 +93,10 @@ def test_many_pairs_get_as_many_draws_as_their_correction_needs(rng):
     X = rng.standard_normal((30, 4))
     pairs = {"kin": (X, X + rng.standard_normal((30, 4)))}
     pairs |= {f"strangers {k}": (X, rng.standard_normal((30, 4))) for k in range(11)}
-    found = calibrate_many(pairs, seed=0)
-    assert found.results[0].n_draws == 239
-    assert found.holm[0] <= 0.05 and found.benjamini_hochberg[0] <= 0.05
-    assert calibrate_many(dict(list(pairs.items())[:10]), seed=0).results[0].n_draws == 200
+    for correction in ("holm", "benjamini-hochberg"):
+        found = compare_all(pairs, "CKA", calibrate=True, correction=correction)
+        assert found.n_draws == found["kin"].n_draws == 239
+        assert found["kin"].corrected_p_value <= 0.05
+    assert compare_all(dict(list(pairs.items())[:10]), "CKA", calibrate=True)["kin"].n_draws == 200
     with pytest.warns(CalibrationWarning, match="with 100 permutations, no single pair of 12 can be significant"):
-        calibrate_many(pairs, seed=0, n_permutations=100, correction="holm")
+        compare_all(pairs, "CKA", calibrate=True, n_permutations=100, correction="holm")

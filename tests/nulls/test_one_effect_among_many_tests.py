@@ -26,14 +26,15 @@ def pairs(m, rng):
 
 
 def many(m, rng, n_permutations=None):
-    found = shesha.calibrate_many(pairs(m, rng), n_permutations=n_permutations, correction="holm", seed=0)
-    return found.headline, found.corrected_p_values[0]
+    options = {"calibrate": True, "n_permutations": n_permutations, "correction": "holm"}
+    found = shesha.compare_all(pairs(m, rng), "CKA", **options)
+    return str(found), found["same"].corrected_p_value
 
 
 def layers(m, rng):
     X = unrelated(rng)
     found = shesha.calibrate_layers([X], [X, *(unrelated(rng) for _ in range(m - 1))], seed=0)
-    return found.n_above_chance_sentence, found.corrected_p_values[0][0]
+    return found.n_above_chance_sentence, found.closest.corrected_p_value
 
 
 def representations(m, rng):
@@ -119,7 +120,7 @@ def moved_classes(m, rng):
 
 
 CORRECTING = {
-    "calibrate_many": many,
+    "compare_all, named pairs": many,
     "calibrate_layers": layers,
     "coherence_by_group": groups,
     "compare": measures,
@@ -142,8 +143,8 @@ ELSEWHERE = {
 """Rooms and files that correct for several tests and are not in the table, with the reason."""
 FILES = {
     "bio/e_distances.py",
-    "calibration/best_layer_pair.py",
-    "calibration/many_pairs.py",
+    "comparison/layer_grid.py",
+    "comparison/pairwise.py",
     "changes/class_distance_changes.py",
     "coherence/coherence_by_group.py",
     "comparison/chance_and_intervals.py",
@@ -180,7 +181,7 @@ def test_one_overwhelming_effect_among_200_tests_is_found(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["calibrate_many", "coherence_by_group", "compare_within", "e_distances", "match_units"]
+    "name", ["compare_all, named pairs", "coherence_by_group", "compare_within", "e_distances", "match_units"]
 )
 def test_too_few_permutations_are_said_instead_of_no_effect(name):
     option = "n_draws" if name in ("coherence_by_group", "e_distances") else "n_permutations"

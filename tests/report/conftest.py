@@ -9,7 +9,6 @@ import pytest
 from shesha.report import (
     Column,
     Drawing,
-    Either,
     Explained,
     HeatMap,
     Item,
@@ -56,7 +55,6 @@ def everything() -> Page:
             Section(HOSTILE[0], (*parts, heat, table), HOSTILE[1]),
             Section("Picture", (Drawing(HOSTILE[1], _drawn), Drawing("twice", _drawn), Lines(HOSTILE))),
             Section("More", (*(Explained(n, f"{n} `a` b", "measures.md#cka", n) for n in HOSTILE),)),
-            Section("Either", (Either(("in text",), (Text("on a page"),)),)),
         ),
         ran=tuple((name or "command", name) for name in HOSTILE),
     )

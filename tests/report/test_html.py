@@ -163,7 +163,7 @@ def test_sentences_may_have_marks_and_names_may_not():
 
 def test_links_lead_to_the_documentation_where_it_is_known(everything, monkeypatch):
     monkeypatch.setattr(_documentation_links, "documentation", lambda: "")
-    assert "docs/measures.md#cka" in as_html(everything)
+    assert "measures.md#cka" not in as_html(everything)
     monkeypatch.setattr(_documentation_links, "documentation", lambda: "https://host/blob/v1/docs/")
     text = as_html(everything)
     assert '<a href="https://host/blob/v1/docs/measures.md#cka">' in text
@@ -180,8 +180,6 @@ def test_the_address_of_the_documentation_is_that_of_the_distribution(monkeypatc
 
 def test_the_same_parts_make_the_text(everything):
     text = as_text(everything.sections, 60)
-    assert "in text" in text
-    assert "on a page" not in text
     assert max(map(len, text.splitlines()[:20])) <= 60
 
 
@@ -189,7 +187,6 @@ def test_a_notebook_shows_the_first_screen_alone(everything):
     found = Parsed(as_notebook(everything))
     assert found.open == []
     assert "script" not in {tag for tag, _ in found.tags}
-    assert "on a page" not in found.text
 
 
 def test_without_jinja_the_extra_is_named(monkeypatch):

@@ -75,8 +75,8 @@ def test_a_check_of_a_monitor_is_a_card_of_the_model_it_watches(tmp_path):
             "args": {"chance": 0.001, "threshold": 0.01, "p_value": 0.005},
         }
     ]
-    assert "**The geometry changed: RDM drift is 0.03" in body
-    assert "\n- Only the canary rows are checked" in body
+    assert "**Alert: the geometry changed (400 rows). RDM drift is 0.03" in body
+    assert "Only the canary rows are checked" in body
 
 
 def test_what_says_nothing_of_a_model_gets_no_card(tmp_path):

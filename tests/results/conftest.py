@@ -37,15 +37,6 @@ def _comparison() -> Any:
 
 FIXED: dict[str, Any] = {
     "Audit": lambda: {"drift": sample(results.DriftPath, names=("x", "y", "z"), from_first=NUMBERS[:3])},
-    "CalibratedMany": lambda: {
-        **{"pairs": ("a-b",), "results": (sample(results.Score),), "correction": "holm"},
-        **{"holm": (0.5,), "benjamini_hochberg": (0.5,)},
-    },
-    "CalibratedLayers": lambda: {
-        **{"rows": NAMES, "columns": ("c", "d", "e"), "closest": (NAMES[1], "e")},
-        "grid": ((0.1, math.nan, 0.3), (0.4, 0.5, 0.6)),
-        **dict.fromkeys(("entry_p_values", "corrected_p_values"), ((0.1, math.nan, 0.3), (0.4, 0.5, 0.6))),
-    },
     "Comparison": lambda: {"shapes": ((9, 2), (36,))},
     "DriftPath": lambda: {"from_previous": NUMBERS[:3], "reasons": ("", "no <b>", "")},
     "IndexChange": lambda: {
@@ -53,7 +44,9 @@ FIXED: dict[str, Any] = {
         "recalls": tuple(sample(results.Recall, name=way) for way in ("as it is", "linear map", "re-encodings")),
     },
     "LabelClasses": lambda: {"names": HOSTILE[:3], "sizes": (4, 5, 6)},
-    "LayerComparison": lambda: {"rows": NAMES[:1], "columns": NAMES[1:], "scores": _pairs(), "closer": "higher"},
+    "LayerComparison": lambda: {
+        **{"rows": NAMES[:1], "columns": NAMES[1:], "scores": _pairs(), "closer": "higher", "name": _measure()}
+    },
     "LayerRanking": lambda: {"by": "accuracy", "null": (0.1, 0.2)},
     "OverTime": lambda: {
         **{"times": (0.0, 1.0), "values": ((0.5, math.nan), (0.1, 0.2))},

@@ -74,8 +74,10 @@ def _makers() -> dict[str, Any]:
     return {
         "Audit": lambda: shesha.audit(many, n_bootstrap=19, n_permutations=39, seed=0),
         "Score": lambda: shesha.calibrate(X, Y, "cka", **few),
-        "CalibratedLayers": lambda: shesha.calibrate_layers(many, {"a": X, "b": Y}, "cka", **few),
-        "CalibratedMany": lambda: shesha.calibrate_many({"one": (X, Y), "two": (Y, many["fourth"])}, "cka", **few),
+        "LayerComparison, calibrated": lambda: shesha.calibrate_layers(many, {"a": X, "b": Y}, "cka", **few),
+        "PairwiseComparison, named pairs": lambda: shesha.compare_all(
+            {"one": (X, Y), "two": (Y, many["fourth"])}, "cka", calibrate=True, **few
+        ),
         "CoherenceTable": _coherence,
         "Coherence": lambda: _coherence().groups[0],
         "Comparison": lambda: shesha.compare(X, Y, calibrate=True, **few),

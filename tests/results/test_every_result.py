@@ -21,7 +21,7 @@ ARRAYS = {"SteeringVector"}
 def test_all_rooms_are_there(kind):
     assert kinds()[kind_name(kind)] is kind
     names = set(kinds())
-    assert {"Audit", "Comparison", "CalibratedLayers", "DriftVerdict", "CoherenceTable", "TrialScore"} <= names
+    assert {"Audit", "Comparison", "LayerComparison", "DriftVerdict", "CoherenceTable", "TrialScore"} <= names
     assert {"bio.Controls", "steering.SteeringVector"} <= names
     assert len(names) > 55
 

@@ -10,26 +10,21 @@ from shesha.results import MeasureChange
 from shesha.results.audit.verdict import _format_range
 from shesha.results.changes import diff_report
 from shesha.results.changes.diff_report import cell
-from shesha.results.similarity import comparison, comparison_pages, consensus, model_ranking
-from shesha.results.similarity import comparison as pair_sentences
-from shesha.results.similarity import comparison_pages as pairwise_tables
+from shesha.results.number import numeral
+from shesha.results.similarity import comparison, model_ranking
+from shesha.results.similarity.score import format_range
 from shesha.support.memory import readable
 from shesha.support.wording import shorten
 
 NAN = float("nan")
 FORMATTERS = {
     "change": diff_report.format_number,
-    "model": model_ranking.format_decimals,
-    "page": pair_sentences.format_number,
-    "consensus": consensus._format_number,
-    "pairs": pairwise_tables._format_number,
+    "cell": numeral,
     "share": model_ranking.format_share,
-    "p": comparison._format_p,
-    "p of a page": comparison_pages._format_p_value,
     "known": comparison._format_known,
 }
 VALUES = [0.0, 1e-7, 0.00049, 0.0005, 0.00051, 0.001, 0.00149, 0.0099, 0.01, 0.04962, 0.5, 0.99949, 1.0]
-LARGE = {"change": 123.45678, "model": 123.45678, "page": 12345.678, "consensus": 0.12345, "known": 1234.5678}
+LARGE = {"change": 123.45678, "cell": 1234.5678, "known": 1234.5678}
 
 
 def parsed(text):
@@ -55,7 +50,7 @@ def test_what_is_printed_is_the_number_up_to_its_last_digit(name):
             assert len(text) <= 10
 
 
-@pytest.mark.parametrize("name", ["change", "model", "page", "consensus", "pairs", "share", "p of a page", "known"])
+@pytest.mark.parametrize("name", FORMATTERS)
 def test_no_number_is_no_text_or_none(name):
     assert FORMATTERS[name](NAN) in ("", "none")
 
@@ -71,8 +66,8 @@ def test_sizes_change_their_unit_where_the_next_one_begins(value, text):
 def test_ranges_of_one_number_are_that_number():
     assert _format_range({1200}) == "1,200"
     assert _format_range({3, 1200, 40}) == "3 to 1,200"
-    assert comparison.format_range(0.0, math.inf) == "from 0"
-    assert comparison.format_range(-1.0, 1.0) == "-1 to 1"
+    assert format_range(0.0, math.inf) == "from 0"
+    assert format_range(-1.0, 1.0) == "-1 to 1"
     assert model_ranking.format_interval(NAN, NAN) == ""
     assert model_ranking.format_interval(0.1, 0.25) == "[0.100, 0.250]"
 
@@ -107,4 +102,4 @@ def test_names_are_cut_only_where_they_do_not_fit(most):
     ],
 )
 def test_counts_agree_with_their_verbs(n, of, text):
-    assert pair_sentences._count_phrase(n, [SimpleNamespace(name="CKA")] * of) == text
+    assert comparison._count_phrase(n, [SimpleNamespace(name="CKA")] * of) == text

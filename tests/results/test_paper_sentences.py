@@ -92,16 +92,16 @@ EXPECTED = {
         f"calibrated score {three(one.calibrated)})",
         "CKA (Kornblith et al. 2019)",
     ],
-    "CalibratedLayers": lambda one: [
-        f"over 4 x 2 layers: the value of the closest pair was {three(one.value)} over 40 rows, above chance",
+    "LayerComparison, calibrated": lambda one: [
+        f"of 4 x 2 layers over 40 inputs: the value of the closest pair was {three(one.value)}, above chance",
         null(one, "null of the same aggregate:"),
         f"calibrated score {three(one.calibrated)}",
-        "the closest layers were " + " and ".join(one.closest),
+        f"the closest layers were {one.closest.pair()}",
     ],
-    "CalibratedMany": lambda one: [
-        f"{name} {three(each.value)} (chance {three(each.chance)}, {p(corrected)})"
-        for name, each, corrected in zip(one.pairs, one.results, one.corrected_p_values, strict=True)
-    ],
+    "PairwiseComparison, named pairs": lambda one: (
+        [f"{three(each.value)} ({each.first}, {p(each.corrected_p_value)})" for each in one.scores]
+        + ["Similarity of 2 pairs over 40 rows", "corrected for the number of pairs (Benjamini and Hochberg)"]
+    ),
     "Coherence": lambda one: [
         f"of {three(one.value)} {ends(one.low, one.high)} against 70 controls",
         f"(p = {one.p_value:.2g}, 99 null groups)",

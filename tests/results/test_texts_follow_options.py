@@ -45,11 +45,10 @@ def _three_means(matrix):
 CALLS = {
     "audit": partial(shesha.audit, X),
     "calibrate": partial(shesha.calibrate, X, Y),
-    "calibrate_layers": partial(shesha.calibrate_layers, LAYERS, {"a": Y}),
-    "calibrate_many": partial(shesha.calibrate_many, {"p": (X, Y), "q": (X, Z)}),
+    "compare_all, named pairs": partial(shesha.compare_all, {"p": (X, Y), "q": (X, Z)}, calibrate=True),
     "compare": partial(shesha.compare, X, Y, calibrate=True),
     "compare_all": partial(shesha.compare_all, LAYERS, calibrate=True),
-    "compare_layers": partial(shesha.compare_layers, LAYERS, {"a": Y}),
+    "compare_layers": partial(shesha.compare_layers, LAYERS, {"a": Y}, calibrate=True),
     "compare_several_within": partial(shesha.compare_several_within, X, {"Y": Y, "Z": Z}, CLASSES),
     "compare_within": partial(shesha.compare_within, X, Y, CLASSES),
     "consensus": partial(shesha.consensus, MEMBERS),
@@ -114,11 +113,16 @@ VERDICT = {
 
 def function(name):
     found = shesha
-    for part in name.split("."):
+    for part in name.partition(",")[0].split("."):
         found = getattr(found, part)
     return found
 
 
+UNFIT = {
+    ("neuro.session_table", "n_draws"),
+    ("compare_all", "correction"),
+    ("compare_all, named pairs", "confidence"),
+}
 OPTIONS = {
     # Neighbours of another method of coherence; the seed of a single group is that of its table.
     name: [
@@ -126,7 +130,7 @@ OPTIONS = {
         for option in VALUES
         if option in inspect.signature(function(name)).parameters
         and not (name.startswith("coherence.") and option in ("k", "seed"))
-        and (name, option) != ("neuro.session_table", "n_draws")
+        and (name, option) not in UNFIT
     ]
     for name in CALLS
 }

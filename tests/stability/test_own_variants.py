@@ -24,7 +24,7 @@ DECLARED = {
 @pytest.fixture(autouse=True)
 def registry(monkeypatch):
     """Whatever a test registers is gone after it."""
-    monkeypatch.setattr(_registry, "_variants", dict(_registry._variants))
+    monkeypatch.setattr(_registry.VARIANTS, "known", dict(_registry.VARIANTS.known))
 
 
 def mean_length(data: Plain, power: float = 1.0) -> float:

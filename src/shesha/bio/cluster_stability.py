@@ -14,6 +14,7 @@ from shesha.bio._anndata_fields import labels, require_anndata
 from shesha.inputs import validation as check
 from shesha.io import from_anndata
 from shesha.nulls.null_summary import number_against_null, summarise
+from shesha.report import Part, Text
 from shesha.results import sentence_parts as say
 from shesha.results.number import Number, NumberTable
 from shesha.results.paper_sentences import claim
@@ -67,11 +68,11 @@ class ClusterStability(NumberTable):
         advice = "" if n else " Do not interpret them, or try a lower resolution."
         return f"{n} of {count(len(self), 'cluster')} {more} ({alpha:g}, corrected for their number).{advice}"
 
-    def _text(self) -> str:
-        """Return the answer, one line per cluster, and the agreement of all clusters."""
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return one row per cluster, and the agreement of all clusters."""
         cells = f"{say.format_share(self.share)} of {count(self.n_cells, 'cell')}"
-        how = f"{count(self.n_subsamples, 'subsample')} of {cells}"
-        return f"{super()._text()}\n{self.agreement.line()}\n{how}, clustered again by {self.clustering}"
+        how = f"{count(self.n_subsamples, 'subsample')} of {cells}, clustered again by {self.clustering}."
+        return (*super()._numbers(), Text(f"{self.agreement.line()}."), Text(how))
 
 
 @claim.register

@@ -1,7 +1,5 @@
 """Calibrate scores: a zero point and a p-value for each score, from permutations of the rows."""
 
-from shesha.calibration.best_layer_pair import calibrate_layers
-from shesha.calibration.many_pairs import calibrate_many
 from shesha.calibration.permutation_scores import DrawError, null_scores, shared, side_by_side
 from shesha.calibration.single_pair import calibrate
 from shesha.nulls.null_summary import benjamini_hochberg, holm
@@ -10,8 +8,6 @@ __all__ = [
     "DrawError",
     "benjamini_hochberg",
     "calibrate",
-    "calibrate_layers",
-    "calibrate_many",
     "holm",
     "null_scores",
     "shared",

@@ -143,7 +143,7 @@ TABLE: Mapping[str, Mapping[str, Option]] = {
         "title": Option("Title of the picture that --plot writes.", NAME, rare=True),
         "html": Option("Write an HTML report to share: one file with the answer first, then every number.", FILE),
         "explore": Option("Write an HTML page with a map of the rows in both representations.", FILE),
-        "full": Option(),
+        "full": Option("Print everything, not only what fits on one screen.", SWITCH),
         "card": Option(
             "Write a model card for a model hub, as Markdown with the numbers in its header.", FILE, rare=True
         ),

@@ -67,6 +67,8 @@ class Outputs:
     explore: Path | None = None
     title: str | None = None
     """Title of the picture."""
+    full: bool | None = False
+    """Whether to print everything, not only the first screen."""
 
     def __post_init__(self) -> None:
         """Check, before the long work, that all outputs can be written and none overwrites an input."""
@@ -92,7 +94,7 @@ class Outputs:
         result: Any,
         files: Sequence[Path],
         *,
-        report: str | None = None,
+        report: Callable[[Any], str] | None = None,
         notes: Sequence[str] = (),
         content: dict[str, Any] | None = None,
         picture: Callable[[], Any] | None = None,
@@ -109,8 +111,10 @@ class Outputs:
             The result, whose page, card and plain values are computed only if requested.
         files : sequence of Path
             Input files, of which the page and the card report fingerprints.
-        report, content : optional
-            Text and plain values to write instead of those of the result.
+        report : callable
+            Function that returns the text of the result. Default: its first screen, or everything if `full`.
+        content : optional
+            Plain values to write instead of those of the result.
         notes : sequence of str
             Lines to print after the text of the result.
         picture : callable, optional
@@ -120,7 +124,7 @@ class Outputs:
         data, model : str, optional
             Names of the data and of the model on the card.
         brief : bool
-            Whether to omit the sentence for a paper from the printed report.
+            Whether to omit the sentence for a paper from the first screen.
 
         Raises
         ------
@@ -135,10 +139,13 @@ class Outputs:
         numbers = result.to_dict() if content is None else content
         if result.inputs:
             numbers = {**numbers, "inputs": list(result.inputs)}
-        text = "\n".join([str(result), *notes]) if report is None else result.add_inputs(report)
-        text = name_values(text)
-        complete = not (brief or getattr(result, "interrupted", False))
-        shown = "\n\n".join(filter(None, [text, as_text(sentence_sections(result)) if complete else ""]))
+        if report is None and self.full:
+            shown = "\n".join([result.full_text(), *notes])
+        else:
+            is_complete = self.full or not (brief or getattr(result, "interrupted", False))
+            sentence = as_text(sentence_sections(result)) if is_complete else ""
+            shown = "\n\n".join(filter(None, ["\n".join([(report or str)(result), *notes]), sentence]))
+        shown = name_values(shown)
         # The numbers are written first, and other outputs do not stop each other, so that a failing picture loses
         # nothing.
         failures = [

@@ -26,7 +26,7 @@ from shesha.cli._outputs import Outputs
 if TYPE_CHECKING:
     from shesha.nulls.permutations import Design
 
-_OUTPUTS = ("json", "plot", "html", "card", "explore", "title")
+_OUTPUTS = ("json", "plot", "html", "card", "explore", "title", "full")
 _READ = frozenset(("also", "again", "blocks", "covariates", "groups", "labels", "model", "store", "texts", "within"))
 """Options that name files, or may name them. Paths are files as well."""
 _NOT_READ = frozenset((*_OUTPUTS, "out", "folder"))

@@ -17,6 +17,7 @@ from shesha.cli._commands import MODEL, READING, command
 from shesha.cli._options import name_options
 from shesha.cli._outputs import describe_inputs, echo
 from shesha.cli._run import Run, split_source
+from shesha.support.wording import visible
 
 if TYPE_CHECKING:
     from shesha.report import Section
@@ -33,10 +34,10 @@ _UNORDERED = "no order of the representations was given, so drift is not compute
 
 @command(
     "shesha.auditing:audit",
-    also=f"{MODEL} {READING} rdm json plot title html card",
+    also=f"{MODEL} {READING} rdm json plot title html full card",
     first="labels key model texts quick html",
 )
-def audit_command(run: Run, files: list[Path] | None = None, *, quick: bool = False, full: bool = False) -> None:
+def audit_command(run: Run, files: list[Path] | None = None, *, quick: bool = False) -> None:
     """Check data for problems, and measure how stable the geometry is and whether it is above chance.
 
     If there are several representations of the same rows (layers, checkpoints), the report ranks them and measures
@@ -51,8 +52,6 @@ def audit_command(run: Run, files: list[Path] | None = None, *, quick: bool = Fa
         Compute less, for a first look: 39 resamples, 39 permutations, 100,000 pairs.
     plot
         Write a picture of the scores to this file.
-    full
-        Print every number with an explanation.
 
     Examples
     --------
@@ -72,7 +71,7 @@ def audit_command(run: Run, files: list[Path] | None = None, *, quick: bool = Fa
     result = audit(representations, **options | (_quick_counts(run) if quick else {}))
     result = _note_label_column(result, run.labels)
     result = result if models is not None else _drop_unordered_drift(result, sources, run.key)
-    show(result, run.outputs, run.paths(*sources), describe_inputs(sources, run.model), full=full)
+    show(result, run.outputs, run.paths(*sources), describe_inputs(sources, run.model))
     if quick:
         echo(_QUICK_NOTE, err=True)
 
@@ -132,26 +131,25 @@ def _has_order(files: list[Path], keys: list[str] | None, names: list[str]) -> b
     return len(files) > 1 or len(keys or ()) > 1 or numbered
 
 
-def show(
-    result: Audit, outputs: _outputs.Outputs, files: Sequence[Path] = (), data: str = "", *, full: bool = False
-) -> None:
+def show(result: Audit, outputs: _outputs.Outputs, files: Sequence[Path] = (), data: str = "") -> None:
     """Print the report and write the requested files; exit with status 2 if something was not scored."""
-    from shesha.report import as_text
-    from shesha.results.audit.report import first_screen, sections
+    from shesha.report import as_full_text, as_screen
+    from shesha.results.audit.report import audit_page
 
     meanings = {name: meaning.line for name, meaning in result.meanings.items()}
-    parts = (
-        sections(result, name_options)
-        if full
-        else first_screen(result, name_options, _next_commands(result, outputs, files))
-    )
+    more = _next_commands(result, outputs, files)
+
+    def text(found: Audit) -> str:
+        page = found.stated(audit_page(found, name_options))
+        return visible(as_full_text(page) if outputs.full else as_screen(page, more=more))
+
     outputs.write(
         result,
         files,
-        report=as_text(parts),
+        report=text,
         content={**result.to_dict(), "ranking": result.ranking, "meanings": meanings},
         data=data,
-        brief=not full,
+        brief=True,
     )
     unscored = [
         representation.name

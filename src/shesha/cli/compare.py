@@ -283,7 +283,7 @@ _SAMPLING = ("queries", "pairs", "error")
 
 @command(
     "shesha.comparison:compare",
-    also=f"{MODEL} {READING} labels rdm workers scheduler store json plot title html explore card",
+    also=f"{MODEL} {READING} labels rdm workers scheduler store json plot title html full explore card",
     first="key measures calibrate model texts html",
 )
 def compare_command(

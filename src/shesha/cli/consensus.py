@@ -8,7 +8,7 @@ from shesha.cli._commands import READING, command
 from shesha.cli._run import Run
 
 
-@command("shesha.comparison:consensus", also=f"{READING} json plot title html")
+@command("shesha.comparison:consensus", also=f"{READING} json plot title html full")
 def consensus_command(run: Run, files: list[Path]) -> None:
     """Measure how far representations (seeds, checkpoints) are from their shared shape, and find outliers.
 

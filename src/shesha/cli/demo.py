@@ -120,9 +120,8 @@ def _steps(audited: Audit, raw: Comparison, calibrated: Comparison, out: Path) -
 
 def _first_table(audited: Audit) -> Part:
     from shesha.report import Table
-    from shesha.results.audit.report import first_screen
 
-    return next(part for section in first_screen(audited) for part in section.parts if isinstance(part, Table))
+    return next(part for part in audited.page().numbers if isinstance(part, Table))
 
 
 def _lines(steps: list[_Step]) -> Iterator[str]:

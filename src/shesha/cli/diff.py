@@ -13,7 +13,7 @@ from shesha.cli._run import Run
 
 @command(
     "shesha.changes:diff",
-    also=f"{MODEL} {READING} labels json plot title html explore",
+    also=f"{MODEL} {READING} labels json plot title html full explore",
     first="model texts labels also index html",
 )
 def diff_command(

@@ -12,8 +12,9 @@ from shesha.support.wording import count
 
 
 @command(
-    "shesha.calibration:calibrate_layers",
-    also=f"{MODEL} {READING} rdm json plot title html card",
+    "shesha.comparison:compare_layers",
+    without="calibrate permutations",
+    also=f"{MODEL} {READING} rdm json plot title html full card",
     first="model texts measure permutations plot html",
 )
 def layers_command(run: Run, files: list[Path] | None = None, *, project: int | None = None) -> None:
@@ -39,7 +40,7 @@ def layers_command(run: Run, files: list[Path] | None = None, *, project: int | 
     --------
     shesha layers first.npz second.npz --measure CKA --plot grid.png
     """
-    from shesha.calibration import calibrate_layers
+    from shesha.comparison import compare_layers
 
     models, sources = run.models, run.sources
     if models is not None:
@@ -59,7 +60,9 @@ def layers_command(run: Run, files: list[Path] | None = None, *, project: int | 
     first, second = sources
     a, b = run.read_each(sources, run.key)
     run.row_options.state_pairing(a, b)
-    grid = calibrate_layers(a, b, **run.arguments(calibrate_layers))
+    short = (first.name, second.name) if first.name != second.name else (str(first), str(second))
+    names = short if first != second else ()
+    grid = compare_layers(a, b, names=names, calibrate=True, **run.arguments(compare_layers))
     run.outputs.write(grid, sources, data=f"{first.name} and {second.name}", model=first.stem)
 
 

@@ -328,7 +328,9 @@ def init_command(
     echo(f"Next: shesha monitor check {out} {again_with}")
 
 
-@command(also="texts pool batch_size device id by_position shared_rows missing transpose json plot title html card")
+@command(
+    also="texts pool batch_size device id by_position shared_rows missing transpose json plot title html full card"
+)
 def check_command(
     run: Run,
     folder: Path,

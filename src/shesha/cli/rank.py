@@ -10,7 +10,7 @@ from shesha.cli._run import Run
 
 @command(
     "shesha.ranking:rank_models",
-    also=f"{READING} data_key rdm json plot title html",
+    also=f"{READING} data_key rdm json plot title html full",
     first="data measure key groups plot html",
 )
 def rank_command(run: Run, files: list[Path], *, data: list[Path]) -> None:

@@ -425,7 +425,7 @@ def compare(
     if Y is None:
         raise TypeError("Y must be a second representation, got None; only Moments need no Y")
     Y = cast(ArrayLike | Rdm, Y)
-    both_names = _two_names(names)
+    both_names = two_names(names)
     check.fraction(confidence, "confidence", closed=False)
     check.fraction(alpha, "alpha", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
@@ -476,7 +476,7 @@ def _compare_sums(
     )
 
 
-def _two_names(names: Any) -> tuple[str, str]:
+def two_names(names: Any) -> tuple[str, str]:
     """Return the names of both sides as text; refuse anything but two different names."""
     if not isinstance(names, tuple | list) or len(names) != 2 or str(names[0]) == str(names[1]):
         raise ValueError(f"names must be two different names, got {names!r}")

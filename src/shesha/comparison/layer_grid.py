@@ -1,41 +1,102 @@
-"""Compare every layer of one model with every layer of another."""
+"""Compare every layer of one model with every layer of another, and the best pair with the best pair by chance."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import cast
+from typing import Any, cast
 
-from shesha.calibration.best_layer_pair import Layers, check_layers, layer_mapping
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.calibration import permutation_scores as null_kernel
+from shesha.calibration.permutation_scores import (
+    DrawError,
+    function_arguments,
+    make_views,
+    prepare,
+    prepare_measure,
+    require_inputs_as_rows,
+    truncate_components,
+)
+from shesha.calibration.single_pair import (
+    collect,
+    doubts_of_pair,
+    leave_out_scorer,
+    plain_options,
+    warn_of_dependence,
+    weigh_doubts,
+)
 from shesha.comparison import engine
-from shesha.comparison.compare import seed_measures
+from shesha.comparison.chance_and_intervals import Evidence, require_calibrate
+from shesha.comparison.compare import seed_measures, two_names
 from shesha.comparison.moment_scores import compare_layer_moments
 from shesha.comparison.pairwise import arrange_scores
 from shesha.comparison.resumable_pairs import require_same_rows
-from shesha.inputs import MissingRows, RowChoice
-from shesha.measures import as_measure
+from shesha.inputs import MissingRows, RowChoice, labels_in_order
+from shesha.inputs import validation as check
+from shesha.measures import Measure, as_measure
+from shesha.measures.lookup import PlainMeasure
 from shesha.measures.registry import Choice
 from shesha.moments import LayerMoments
-from shesha.results import LayerComparison, Score
+from shesha.nulls.design_builder import exchange
+from shesha.nulls.null_summary import best_value, max_statistic_p_values, require_attainable_maximum, summarise
+from shesha.nulls.permutations import Design, draw_permutations, identity_first, nonempty_arguments
+from shesha.results import Dependence, Doubts, LayerComparison, Score
+from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.layer_axis import LayerAxis, layer_sequence
+from shesha.support.natural_order import layers_by_depth
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
-from shesha.support.types import Seed
-from shesha.views import layers_in_one_order, select_layer_rows
+from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import (
+    Rdm,
+    Representation,
+    aligned,
+    check_named_arrays,
+    layers_in_one_order,
+    move_to_one_device,
+    select_layer_rows,
+)
+
+Layers = Mapping[str, ArrayLike | Rdm] | Sequence[ArrayLike | Rdm]
+Model = dict[str, Representation]
+Aggregate = str | Callable[[Matrix], float]
 
 
 @keep_statements
 def compare_layers(
     layers_a: Layers | LayerMoments,
     layers_b: Layers | Choice | None = None,
-    measure: Choice = "CKA",
+    measure: Choice = "unbiased CKA",
     *,
+    names: tuple[str, str] | tuple[()] = (),
+    calibrate: bool = False,
+    aggregate: Aggregate = "max",
+    confidence: float | None = None,
+    n_permutations: int = N_PERMUTATIONS,
+    alpha: float = 0.05,
+    maximum: float | None = None,
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    within: ArrayLike | None = None,
+    shift: bool = False,
+    block_length: int | None = None,
+    permutations: ArrayLike | None = None,
+    truncate: int | float | None = None,
     rows: RowChoice = "same",
     missing: MissingRows = "refuse",
     seed: Seed = 0,
     layer_axis: LayerAxis = "guess",
+    **options: Any,
 ) -> LayerComparison:
     """Compare every layer of one model with every layer of another, using one measure.
+
+    With `calibrate`, one summary of the grid, such as the value of its closest pair, is compared with chance. The
+    maximum of many scores is high by chance alone, especially with many layers. Each draw therefore permutes the rows
+    of one model, identically in all its layers, and summarises the resulting grid in the same way.
 
     Parameters
     ----------
@@ -44,13 +105,33 @@ def compare_layers(
         their position. Layers in alphabetical order are put in the order of their numbers. The layers of a model may
         also be one 3-D array. A `shesha.LayerMoments` object summarises the layers of both models, for any number of
         rows. From it, ``compare_layers(moments, measure)`` computes measures that depend only on means and products.
-        CKA then has a p-value for each pair, corrected for the number of pairs.
-    measure : str or function
-        Name of a measure, which may include options, a function of `shesha.measures`, or your own f(X, Y) -> float.
+        CKA and unbiased CKA then have a p-value for each pair, corrected for the number of pairs.
+    measure : str, Measure or function
+        Name of a measure, which may include options, a function of `shesha.measures`, or your own f(X, Y) -> float,
+        whose higher values must mean more similar.
+    names : pair of str, optional
+        Names of the two models, for the answer and for messages.
+    calibrate : bool
+        Whether to add chance levels and p-values, for the summary of the grid and for each pair. To test whether any
+        pair exceeds chance, use the p-value of the summary.
+    aggregate : {'max', 'row_max', 'top_k', 'mean'} or function
+        Summary of the grid, which `calibrate` compares with chance. 'max': the score of the closest pair. 'row_max':
+        each layer of `layers_a` scored against its closest layer in `layers_b`, averaged over `layers_a`. 'top_k': the
+        mean score of the 10 closest pairs. 'mean': the mean score of all pairs. If the measure is a distance, the
+        closest pair has the smallest value. Your own function takes the grid (layers_a x layers_b) and returns a number
+        in the direction of the measure (for a distance, lower is closer).
+    confidence : float, optional
+        Confidence level of an interval for the closest partner of each layer of `layers_a`, as for `compare`. Default:
+        no intervals, because they take longer than the null. They do not include the choice of the partner.
+    maximum : float, optional
+        Value that the aggregate takes for perfect agreement. Default: the best value of the measure, or no maximum if
+        your own aggregate returns values outside the measure's bounds.
+    n_permutations, alpha, blocks, groups, within, shift, block_length, permutations, truncate, **options
+        As for `shesha.calibrate`. All but alpha and options of the measure require `calibrate`.
     rows, missing
         As for `compare`.
     seed : int, Generator or None
-        Seed of random measures.
+        Seed of random measures, permutations and subsets of the rows.
     layer_axis : int, None or 'guess'
         Axis of a 3-D array along which its layers are stacked. None: the array is one layer of token sequences.
         'guess': the first axis, or the second if it is at most a third as long, with a warning.
@@ -58,7 +139,9 @@ def compare_layers(
     Returns
     -------
     LayerComparison
-        The grid of scores, with `.matrix()`, `.plot()` and `.best`. It prints as a grid.
+        The grid of scores, with `.matrix()`, `.plot()`, `.closest` and `.partners`. With `calibrate`, its `value`,
+        `p_value`, `threshold` and `calibrated` are those of the summary, and `doubts` concern the closest pair (as in
+        `calibrate`).
 
     Examples
     --------
@@ -68,30 +151,102 @@ def compare_layers(
     >>> found = compare_layers(layers, {"copy of 2": layers[2], "noise": rng.standard_normal((50, 4))})
     >>> found.closest.first, found.closest.second
     ('2', 'copy of 2')
+
+    With chance levels:
+
+    >>> others = [rng.standard_normal((50, 8)), layers[1] + rng.standard_normal((50, 8))]
+    >>> found = compare_layers(layers, others, calibrate=True)
+    >>> found.closest.first, found.closest.second, found.significant
+    ('1', '1', True)
     """
     if isinstance(layers_a, LayerMoments):
         chosen_one = as_measure(cast(Choice, measure if layers_b is None else layers_b))
         return compare_layer_moments(layers_a, chosen_one)
     if layers_b is None:
         raise TypeError("layers_b must be the layers of a second model, got None; only LayerMoments need no layers_b")
-    layers_b = cast(Layers, layers_b)
-    models = {
-        name: layer_mapping(layer_sequence(layers, name, layer_axis), name)
-        for name, layers in (("layers_a", layers_a), ("layers_b", layers_b))
-    }
-    (first, second), _ = select_layer_rows(models, rows=rows, missing=missing)
-    a, b = layers_in_one_order(check_layers(first, "layers_a"), check_layers(second, "layers_b"))
-    chosen = seed_measures([as_measure(measure)], seed)
-    require_same_rows({f"layers_a[{k}]": v for k, v in a.items()} | {f"layers_b[{k}]": v for k, v in b.items()})
+    check.fraction(alpha, "alpha", closed=False)
+    names = two_names(names) if names else ()
+    labels = names or ("layers_a", "layers_b")
+    design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
+    given, first, second, design = _read_models(
+        dict(zip(labels, (layers_a, cast(Layers, layers_b)), strict=True)), layer_axis, design, rows, missing
+    )
+    n_rows = next(iter(first.values())).n_rows
+    common: dict[str, Any] = {"names": names, "n_rows": n_rows, "alpha": float(alpha), "seed": number(seed)}
+    common |= {"options": plain_options(options, truncate)}
+    if check.boolean(calibrate, "calibrate"):
+        request = _Request(measure, options, truncate, seed)
+        orders, exchanged = draw_permutations(
+            n_rows, n_permutations, alpha, design=design, permutations=permutations, seed=seed
+        )
+        common["exchanged"] = exchanged
+        found = _calibrate_grid(
+            request, (first, second), given, orders, design, permutations, aggregate, maximum, common
+        )
+    else:
+        require_calibrate(design, permutations)
+        extra = [k for k, v in {"aggregate": aggregate != "max", "truncate": truncate, "maximum": maximum}.items() if v]
+        if extra:
+            raise ValueError(f"calibrate must be True with {' and '.join(extra)}, got False")
+        scores, interrupted = _score_grid(first, second, as_measure(measure).with_options(**options), seed)
+        found = LayerComparison.untested(list(first), list(second), scores, interrupted=interrupted, **common)
+    if confidence is None or found.interrupted:
+        return found
+    return _add_intervals(found, (first, second), as_measure(measure).with_options(**options), design, confidence, seed)
+
+
+def calibrate_layers(
+    layers_a: Layers,
+    layers_b: Layers,
+    measure: Choice = "CKA",
+    aggregate: Aggregate = "max",
+    *,
+    n_permutations: int = N_PERMUTATIONS,
+    seed: Seed = 0,
+    **options: Any,
+) -> LayerComparison:
+    """Calibrate one summary of a grid of layer pairs: `compare_layers` with `calibrate=True`.
+
+    Parameters
+    ----------
+    layers_a, layers_b, measure, aggregate, n_permutations, seed, **options
+        As for `compare_layers`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = ([rng.standard_normal((40, 6)) for _ in range(3)] for _ in range(2))
+    >>> calibrate_layers(a, [*b, a[1] + rng.standard_normal((40, 6))], seed=0).significant
+    True
+    """
+    chosen = {"aggregate": aggregate, "n_permutations": n_permutations, "seed": seed, **options}
+    return compare_layers(layers_a, layers_b, measure, calibrate=True, **chosen)
+
+
+def _read_models(
+    models: Mapping[str, Layers], layer_axis: LayerAxis, design: Design, rows: RowChoice, missing: MissingRows
+) -> tuple[dict[str, dict[Any, Any]], Model, Model, Design]:
+    """Return the layers of both models as passed and as representations, all with the same rows, and the design."""
+    mappings = {name: layer_mapping(layer_sequence(layers, name, layer_axis), name) for name, layers in models.items()}
+    used, along = select_layer_rows(mappings, design, rows=rows, missing=missing)
+    given = dict(zip(models, used, strict=True))
+    first, second = layers_in_one_order({name: check_layers(layers, name) for name, layers in given.items()})
+    sides = zip(models, (first, second), strict=True)
+    require_same_rows({f"{name}[{layer}]": X for name, layers in sides for layer, X in layers.items()})
+    known = (side.names for side in (*first.values(), *second.values()))
+    return given, first, second, cast(Design, labels_in_order(known, along))
+
+
+def _score_grid(first: Model, second: Model, measure: Measure, seed: Seed) -> tuple[tuple[Score, ...], bool]:
+    """Score every pair of layers without a null; a pair without a value has a reason."""
+    chosen = seed_measures([measure], seed)
     # The prefixes distinguish the models, whose layers may have the same names.
-    sources = {f"a {name}": layer for name, layer in a.items()} | {f"b {name}": layer for name, layer in b.items()}
-    pairs = {chosen[0].name: [(f"a {i}", f"b {j}") for i, j in product(a, b)]}
+    sources = {f"a {name}": X for name, X in first.items()} | {f"b {name}": X for name, X in second.items()}
+    pairs = {chosen[0].name: [(f"a {i}", f"b {j}") for i, j in product(first, second)]}
     groups = engine.group_by_view(chosen, pairs, sources.values())
     skipped = engine.too_large(groups, sources)
-    pair_scores, interrupted = engine.collect(engine.run(groups, sources, skipped), len(a) * len(b))
-    scores = tuple(_restore_layer_names(pair) for pair in arrange_scores(pair_scores, chosen, pairs))
-    n_rows = int(next(iter(a.values())).shape[0])
-    return LayerComparison(tuple(a), tuple(b), scores, chosen[0].closer, number(seed), interrupted, n_rows=n_rows)
+    found, interrupted = engine.collect(engine.run(groups, sources, skipped), len(first) * len(second))
+    return tuple(_restore_layer_names(pair) for pair in arrange_scores(found, chosen, pairs)), interrupted
 
 
 def _restore_layer_names(pair: Score) -> Score:
@@ -101,3 +256,339 @@ def _restore_layer_names(pair: Score) -> Score:
             reason = reason[2:]
             break
     return replace(pair, first=pair.first[2:], second=pair.second[2:], reason=reason)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """The measure to calibrate, as the user asked for it."""
+
+    measure: Choice
+    options: dict[str, Any]
+    truncate: int | float | None
+    seed: Seed
+
+
+def _calibrate_grid(
+    request: _Request,
+    models: tuple[Model, Model],
+    given: dict[str, dict[Any, Any]],
+    orders: list[Index],
+    design: Design,
+    permutations: ArrayLike | None,
+    aggregate: Aggregate,
+    maximum: float | None,
+    common: dict[str, Any],
+) -> LayerComparison:
+    """Score the grid and its permutations; compare its summary and each pair with chance."""
+    first, second = models
+    dependence = warn_of_dependence([_middle_layer(side) for side in models], design, permutations)
+    measure, scores = _grid_scores(request, models, given, identity_first(orders))
+    closer, alpha = measure.closer, common["alpha"]
+    reduce = reducer(aggregate, closer)
+    grids, interrupted = collect(scores, len(orders) + 1)
+    _require_scores(grids[0], list(first), list(second), measure.name)
+    reduced = totals(reduce, grids)
+    total = summarise(
+        float(reduced[0]), reduced[1:], closer, alpha, best_total(reduced, closer, measure.bounds, maximum)
+    )
+    require_attainable_maximum(maximum, total.value, total.threshold, closer)
+    pairs = _pair_scores(measure, grids, list(product(first, second)), common)
+    result = LayerComparison(
+        name=measure.name,
+        closer=closer,
+        aggregate=aggregate if isinstance(aggregate, str) else getattr(aggregate, "__name__", "function"),
+        rows=tuple(first),
+        columns=tuple(second),
+        scores=pairs,
+        interrupted=interrupted,
+        **common | total.evidence() | {"value": total.value, "null": total.null},
+    )
+    place = next(place for place, pair in enumerate(pairs) if pair is result.closest)
+    doubts = _best_pair_doubts(
+        (first[result.closest.first], second[result.closest.second]),
+        grids.reshape(len(grids), -1)[:, place],
+        design,
+        dependence,
+        request,
+    )
+    return replace(result, doubts=doubts)
+
+
+def _pair_scores(
+    measure: Measure, grids: Matrix, pairs: Sequence[tuple[str, str]], common: dict[str, Any]
+) -> tuple[Score, ...]:
+    """Compare each pair with its own draws, and correct its p-value for the number of pairs."""
+    draws = list(grids.reshape(len(grids), -1).T)
+    corrected = max_statistic_p_values(draws, [measure.closer] * len(draws)).tolist()
+    best = best_value(measure.closer, measure.bounds, None)
+    shared = {name: common[name] for name in ("n_rows", "exchanged", "seed")}
+    return tuple(
+        replace(
+            engine.make_score(measure, float(column[0]), 0.0, ""),
+            first=first,
+            second=second,
+            corrected_p_value=p,
+            **shared,
+            **summarise(float(column[0]), column[1:], measure.closer, common["alpha"], best).evidence(),
+        )
+        for (first, second), column, p in zip(pairs, draws, corrected, strict=True)
+    )
+
+
+def _add_intervals(
+    found: LayerComparison,
+    models: tuple[Model, Model],
+    measure: Measure,
+    design: Design,
+    confidence: float,
+    seed: Seed,
+) -> LayerComparison:
+    """Add an interval to the closest partner of each layer of the first model."""
+    (chosen,) = seed_measures([measure], seed)
+    evidence = Evidence.draw_subsets(
+        exchange(found.n_rows, **nonempty_arguments(design)), found.alpha, confidence, seed
+    )
+    with_interval: dict[tuple[str, str], Score] = {}
+    for pair in found.partners:
+        sides = models[0][pair.first], models[1][pair.second]
+        names = pair.first, pair.second
+        (group,) = engine.group_by_view([chosen], {chosen.name: [names]}, sides)
+        a, b = aligned(*sides, chosen.view.folding, anywhere=chosen.anywhere)
+        on_subsets = np.array([score for (score,) in evidence.score_subsets(group, [chosen], (a, b))])
+        score = evidence.add_interval(pair, on_subsets, chosen.estimates)
+        with_interval[names] = replace(score, confidence=confidence) if score.has_interval else score
+        for side in (a, b):
+            side.drop_views()
+    scores = tuple(with_interval.get((pair.first, pair.second), pair) for pair in found.scores)
+    return replace(found, scores=scores, confidence=confidence)
+
+
+def _grid_scores(
+    request: _Request, models: tuple[Model, Model], given: dict[str, dict[Any, Any]], orders: list[Index]
+) -> tuple[Measure, Iterator[Matrix]]:
+    """Return the measure, and an iterator over score grids, one per permutation of the second model's rows.
+
+    `given` are the layers as the user passed them, by the name of the model. A user function receives these objects.
+    """
+    rows, columns = models
+    requested, truncate = as_measure(request.measure), request.truncate
+    if isinstance(requested, PlainMeasure):
+        raw = {f"{side}[{place!r}]": layer for side, layers in given.items() for place, layer in layers.items()}
+        arrays = function_arguments(raw, [*rows.values(), *columns.values()], truncate)
+        x, y = arrays[: len(rows)], arrays[len(rows) :]
+        function_grids = null_kernel.function_scores(
+            lambda p, q: requested.function(p, q, **request.options), x, y, orders
+        )
+        return requested, function_grids
+    chosen = prepare_measure(requested, request.options, truncate=truncate, seed=request.seed)
+    require_inputs_as_rows(chosen, *rows.values(), *columns.values())
+    layers = move_to_one_device([*rows.values(), *columns.values()], anywhere=chosen.anywhere)
+    sides = layers[: len(rows)], layers[len(rows) :]
+    parts = _parts(*sides)
+    scores = [_part_scores(chosen, sides, part, truncate, orders, [*rows, *columns]) for part in parts]
+    return chosen, _assemble_grid(scores, parts, (len(rows), len(columns)))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Pairs of layers whose feature maps are pooled to the same grid; `grid` is None if there are no maps."""
+
+    grid: tuple[int, int] | None
+    pairs: tuple[tuple[int, int], ...]
+
+    @property
+    def rows(self) -> list[int]:
+        return sorted({i for i, _ in self.pairs})
+
+    @property
+    def columns(self) -> list[int]:
+        return sorted({j for _, j in self.pairs})
+
+
+def _parts(rows: list[Representation], columns: list[Representation]) -> list[_Part]:
+    """Group the pairs by the size to which their feature maps are pooled."""
+    pairs_by_grid: dict[tuple[int, int] | None, list[tuple[int, int]]] = {}
+    for i, a in enumerate(rows):
+        for j, b in enumerate(columns):
+            maps = [layer.shape for layer in (a, b) if len(layer.shape) == 4]
+            grid = (min(s[2] for s in maps), min(s[3] for s in maps)) if maps else None
+            pairs_by_grid.setdefault(grid, []).append((i, j))
+    return [_Part(grid, tuple(pairs)) for grid, pairs in pairs_by_grid.items()]
+
+
+def _part_scores(
+    measure: Measure,
+    sides: tuple[list[Representation], list[Representation]],
+    part: _Part,
+    truncate: int | float | None,
+    orders: list[Index],
+    names: list[str],
+) -> Iterator[Matrix]:
+    part_rows, others = part.rows, [len(sides[0]) + k for k in part.columns]
+    layers = [*sides[0], *sides[1]]
+
+    folded = [layers[k].fold("columns", part.grid) for k in (*part_rows, *others)]
+    try:
+        chosen = [truncate_components(layer, truncate) for layer in folded]
+        rows, columns = chosen[: len(part_rows)], chosen[len(part_rows) :]
+        for a in rows:
+            for b in columns:
+                measure.require_comparable(a, b)
+        views = [make_views(measure, side, keep=False) for side in (rows, columns)]
+    except NotEstimable as reason:
+        culprit = _culprit(measure, folded, [names[k] for k in (*part_rows, *others)])
+        raise ValueError(f"every layer must be suitable for {measure.name}, got {culprit}{reason}") from None
+    return null_kernel.grids(measure, views[0], views[1], orders)
+
+
+def _culprit(measure: Measure, layers: list[Representation], names: list[str]) -> str:
+    """Name the first layer for which the view cannot be computed, if a single layer is at fault."""
+    for name, layer in zip(names, layers, strict=True):
+        try:
+            measure.look(layer)
+        except NotEstimable:
+            return f"layer {name}: "
+    return ""
+
+
+def _assemble_grid(scores: list[Iterator[Matrix]], parts: list[_Part], shape: tuple[int, int]) -> Iterator[Matrix]:
+    for drawn_parts in zip(*scores, strict=True):
+        full_grid = np.full(shape, np.nan)
+        for part, grid in zip(parts, drawn_parts, strict=True):
+            row, column = ({k: position for position, k in enumerate(which)} for which in (part.rows, part.columns))
+            for i, j in part.pairs:
+                full_grid[i, j] = grid[row[i], column[j]]
+        yield full_grid
+
+
+def _middle_layer(layers: dict[str, Representation]) -> Representation:
+    """Return one layer to stand for all layers of a model, which share the same rows in the same order."""
+    return list(layers.values())[len(layers) // 2]
+
+
+def _require_scores(grid: Matrix, rows: list[str], columns: list[str], measure: str) -> None:
+    missing = [f"{rows[i]} and {columns[j]}" for i, j in zip(*np.nonzero(np.isnan(grid)), strict=True)]
+    if missing:
+        raise ValueError(
+            f"every pair of layers must have a score to be calibrated, got no score of {measure} for "
+            f"{check.join_items(missing)}"
+        )
+
+
+def _best_pair_doubts(
+    sides: tuple[Representation, Representation],
+    draws: Vector,
+    design: Design,
+    dependence: Dependence | None,
+    request: _Request,
+) -> Doubts:
+    """Return the doubts about the best pair, based on this pair's observed score and null draws."""
+    measure, options, truncate, seed = request.measure, request.options, request.truncate, request.seed
+    pair = prepare(*sides, measure, options, truncate=truncate, seed=seed)
+    return weigh_doubts(
+        doubts_of_pair(pair.sides, design, dependence, only_cheap=True),
+        pair,
+        float(draws[0]),
+        *_moments(draws[1:]),
+        best_value(pair.closer, pair.bounds, None),
+        leave_out_scorer(pair, measure, options, truncate, seed),
+    )
+
+
+def _moments(null: Vector) -> tuple[float, float]:
+    """Return the mean and standard deviation of the draws that have a score."""
+    known = null[np.isfinite(null)]
+    return (float(known.mean()), float(known.std(ddof=1))) if len(known) > 1 else (float("nan"), float("nan"))
+
+
+TOP = 10
+"""Number of pairs that 'top_k' averages."""
+
+
+def _maximum(grid: Matrix) -> float:
+    return float(grid.max())
+
+
+def _row_maximum(grid: Matrix) -> float:
+    return float(grid.max(axis=1).mean())
+
+
+def _mean_of_largest(grid: Matrix) -> float:
+    k = min(TOP, grid.size)
+    return float(np.partition(grid, grid.size - k, axis=None)[grid.size - k :].mean())
+
+
+def _mean(grid: Matrix) -> float:
+    return float(grid.mean())
+
+
+AGGREGATES: dict[str, Callable[[Matrix], float]] = {
+    "max": _maximum,
+    "row_max": _row_maximum,
+    "top_k": _mean_of_largest,
+    "mean": _mean,
+}
+
+
+def reducer(aggregate: Aggregate, closer: str) -> Callable[[Matrix], float]:
+    """Return the function that computes an aggregate; named aggregates adapt to the measure's direction."""
+    if isinstance(aggregate, str):
+        check.choice(aggregate, tuple(AGGREGATES), "aggregate")
+        reduce = AGGREGATES[aggregate]
+        return reduce if closer == "higher" else lambda grid: -reduce(-grid)
+    if not callable(aggregate):
+        raise TypeError(f"aggregate must be a name or a function of the grid, got {aggregate!r}")
+    return lambda grid: aggregate(grid.copy())
+
+
+def totals(reduce: Callable[[Matrix], float], grids: Matrix) -> Vector:
+    """Return the aggregate of each grid, starting with the observed one; NaN if a grid lacks a score."""
+    values = np.array([_total(reduce, grid, draw) for draw, grid in enumerate(grids)])
+    if np.isnan(values[0]):
+        raise ValueError("aggregate must return a number for the observed grid, got NaN")
+    return values
+
+
+def _total(reduce: Callable[[Matrix], float], grid: Matrix, draw: int) -> float:
+    if np.isnan(grid).any():
+        return float("nan")
+    try:
+        value = reduce(grid)
+    except Exception as error:
+        where = "the observed grid" if draw == 0 else f"the grid of draw {draw}"
+        raise DrawError(f"aggregate failed for {where}: {type(error).__name__}: {error}") from error
+    if np.ndim(value) != 0:
+        raise ValueError(f"aggregate must return one number for a grid, got an array of shape {np.shape(value)}")
+    return check.real_number(value, "what aggregate returns")
+
+
+def best_total(reduced: Vector, closer: str, bounds: tuple[float, float], maximum: float | None) -> float | None:
+    """Return the best possible value of the aggregate; none if values outside the measure's bounds occur."""
+    low, high = bounds
+    known = reduced[~np.isnan(reduced)]
+    on_scale = bool(((known >= low) & (known <= high)).all())
+    return best_value(closer, bounds if on_scale else (-np.inf, np.inf), maximum)
+
+
+def check_layers(layers: Layers, name: str) -> dict[str, Representation]:
+    """Check the layers; those in a sequence are named by their position."""
+    arrays = check_named_arrays(layer_mapping(layers, name), name, name + "[{!r}]")
+    if not arrays:
+        raise ValueError(f"{name} must contain at least one layer, got none")
+    return arrays
+
+
+def layer_mapping(layers: Layers, name: str) -> Mapping[Any, Any]:
+    """Return the layers of a model by name or, if they are a sequence, by position."""
+    if isinstance(layers, Mapping):
+        return layers_by_depth(layers) if all(isinstance(layer, str) for layer in layers) else layers
+    if (
+        isinstance(layers, str | Rdm)
+        or hasattr(layers, "columns")
+        or not isinstance(layers, Iterable)
+        or getattr(layers, "shape", None) == ()
+    ):
+        raise TypeError(
+            f"{name} must be a mapping of names to arrays, or a sequence of arrays, got a {type(layers).__name__}"
+        )
+    return dict(enumerate(layers))

@@ -502,7 +502,7 @@ def _grid(
         interrupted = True
     done = {(pair_score.first, pair_score.second) for pair_score in scores}
     missing = [name_pair(score_not_reached(measure), (i, j)) for i, j in product(first, second) if (i, j) not in done]
-    return LayerComparison(first, second, (*_correct_pairs(scores), *missing), measure.closer, interrupted=interrupted)
+    return LayerComparison.untested(first, second, (*_correct_pairs(scores), *missing), interrupted=interrupted)
 
 
 def _pairs(measure: Measure, strip: _Strip) -> Iterator[Score]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, permutations
-from typing import Any
+from itertools import combinations, permutations, product
+from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
 from shesha import runs
+from shesha.calibration import DrawError
+from shesha.calibration import calibrate as calibrate_pair
 from shesha.comparison import engine
 from shesha.comparison.chance_and_intervals import require_calibrate
-from shesha.comparison.compare import seed_measures
+from shesha.comparison.compare import compare, seed_measures
 from shesha.comparison.input_manifest import Files
 from shesha.comparison.resumable_pairs import Request, Run, build_request, require_same_rows
 from shesha.inputs import MissingRows, RowChoice
@@ -21,28 +23,42 @@ from shesha.inputs import validation as check
 from shesha.inputs.matrix_shapes import state_shapes
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice, metric_of_rows
+from shesha.nulls.null_summary import (
+    CORRECTIONS,
+    Correction,
+    benjamini_hochberg,
+    default_draws,
+    draws_needed,
+    holm,
+)
 from shesha.nulls.permutations import Design
 from shesha.results import PairwiseComparison, Score
 from shesha.support.argument_types import is_path
 from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.layer_axis import LayerAxis, split_layers
+from shesha.support.progress import mute_progress, track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import draw_seed, number
+from shesha.support.seeds import draw_seed, generator, number
 from shesha.support.types import Seed
+from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances, select_rows
+
+Pair = tuple[ArrayLike | Rdm, ArrayLike | Rdm]
 
 
 @keep_statements
 def compare_all(
     representations: Mapping[str, ArrayLike | Rdm | str | os.PathLike[str]]
+    | Mapping[str, Pair]
     | Sequence[str | os.PathLike[str]]
     | str
     | os.PathLike[str],
-    measures: Choice | Iterable[Choice] = "standard",
+    measures: Choice | Iterable[Choice] = "recommended",
     *,
     calibrate: bool = False,
+    correction: Correction | None = None,
     confidence: float | None = None,
-    n_permutations: int = N_PERMUTATIONS,
+    n_permutations: int | None = None,
     alpha: float = 0.05,
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
@@ -68,7 +84,8 @@ def compare_all(
     representations : mapping of names to arrays of shape (n_samples, n_features), or Rdm; or files
         At least two representations of the same rows. Arrays may be replaced by the paths of files. A list of paths, or
         a directory, stands for all arrays in these files, which are read when needed, a few at a time. A file that
-        cannot be read is left out, with a warning. Each layer of a 3-D array is a representation.
+        cannot be read is left out, with a warning. Each layer of a 3-D array is a representation. To compare only some
+        pairs, whose rows may differ from those of other pairs, pass a mapping of names to tuples (X, Y).
     measures : str, measure or sequence of them
         As for `compare`.
     calibrate : bool
@@ -76,11 +93,18 @@ def compare_all(
         the number of pairs, separately for each measure. If no pair is related, the probability that a measure has any
         corrected p-value of at most alpha is alpha. Each draw permutes the rows of every representation independently,
         so one null serves all pairs. The p-value of a pair is that of `shesha.calibrate` with the relative permutations
-        between the two representations.
+        between the two representations. Named pairs (X, Y) use the permutations of `shesha.calibrate` instead.
+    correction : {'benjamini-hochberg', 'holm'}, optional
+        Correction of the p-values of named pairs (X, Y) for their number, separately for each measure. Default:
+        'benjamini-hochberg'. All pairs of representations use the step-down maximum over the permutations they share.
     confidence : float, optional
         Confidence level of the intervals, as for `compare`; only with `calibrate`. Default: no intervals, because they
         take longer than the null.
-    n_permutations, alpha, blocks, groups, within, shift, block_length
+    n_permutations : int, optional
+        Number of permutations K, only with `calibrate`. The smallest p-value is 1 / (K + 1). Default: 200; for m named
+        pairs (X, Y), whose correction may multiply a p-value by m, the larger of 200 and m / alpha - 1, but at most
+        9,999. If there are too few for any named pair to become significant, the answer says so.
+    alpha, blocks, groups, within, shift, block_length
         As for `shesha.calibrate`; only with `calibrate`. Circular shifts are drawn at random, even if only a few exist.
     workers : int, optional
         Number of processes. Default: 1 process, which uses all cores through threads. More processes help for many
@@ -132,6 +156,12 @@ def compare_all(
     >>> found.matrix("CKA", "corrected_p_value").round(2).loc["X"].to_list()
     [nan, 0.0, 0.76]
 
+    Some pairs only:
+
+    >>> pairs = {"same": (X, X[:, ::-1]), "none": (X[:40], noise[:40])}
+    >>> compare_all(pairs, "CKA", calibrate=True).to_frame()[["pair", "verdict"]].values.tolist()
+    [['same', 'above chance'], ['none', 'not above chance']]
+
     Files, kept in a store:
 
     >>> import pathlib, tempfile
@@ -143,17 +173,28 @@ def compare_all(
     """
     runs.require_workers(workers, scheduler)
     check.fraction(alpha, "alpha", closed=False)
+    design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
+    if _are_named_pairs(representations):
+        unused = {"confidence": confidence, "store": store, "scheduler": scheduler, "workers": workers, "ids": ids}
+        if extra := [name for name, value in unused.items() if value is not None]:
+            raise ValueError(f"{' and '.join(extra)} must be left out with named pairs (X, Y)")
+        options: dict[str, Any] = {"rows": rows, "missing": missing, "seed": seed}
+        return _compare_named_pairs(
+            cast(Mapping[str, Pair], representations), choose(measures), design, options, n_permutations, alpha,
+            correction or "benjamini-hochberg", calibrate=check.boolean(calibrate, "calibrate"),
+        )  # fmt: skip
+    if correction is not None:
+        raise ValueError(f"correction must be left out unless pairs (X, Y) are named, got {correction!r}")
+    n_permutations = N_PERMUTATIONS if n_permutations is None else n_permutations
     representations_or_files = _files_or_arrays(representations, layer_axis)
     if isinstance(representations_or_files, Mapping) and not any(map(is_path, representations_or_files.values())):
-        along: dict[str, Any] = {"blocks": blocks, "groups": groups, "within": within}
         representations_or_files, along = select_rows(
-            representations_or_files, along, rows=rows, missing=missing, **metric_of_rows(choose(measures))
+            representations_or_files, design, rows=rows, missing=missing, **metric_of_rows(choose(measures))
         )
-        blocks, groups, within = along.values()
+        design = cast(Design, along)
         rows, missing = "same", "refuse"
     seed, seed_number = draw_seed(seed), number(seed)
     chosen = seed_measures(choose(measures), seed)
-    design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     request = _request(design, n_permutations, alpha, confidence, seed, calibrate=calibrate)
     scores: Iterable[Score]
     exchanged = ""
@@ -191,6 +232,104 @@ def compare_all(
         float(alpha),
         confidence,
     )
+
+
+def _are_named_pairs(representations: Any) -> bool:
+    """Whether the values of a mapping are pairs of representations."""
+    return (
+        isinstance(representations, Mapping)
+        and bool(representations)
+        and all(isinstance(pair, tuple) for pair in representations.values())
+    )
+
+
+def _compare_named_pairs(
+    pairs: Mapping[str, Pair],
+    measures: list[Measure],
+    design: Design,
+    options: dict[str, Any],
+    n_permutations: int | None,
+    alpha: float,
+    correction: Correction,
+    *,
+    calibrate: bool,
+) -> PairwiseComparison:
+    """Compare pairs that may have different rows, and correct their p-values for the number of pairs."""
+    check.choice(correction, CORRECTIONS, "correction")
+    if len({str(name) for name in pairs}) < len(pairs):
+        raise ValueError(f"representations must have distinct names as text, got {', '.join(map(repr, pairs))}")
+    n_draws = _count_draws(len(pairs), n_permutations, alpha, correction) if calibrate else 0
+    if not calibrate:
+        require_calibrate(design, None)
+    generator(options["seed"])
+    scores: list[Score] = []
+    interrupted = False
+    with mute_progress():
+        steps = track(product(measures, pairs.items()), len(measures) * len(pairs), "comparing")
+        try:
+            for measure, (name, pair) in steps:
+                score = _score_named_pair(str(name), pair, measure, n_draws, alpha, {**design, **options})
+                scores.append(replace(score, first=str(name)))
+                if interrupted := score.interrupted:
+                    break
+        except KeyboardInterrupt:
+            if not scores:
+                raise
+            interrupted = True
+    for measure in measures if calibrate else []:
+        places = [place for place, score in enumerate(scores) if score.name == measure.name]
+        correct = holm if correction == "holm" else benjamini_hochberg
+        p_values = correct([scores[place].p_value for place in places]).tolist()
+        for place, p_value in zip(places, p_values, strict=True):
+            scores[place] = replace(scores[place], corrected_p_value=p_value)
+    return PairwiseComparison(
+        names=(),
+        shapes=(),
+        scores=tuple(scores),
+        symmetric={measure.name: measure.symmetric for measure in measures},
+        self_values={measure.name: measure.self_value for measure in measures},
+        seed=number(options["seed"]),
+        interrupted=interrupted,
+        exchanged=scores[0].exchanged,
+        n_draws=n_draws,
+        alpha=float(alpha),
+        correction=correction if calibrate else "",
+    )
+
+
+_PAIR_ERRORS = (TypeError, ValueError, DrawError)
+"""Exceptions that concern a single pair, to which its name is added."""
+
+
+def _score_named_pair(
+    name: str, pair: Pair, measure: Measure, n_draws: int, alpha: float, options: dict[str, Any]
+) -> Score:
+    """Score a pair with or without its null; errors state the name of the pair."""
+    if len(pair) != 2:
+        raise TypeError(f"representations[{name!r}] must be (X, Y), got a tuple of {len(pair)}")
+    try:
+        if n_draws:
+            return calibrate_pair(*pair, measure, n_permutations=n_draws, alpha=alpha, **options)
+        (score,) = compare(*pair, measure, calibrate=False, **options)
+        return replace(score, second="")
+    except _PAIR_ERRORS as error:
+        # The base class is raised, because the constructor of a subclass may need more than a message.
+        kind = next(kind for kind in _PAIR_ERRORS if isinstance(error, kind))
+        raise kind(f"representations[{name!r}]: {error}") from error
+
+
+def _count_draws(n_pairs: int, n_permutations: int | None, alpha: float, correction: Correction) -> int:
+    """Return the number of draws; warn if a single small p-value could not become significant."""
+    needed = draws_needed(n_pairs, alpha)
+    n_draws = default_draws(n_pairs, alpha, N_PERMUTATIONS) if n_permutations is None else n_permutations
+    # If several p-values are small, Benjamini and Hochberg's correction needs fewer draws; Holm's does not.
+    if check.count(n_draws, "n_permutations") < needed and (correction == "holm" or n_permutations is None):
+        warn(
+            f"with {n_draws} permutations, no single pair of {n_pairs} can be significant at {alpha:g} after "
+            f"correction; use n_permutations={needed}",
+            CalibrationWarning,
+        )
+    return n_draws
 
 
 def _request(

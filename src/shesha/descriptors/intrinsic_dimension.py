@@ -12,9 +12,10 @@ from shesha.descriptors.registry import descriptor
 from shesha.inputs import validation as check
 from shesha.kernels.neighbour_distances import dimension_of_ratios, neighbour_distances
 from shesha.kernels.threads import single_threaded_blas
-from shesha.report import columns
+from shesha.report import Part, Table, Text
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes
+from shesha.results.number import numeral
 from shesha.results.paper_sentences import claim
 from shesha.results.sentence_parts import add_source
 from shesha.support.seeds import generator
@@ -150,14 +151,17 @@ class DimensionCurve(Result):
         ax.set_ylim(bottom=0)
         return ax
 
-    def _text(self) -> str:
-        """Return one line per scale, followed by a caution about interpretation."""
-        rows = [["neighbours", "distance", "dimension", "std. error"]]
-        for rank, distance, value, error in zip(self.ranks, self.distances, self.dimensions, self.errors, strict=True):
-            rows.append([f"{rank} and {2 * rank}", f"{distance:.4g}", f"{value:.2f}", f"{error:.2f}"])
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return one row per scale, and a caution about interpretation."""
+        columns = {
+            "distance": [numeral(distance) for distance in self.distances],
+            "dimension": [numeral(dimension) for dimension in self.dimensions],
+            "std. error": [numeral(error) for error in self.errors],
+        }
+        names = [f"{rank} and {2 * rank}" for rank in self.ranks]
         left_out = f" ({count(self.n_repeated, 'repeated row')} left out)" if self.n_repeated else ""
-        head = f"Intrinsic dimension over scale, {self.n_rows:,} rows{left_out}"
-        return "\n".join([head, *(f"  {line}" for line in columns(rows, "<>>>")), _BEWARE])
+        table = Table.of(names, columns, "Dimension over scale", "neighbours")
+        return (table, Text(f"{self.n_rows:,} rows{left_out}.", ""), Text(_BEWARE, ""))
 
 
 def dimension_over_scale(X: ArrayLike | Representation | Rows | Rdm, *, seed: Seed = 0) -> DimensionCurve:

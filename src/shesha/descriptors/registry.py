@@ -1,39 +1,26 @@
-"""A descriptor with its declared properties, the decorator that registers it, its direct call and its text card."""
+"""A descriptor with its declared properties, the decorator that registers it, and its text card."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.inputs.validation import check_invariances
 from shesha.kernels.threads import single_threaded_blas
 from shesha.moments import SummedRepresentation
 from shesha.report import options_in_words
-from shesha.support.optional import load_marks
-from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, Rows, View, rows_or_distances
-from shesha.views.one_view_score import ViewScore, find_score, register_score, score_card
+from shesha.views.registry import Registry, ViewScore
 
 Data = ArrayLike | Representation | Rows | SummedRepresentation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Descriptor(ViewScore):
     """A number that describes one representation, with its declared properties, which tests verify."""
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options of the function and their defaults."""
-        parameters = inspect.signature(self.function).parameters.values()
-        return {
-            parameter.name: parameter.default for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY
-        }
 
     def check_data(self, X: Data) -> Rows:
         """Check the representation; values are checked when they are read."""
@@ -48,37 +35,9 @@ class Descriptor(ViewScore):
             return self.number(source.view(self.view), **options)
 
 
-def function_of_array(descriptor: Descriptor) -> Callable[..., float]:
-    """Return the function of an array that checks it and computes a descriptor."""
-    function = descriptor.function
-
-    @wraps(function)
-    def describe(X: Data, *args: Any, **options: Any) -> float:
-        if args:
-            raise TypeError(f"{function.__name__}() must take one representation; options are keyword-only")
-        try:
-            return descriptor.build(X if isinstance(X, SummedRepresentation) else descriptor.check_data(X), **options)
-        except NotEstimable as reason:
-            return check.not_estimable(str(reason))
-
-    options = [
-        parameter
-        for parameter in inspect.signature(function).parameters.values()
-        if parameter.kind is parameter.KEYWORD_ONLY
-    ]
-    data = inspect.Parameter("X", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike")
-    describe.__signature__ = inspect.Signature([data, *options], return_annotation="float")  # type: ignore[attr-defined]
-    describe.descriptor = descriptor  # type: ignore[attr-defined]
-    # `inspect` would follow `__wrapped__` and show the parameters of the function of a view.
-    del describe.__wrapped__
-    return cast(Callable[..., float], describe)
-
-
+DESCRIPTORS = Registry(Descriptor, "descriptor")
 P = ParamSpec("P")
 V = TypeVar("V", bound=View)
-
-
-_descriptors: dict[str, Descriptor] = {}
 
 
 def descriptor(
@@ -97,20 +56,19 @@ def descriptor(
     >>> [name for name in shesha.descriptors.descriptors()]
     ['intrinsic_dimension', 'effective_rank', 'participation_ratio', 'corrected_participation_ratio', 'anisotropy']
     """
-    fields = {**declared, "invariant": check_invariances(declared.get("invariant", ()))}
+    invariant = check.check_invariances(declared.get("invariant", ()))
+    return DESCRIPTORS.mark(_describe, **{**declared, "invariant": invariant})
 
-    def mark(function: Callable[Concatenate[V, P], float]) -> Callable[Concatenate[Data, P], float]:
-        declared_descriptor = Descriptor(function.__name__, function, **fields)
-        register_score(declared_descriptor, _descriptors, "descriptors")
-        return function_of_array(declared_descriptor)
 
-    return mark
+def _describe(declared: Descriptor, X: Data, *args: Any, **options: Any) -> float:
+    if args:
+        raise TypeError(f"{declared.function.__name__}() must take one representation; options are keyword-only")
+    return declared.build(X if isinstance(X, SummedRepresentation) else declared.check_data(X), **options)
 
 
 def descriptors() -> dict[str, Descriptor]:
     """All registered descriptors by name, including those of other packages, in order of registration."""
-    load_marks()
-    return dict(_descriptors)
+    return DESCRIPTORS.load()
 
 
 def card(descriptor: str | Descriptor | Callable[..., float]) -> str:
@@ -131,6 +89,5 @@ def card(descriptor: str | Descriptor | Callable[..., float]) -> str:
     >>> card("anisotropy").split(".")[0]
     'anisotropy: Anisotropy'
     """
-    known = getattr(descriptor, "descriptor", descriptor)
-    chosen = find_score(known, Descriptor, descriptors(), "descriptor")
-    return score_card(chosen, "shesha.descriptors", {"options": options_in_words(chosen.options)})
+    chosen = DESCRIPTORS.get(descriptor, "descriptor")
+    return chosen.card("shesha.descriptors", {"options": options_in_words(chosen.options)})

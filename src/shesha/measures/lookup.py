@@ -8,7 +8,6 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
-from shesha.measures.registry import IMPLIED, INVARIANCES, Measure, find_by_alias, registered_measures
+from shesha.measures.registry import IMPLIED, INVARIANCES, MEASURES, Measure
 from shesha.moments import SummedRepresentation, sum_panel
 from shesha.report import (
     CHANGES,
@@ -32,7 +31,6 @@ from shesha.results.similarity.score import RECOMMENDED
 from shesha.support import argument_types as kinds
 from shesha.support import spelling as spelling
 from shesha.support.argument_types import instance
-from shesha.support.optional import import_entry_points, load_marks
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, View
 
@@ -146,7 +144,6 @@ def import_measure(place: str) -> Measure:
     return plain(function, name, place)
 
 
-ENTRY_POINTS = "shesha.measures"
 STANDARD = "standard"
 ALL = "all"
 _RECOMMENDED = "recommended"
@@ -160,8 +157,7 @@ def names() -> list[str]:
     >>> names()[:3]
     ['CCA', 'SVCCA', 'PWCCA']
     """
-    load_entry_points()
-    return list(registered_measures())
+    return list(MEASURES.load())
 
 
 def get(name: str | Measure | Callable[..., float]) -> Measure:
@@ -186,13 +182,13 @@ def get(name: str | Measure | Callable[..., float]) -> Measure:
         return marked
     if not isinstance(name, str):
         raise TypeError(f"a measure must be given by name or as a marked function, got {name!r}")
-    load_entry_points()
+    MEASURES.load()
     base, options = _parse(name)
-    measure = find_by_alias(base)
+    measure = MEASURES.find(base)
     if measure is None:
         if base.casefold() in _group_members():
             raise ValueError(f"measure must be a single measure, got {name!r}, which names several")
-        raise spelling.unknown(name, "measure", registered_measures(), _close(base), "`shesha measures`")
+        raise spelling.unknown(name, "measure", MEASURES.load(), _close(base), "`shesha measures`")
     return measure.with_options(**options)
 
 
@@ -235,7 +231,6 @@ def choose(
 
 
 def _meant(choice: str | Measure | Callable[..., float]) -> list[Measure]:
-    load_entry_points()
     if isinstance(choice, str) and choice.casefold() in _group_members():
         return _group_members()[choice.casefold()]
     return [as_measure(choice)]
@@ -243,11 +238,11 @@ def _meant(choice: str | Measure | Callable[..., float]) -> list[Measure]:
 
 def _group_members() -> dict[str, list[Measure]]:
     """Return the measures in each family and group, by its name."""
-    everything = list(registered_measures().values())
+    everything = list(MEASURES.load().values())
     members = {
         ALL: everything,
         STANDARD: [measure for measure in everything if measure.cost != "more"],
-        _RECOMMENDED: [registered_measures()[name] for name in RECOMMENDED],
+        _RECOMMENDED: [MEASURES.load()[name] for name in RECOMMENDED],
     }
     for measure in everything:
         for name in {measure.family.casefold(), *(group.casefold() for group in measure.groups)}:
@@ -257,14 +252,13 @@ def _group_members() -> dict[str, list[Measure]]:
 
 def _close(base: str) -> list[str]:
     """Return the names of measures that resemble a misspelt name."""
-    called = {alias.lower(): m.name for m in registered_measures().values() for alias in (m.name, m.function.__name__)}
+    called = {alias.lower(): m.name for m in MEASURES.load().values() for alias in (m.name, m.function.__name__)}
     return [called[alias] for alias in spelling.close_names(base, called, cutoff=0.5)]
 
 
 def families() -> list[str]:
     """Return the names of the families."""
-    load_entry_points()
-    return list(dict.fromkeys(measure.family for measure in registered_measures().values()))
+    return list(dict.fromkeys(measure.family for measure in MEASURES.load().values()))
 
 
 def table() -> pd.DataFrame:
@@ -277,8 +271,7 @@ def table() -> pd.DataFrame:
     """
     import pandas as pd
 
-    load_entry_points()
-    return pd.DataFrame([_line(measure) for measure in registered_measures().values()]).set_index("name")
+    return pd.DataFrame([_line(measure) for measure in MEASURES.load().values()]).set_index("name")
 
 
 def _line(measure: Measure) -> dict[str, Any]:
@@ -297,14 +290,6 @@ def _line(measure: Measure) -> dict[str, Any]:
         "view": measure.view.__name__,
         "reference": measure.reference,
     }
-
-
-@cache
-def load_entry_points() -> None:
-    """Import measures from other packages; warn about each that cannot be imported."""
-    load_marks()
-    for _ in import_entry_points(ENTRY_POINTS, "measure"):
-        pass
 
 
 def _parse(text: str) -> tuple[str, dict[str, Any]]:
@@ -362,7 +347,7 @@ def facts(measure: Measure) -> list[tuple[str, str]]:
         ("options", options_in_words(measure.parameters)),
         ("family", measure.family),
         ("reference", measure.reference),
-        ("function", f"{_namespace(measure)}.{measure.function.__name__}(X, Y)"),
+        ("function", measure.path("shesha.measures")),
     ]
     if measure.anywhere:
         entries.insert(8, ("arrays", "of any array library; arrays on a GPU stay there"))
@@ -373,8 +358,7 @@ def facts(measure: Measure) -> list[tuple[str, str]]:
 
 def overview(of: Iterable[Measure] | None = None) -> str:
     """Return the list of all measures, or of the given ones, by family."""
-    load_entry_points()
-    measures = list(registered_measures().values() if of is None else kinds.several(of, Measure, "of", "measures"))
+    measures = list(MEASURES.load().values() if of is None else kinds.several(of, Measure, "of", "measures"))
     side = max((len(measure.name) for measure in measures), default=0)
     lines = []
     for family in dict.fromkeys(measure.family for measure in measures):
@@ -390,7 +374,7 @@ def overview(of: Iterable[Measure] | None = None) -> str:
 def page() -> str:
     """Return the cards of all measures as a page of the documentation."""
     parts = [_HEAD]
-    measures = registered_measures()
+    measures = MEASURES.load()
     for family in dict.fromkeys(measure.family for measure in measures.values()):
         parts.append(f"## {family.capitalize()}")
         parts += [_section(measure) for measure in measures.values() if measure.family == family]
@@ -422,11 +406,6 @@ def _invariances(measure: Measure) -> str:
 def _others(measure: Measure) -> str:
     simple = ("orthogonal", "permutation", "scaling", "translation")
     return ", ".join(CHANGES[change] for change in simple if change not in measure.invariant)
-
-
-def _namespace(measure: Measure) -> str:
-    module = measure.function.__module__
-    return "shesha.measures" if module.startswith("shesha.measures.") else module
 
 
 def _first_line(view: type) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, wraps
+from functools import cached_property
 from importlib import import_module
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast, get_args
 
@@ -15,7 +15,6 @@ from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures.sampled_estimates import SampledPairs, SampledRows
-from shesha.results.sentence_parts import remember_source
 from shesha.support import argument_types as kinds
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
@@ -30,6 +29,7 @@ from shesha.views import (
     aligned,
     choose_folding,
 )
+from shesha.views.registry import Declared, Registry
 
 FEW_UNITS = (
     "A small number of recorded units lowers the score: two populations with the same latent signals score 0.38 with "
@@ -66,22 +66,17 @@ COSTS: tuple[Cost, ...] = get_args(Cost)
 """Classes of computing time, by its growth with n rows and d features, cheapest first."""
 
 
-@dataclass(frozen=True)
-class Measure:
+@dataclass(frozen=True, kw_only=True)
+class Measure(Declared):
     """A similarity measure: a function of two views, with its declared and tested properties."""
 
-    name: str
-    function: Callable[..., float] = field(repr=False)
-    view: type[View]
     closer: Closer
-    bounds: tuple[float, float]
     symmetric: bool
     invariant: frozenset[Invariance]
     """Changes to either representation that leave the value unchanged."""
     family: str
     cost: Cost
     formula: str = field(repr=False)
-    reference: str = field(repr=False)
     caveats: tuple[str, ...] = field(default=(), repr=False)
     paired: bool = True
     """Whether row i must be the same input in both representations; if not, the numbers of rows may differ."""
@@ -114,11 +109,24 @@ class Measure:
     under: Callable[..., Mapping[str, Any]] | None = field(default=None, repr=False)
     """Function of the options that returns those declared properties that depend on them."""
 
+    @property
+    def data(self) -> Mapping[str, str]:
+        """The data of the public function: names of arguments and their types."""
+        return {"X": "ArrayLike | Rdm", "Y": "ArrayLike | Rdm"}
+
     @cached_property
     def parameters(self) -> dict[str, Any]:
         """All options of the measure and their values."""
-        parameters = inspect.signature(self.function).parameters.values()
-        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY} | dict(self.options)
+        return self.defaults | dict(self.options)
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """The signature of the public function, with the option for covariates that all measures have."""
+        own = list(super().signature.parameters.values())
+        covariates = inspect.Parameter(
+            "covariates", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="ArrayLike | Rdm | None"
+        )
+        return inspect.Signature([*own, covariates], return_annotation="float")
 
     @property
     def higher_is_closer(self) -> bool:
@@ -271,42 +279,16 @@ P = ParamSpec("P")
 V = TypeVar("V", bound=View)
 
 
-def function_of_arrays(
-    declared: Measure, function: Callable[Concatenate[V, V, P], float]
-) -> Callable[Concatenate[Data, Data, P], float]:
-    """Return the function of two arrays that checks them and computes a measure."""
-
-    @wraps(function)
-    def compare(X: Data, Y: Data, *args: P.args, **options: P.kwargs) -> float:
-        if args:
-            raise TypeError(f"{function.__name__}() must take two representations; options are keyword-only")
-        covariates: Any = options.pop("covariates", None)
-        try:
-            value, remark = declared.with_options(**options).score_and_remark(X, Y, covariates)
-        except NotEstimable as reason:
-            return check.not_estimable(str(reason))
-        if remark:
-            warn(f"{declared.name}: {remark}", MeasureWarning)
-        return value
-
-    parameters = inspect.signature(function).parameters
-    kept = [parameter for parameter in parameters.values() if parameter.kind is parameter.KEYWORD_ONLY]
-    data = [
-        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike | Rdm")
-        for name in ("X", "Y")
-    ]
-    less = inspect.Parameter(
-        "covariates", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="ArrayLike | Rdm | None"
-    )
-    compare.__signature__ = inspect.Signature([*data, *kept, less], return_annotation="float")  # type: ignore[attr-defined]
-    compare.measure = declared  # type: ignore[attr-defined]
-    # This attribute would show the signature of the function of views.
-    del compare.__wrapped__
-    return cast(Callable[Concatenate[Data, Data, P], float], compare)
+def _compare(declared: Measure, X: Data, Y: Data, *args: Any, covariates: Any = None, **options: Any) -> float:
+    if args:
+        raise TypeError(f"{declared.function.__name__}() must take two representations; options are keyword-only")
+    value, remark = declared.with_options(**options).score_and_remark(X, Y, covariates)
+    if remark:
+        warn(f"{declared.name}: {remark}", MeasureWarning)
+    return value
 
 
-_measures: dict[str, Measure] = {}
-_aliases: dict[str, str] = {}
+MEASURES = Registry(Measure, "measure", "shesha.measures")
 
 
 def measure(
@@ -355,40 +337,21 @@ def measure(
     for change in invariant:
         check.choice(change, INVARIANCES, "invariant")
 
-    def mark(function: Callable[Concatenate[V, V, P], float]) -> Callable[Concatenate[Data, Data, P], float]:
-        implied = {more for change in invariant for more in IMPLIED.get(change, ())}
-        declared["groups"] = frozenset(declared.get("groups", ()))
-        known = frozenset(implied).union(cast(Collection[Invariance], invariant))
-        properties = (closer, bounds, symmetric, known, family, cost, formula, reference)
-        register(new_measure := Measure(name, function, view, *properties, **declared))
-        return function_of_arrays(new_measure, function)
-
-    return mark
-
-
-def register(declared: Measure) -> None:
-    """Add a measure to the registry; each name can be used only once."""
-    for name in (names := (declared.name, declared.function.__name__)):
-        taken = _aliases.get(_key(name))
-        if taken is not None and _measures[taken].function.__module__ != declared.function.__module__:
-            raise ValueError(f"name must differ from those of other measures, got {name!r}, which {taken} has")
-    _aliases.update({_key(name): declared.name for name in names})
-    _measures[declared.name] = declared
-    remember_source(declared.name, declared.reference)
-
-
-def registered_measures() -> dict[str, Measure]:
-    """Return all measures by name, in order of registration."""
-    return dict(_measures)
-
-
-def find_by_alias(text: str) -> Measure | None:
-    """Find a measure by its name or its function's name, ignoring case and punctuation; None if unknown."""
-    return _measures.get(_aliases.get(_key(text), ""))
-
-
-def _key(text: str) -> str:
-    return "".join(c for c in text.lower() if c.isalnum())
+    implied = {more for change in invariant for more in IMPLIED.get(change, ())}
+    return MEASURES.mark(
+        _compare,
+        name=name,
+        view=view,
+        closer=closer,
+        bounds=bounds,
+        symmetric=symmetric,
+        invariant=frozenset(implied).union(cast(Collection[Invariance], invariant)),
+        family=family,
+        cost=cost,
+        formula=formula,
+        reference=reference,
+        **{**declared, "groups": frozenset(declared.get("groups", ()))},
+    )
 
 
 def metric_of_rows(measures: Iterable[Measure]) -> dict[str, Any]:

@@ -20,9 +20,10 @@ from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.crossnobis import FOLDS, NO_REPEATS, NO_VARIATION, Crossed, Estimate, alternate_folds, run_codes
 from shesha.nulls import benjamini_hochberg, holm
 from shesha.nulls.null_summary import max_statistic_p_values
-from shesha.report import columns, page_width, wrap
+from shesha.report import Part, Table, Text
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.number import numeral, numeral_of_p
 from shesha.results.paper_sentences import claim
 from shesha.support.draw_counts import draws_needed
 from shesha.support.progress import track
@@ -370,6 +371,18 @@ class CrossnobisPairs(Result):
         }
         return pd.DataFrame(fields)
 
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return one row per pair of conditions, the most different first."""
+        order = np.argsort([-value if value == value else np.inf for value in self.distances], kind="stable").tolist()
+        columns = {
+            "distance": [numeral(self.distances[pair]) for pair in order],
+            "p": [numeral_of_p(self.p_values[pair]) for pair in order],
+            "corrected p": [numeral_of_p(self.corrected_p_values[pair]) for pair in order],
+        }
+        names = [f"{self.first[pair]}, {self.second[pair]}" for pair in order]
+        drawn = f"{self.n_draws:,} permutations of {self.exchanged}."
+        return (Table.of(names, columns, "Pairs of conditions", "pair"), Text(drawn))
+
     @draws_axes
     def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw the distances of all pairs as a heat map, with frames around the pairs that differ."""
@@ -383,24 +396,6 @@ class CrossnobisPairs(Result):
                 framed += [place] if differs else []
         meaning = "squared distance per neuron (cross-validated)"
         return heat_map(distances, names, names, title=meaning, closer="lower", framed=framed, ax=ax)
-
-    def _text(self) -> str:
-        """Return a text that says how many pairs differ and lists the most different ones."""
-        rows = [["", "", "distance", "p", "corrected"]]
-        order = np.argsort([-value if value == value else np.inf for value in self.distances], kind="stable")
-        for pair in order[:_SHOWN].tolist():
-            p_values = (f"{self.p_values[pair]:.3g}", f"{self.corrected_p_values[pair]:.3g}")
-            rows.append([self.first[pair], self.second[pair], f"{self.distances[pair]:.4g}", *p_values])
-        more = len(self.first) - _SHOWN
-        return "\n".join(
-            [
-                *wrap(self.headline, page_width(), hanging=""),
-                *(f"  {line}" for line in columns(rows, "<<>>>")),
-                *([f"  {more} more pairs; `to_frame()` returns all"] if more > 0 else []),
-                *wrap(f"{self.n_draws} permutations of {self.exchanged}", page_width(), hanging=""),
-                *(line for note in self.notes for line in wrap(f"note: {note}", page_width())),
-            ]
-        )
 
 
 @claim.register

@@ -5,7 +5,6 @@ from shesha.report.html import as_html, as_notebook, heading_anchor
 from shesha.report.model_card import Metric, as_card, markdown_line, markdown_table
 from shesha.report.sections import (
     Drawing,
-    Either,
     Explained,
     HeatMap,
     Item,
@@ -19,7 +18,7 @@ from shesha.report.sections import (
     Text,
     texts,
 )
-from shesha.report.text import as_text, colour_report, use_colour
+from shesha.report.text import SCREEN, as_full_text, as_screen, as_text, colour_report, use_colour
 from shesha.report.text_layout import (
     CHANGES,
     Column,
@@ -36,9 +35,9 @@ from shesha.report.text_layout import (
 
 __all__ = [
     "CHANGES",
+    "SCREEN",
     "Column",
     "Drawing",
-    "Either",
     "Explained",
     "HeatMap",
     "Item",
@@ -53,8 +52,10 @@ __all__ = [
     "Table",
     "Text",
     "as_card",
+    "as_full_text",
     "as_html",
     "as_notebook",
+    "as_screen",
     "as_text",
     "card",
     "changes_in_words",

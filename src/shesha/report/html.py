@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from shesha._version import DISTRIBUTION, __version__
-from shesha.report.sections import Either
 from shesha.report.text_layout import blocks
+from shesha.report.words import WORDS
 from shesha.support.optional import require
 
 if TYPE_CHECKING:
@@ -168,7 +168,8 @@ def heading_anchor(title: str) -> str:
 _INKS = {"#000000": "currentColor", "#ffffff": "none", "#1f4e79": "var(--first)", "#c55a11": "var(--second)"}
 _INKS |= {"#7f7f7f": "var(--quiet)", "#b9c7d6": "var(--band)", "#009e73": "var(--third)"}
 """Replacements for colours that would be invisible on a dark page."""
-_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "shesha", "font.family": "sans-serif"}
+# The font of charts has the size of the text around them: 12 points are 16 pixels.
+_SETTINGS = {"font.size": 12, "svg.fonttype": "none", "svg.hashsalt": "shesha", "font.family": "sans-serif"}
 _UNWANTED = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
 _NAMED = re.compile(r'(\bid="|xlink:href="#|url\(#)')
 
@@ -404,12 +405,12 @@ def _group_parts(parts: Iterable[Part]) -> list[list[Part]]:
 def _has(page: Page, kind: str) -> bool:
     """Return whether a page contains a part of the given kind."""
     parts = [*page.numbers, *page.doubts, *(part for section in page.sections for part in section.parts)]
-    inner = [option for part in parts if isinstance(part, Either) for option in part.parts]
-    return any(part.kind == kind for part in (*parts, *inner))
+    return any(part.kind == kind for part in parts)
 
 
 _OWN: dict[str, Any] = {
     "own": _read_asset,
+    "words": WORDS,
     "colours": _colours,
     "blocks": _blocks,
     "cells": _cells,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from shesha.report.text_layout import Column
 
@@ -53,8 +53,27 @@ class Table:
     groups: tuple[tuple[Column, ...], ...]
     title: str = ""
     head: str = ""
-    """Header of the column that contains the names."""
+    """Header of the column that contains the names, and what the rows are, in the singular."""
+    important: tuple[int, ...] = ()
+    """Rows that remain, in order of importance, if there is no room for all; others are then evenly spaced. Default:
+    the first rows."""
     kind: ClassVar[str] = "table"
+
+    @classmethod
+    def of(cls, names: Iterable[str], columns: Mapping[str, Iterable[str]], title: str = "", head: str = "") -> Table:
+        """Return a table from its columns: the header and the cells of each, numbers to the right.
+
+        Examples
+        --------
+        >>> [column.align for column in Table.of(["a"], {"value": ["0.5"], "verdict": ["above"]}).columns]
+        ['>', '<']
+        """
+        made = []
+        for name, cells in columns.items():
+            texts = tuple(cells)
+            numbers = not any(text[:1].isalpha() for text in texts if text not in ("none", "tied"))
+            made.append(Column(name, texts, ">" if numbers else "<"))
+        return cls(tuple(names), (tuple(made),), title, head)
 
     @property
     def columns(self) -> list[Column]:
@@ -117,15 +136,6 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class Either:
-    """The same content in two forms: lines for text output, and other parts for a page."""
-
-    lines: tuple[str, ...]
-    parts: tuple[Any, ...]
-    kind: ClassVar[str] = "either"
-
-
-@dataclass(frozen=True)
 class PointMap:
     """Rows as points in one or two planes, drawn by the page's script; a selection is marked in all."""
 
@@ -146,7 +156,7 @@ class PointMap:
     kind: ClassVar[str] = "map"
 
 
-Part = Text | Item | Point | Table | HeatMap | Drawing | Explained | Lines | Either | PointMap
+Part = Text | Item | Point | Table | HeatMap | Drawing | Explained | Lines | PointMap
 
 
 @dataclass(frozen=True)
@@ -157,6 +167,8 @@ class Section:
     parts: tuple[Part, ...] = ()
     explanation: str = ""
     """What the parts mean, and their limits."""
+    printed: bool = True
+    """Whether text output shows the section; it leaves out tables of every number, which `to_frame` returns."""
 
 
 def texts(paragraphs: Sequence[str]) -> tuple[Text, ...]:

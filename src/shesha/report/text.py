@@ -1,4 +1,4 @@
-"""Reports as plain text, with colours on terminals that show them."""
+"""Reports as plain text: the first screen, or everything; with colours on terminals that show them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import os
 import re
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
+from math import isfinite
 
-from shesha.report.sections import Either, Explained, Item, Lines, Part, Point, Section, Table, Text
-from shesha.report.text_layout import page_width, table, wrap
+from shesha.report.sections import Explained, HeatMap, Item, Lines, Page, Part, Point, Section, Table, Text
+from shesha.report.text_layout import columns, page_width, table, wrap
+from shesha.support.wording import count, shorten
 
 _BOLD, _CARE, _GOOD, _QUIET, _PLAIN = (f"\x1b[{code}m" for code in (1, 33, 32, 2, 0))
 _BEYOND = re.compile(r"\b(not above chance|above chance)\b", re.IGNORECASE)
@@ -50,6 +53,178 @@ def _line(line: str, first: bool) -> str:
     return _BEYOND.sub(lambda match: f"{_CARE if 'ot ' in match[0] else _GOOD}{match[0]}{_PLAIN}", line)
 
 
+SCREEN = 30
+"""Most lines of a first screen."""
+_FEWEST = 4
+"""Fewest rows of a main table on a first screen."""
+_BRIEF = 4
+"""Rows of the tables in further sections on a first screen."""
+
+
+_MORE = Section(
+    "", (Text("More: `full_text()` or `--full` prints everything, and `save_html()` or `--html` writes a page."),)
+)
+
+
+def as_screen(page: Page, *, most: int = SCREEN, width: int | None = None, more: Section = _MORE) -> str:
+    """Return the answer, the main numbers, the doubts, and as many sections as fit, as text.
+
+    Long tables are shortened, and of several possible problems the first is explained.
+
+    Parameters
+    ----------
+    page : Page
+        The contents of the report.
+    most : int
+        Number of lines that the text should not exceed. Answer, doubts and a few rows are shown in any case.
+    width : int, optional
+        Line width in characters. Default: the width of the terminal.
+    more : Section
+        What comes last if something was left out: how to see it.
+    """
+    width = page_width() if width is None else width
+    answer, doubts = _answer(page, width), _doubts(page, width, brief=True)
+    last = [
+        *wrap(more.title, width),
+        *(line if not more.title else f"  {line}" for part in more.parts for line in _lines(part, width - 2)),
+    ]
+    used = len(answer) + len(doubts) + len(last) + 2 + bool(doubts)
+    fewest = min(len(_block(page.numbers, width, _FEWEST)), max(0, most - used))
+    sections = []
+    for section in page.sections:
+        lines = _brief(section, width)
+        if lines and used + fewest + len(lines) + 1 <= most:
+            sections.append(lines)
+            used += len(lines) + 1
+    blocks = [answer, _main_numbers(page, width, most - used), *sections, doubts]
+    if not _is_complete(page, blocks, width):
+        blocks.append(last)
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _main_numbers(page: Page, width: int, most: int) -> list[str]:
+    """Return the main numbers in at most so many lines, without further columns, texts and rows if need be."""
+    tables = [part for part in page.numbers if not isinstance(part, Text)]
+    for parts, narrow in ((page.numbers, False), (page.numbers, True), (tables, True)):
+        for rows in range(most, _FEWEST - 1, -1):
+            lines = _block(parts, width, rows, narrow=narrow)
+            if len(lines) <= most:
+                return lines
+    return _block(tables, width, _FEWEST, narrow=True)
+
+
+def as_full_text(page: Page, width: int | None = None) -> str:
+    """Return everything on a page that text can show.
+
+    Parameters
+    ----------
+    page : Page
+        The contents of the report.
+    width : int, optional
+        Line width in characters. Default: the width of the terminal.
+    """
+    width = page_width() if width is None else width
+    blocks = [_answer(page, width), _block(page.numbers, width), _doubts(page, width)]
+    sections = [_section(section, width) for section in page.sections if section.printed]
+    return "\n\n".join([*("\n".join(block) for block in blocks if block), *(text for text in sections if "\n" in text)])
+
+
+def _answer(page: Page, width: int) -> list[str]:
+    return [line for text in page.answer for line in wrap(text, width, hanging="")]
+
+
+def _doubts(page: Page, width: int, *, brief: bool = False) -> list[str]:
+    """Return the possible problems; if brief, the first ones, the first explanation, and the names of the others."""
+    points = [part for part in page.doubts if isinstance(part, Point)]
+    others = [part for part in page.doubts if not isinstance(part, Point | Explained)]
+    shown: list[Part] = [*others, *points]
+    if brief:
+        names = ", ".join(point.name for point in points[1:])
+        n_left = len(others) - _BRIEF
+        more = [Item(f"{count(n_left, 'more problem')}: see `full_text()`")] if n_left > 0 else []
+        shown = [*others[:_BRIEF], *more, *points[:1], *([Text(f"Other problems: {names}.")] if names else [])]
+    return [line for part in shown for line in _doubt(part, width)]
+
+
+def _is_complete(page: Page, blocks: list[list[str]], width: int) -> bool:
+    """Return whether the blocks contain everything that text can show."""
+    shown = {line for block in blocks for line in block}
+    return all(line in shown for line in as_full_text(page, width).split("\n") if line)
+
+
+def _brief(section: Section, width: int) -> list[str]:
+    """Return the title and the parts of a section without explanations; nothing if no part can be printed."""
+    if not section.printed:
+        return []
+    parts = [part for part in section.parts if not isinstance(part, Explained)]
+    lines = _block(parts, width, _BRIEF)
+    return [*wrap(section.title, width), *lines] if lines else []
+
+
+def _block(parts: Iterable[Part], width: int, rows: int | None = None, *, narrow: bool = False) -> list[str]:
+    return [f"  {line}".rstrip() for part in parts for line in _lines(part, width - 2, rows, narrow=narrow)]
+
+
+def _doubt(part: Part, width: int) -> list[str]:
+    """Mark a possible problem, so that it stands out below the numbers."""
+    return wrap(f"! {part.text}", width) if isinstance(part, Item) else _lines(part, width)
+
+
+def _short_table(part: Table, rows: int) -> list[int]:
+    """Choose the rows of a table that remain: the important ones and evenly spaced others, or else the first."""
+    n = len(part.names)
+    if n <= rows:
+        return list(range(n))
+    # One line says how many rows were left out.
+    room = max(1, rows - 1)
+    chosen = set(part.important[:room]) if part.important else set(range(room))
+    n_others = room - len(chosen)
+    spaced = (round((i + 1) * (n - 1) / (n_others + 1)) for i in range(n_others))
+    for place in (*spaced, *range(n)):
+        if len(chosen) < room:
+            chosen.add(place)
+    return sorted(chosen)
+
+
+def _table(part: Table, width: int, rows: int | None, *, narrow: bool) -> list[str]:
+    places = range(len(part.names)) if rows is None else _short_table(part, rows)
+    groups = [
+        [replace(column, cells=tuple(column.cells[i] for i in places), strips=()) for column in group]
+        for group in part.groups
+    ]
+    names = [shorten(part.names[i], width // 2 - 2) for i in places]
+    left_out = len(part.names) - len(names)
+    more = f"{left_out:,} more: see to_frame(), --json or --html"
+    lines = table(names, groups, width)
+    # An empty line separates the columns that fit next to each other from further ones.
+    shown = lines[: lines.index("")] if narrow and "" in lines else lines
+    return [*shown, *([more] if left_out else [])]
+
+
+def _grid(part: HeatMap, width: int) -> list[str]:
+    """Return a map as numbers or, if it is too wide for a line, the closest column for each row."""
+    cells = [[_short_number(value, part.digits) for value in line] for line in part.values]
+    head = part.title if part.legend else f"{part.title} ({part.closer} is closer)"
+    lines = columns(
+        [["", *part.columns], *([name, *line] for name, line in zip(part.rows, cells, strict=True))],
+        "<" + ">" * len(part.columns),
+    )
+    if max(map(len, lines)) <= width:
+        return [head, *lines]
+    sign = -1 if part.closer == "lower" else 1
+    closest = [["", "closest", "value"]]
+    for name, line, texts in zip(part.rows, part.values, cells, strict=True):
+        known = [place for place, value in enumerate(line) if isfinite(value)]
+        place = max(known, key=lambda place: sign * line[place], default=None)
+        closest.append([name, *(("", "") if place is None else (part.columns[place], texts[place]))])
+    size = f"The grid of {len(part.rows)} x {len(part.columns)} is too wide to print. See matrix(), plot() or --html."
+    return [f"{head}: the closest column for each row", *columns(closest, "<<>"), *wrap(size, width)]
+
+
+def _short_number(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}" if isfinite(value) else ""
+
+
 def as_text(sections: Iterable[Section], width: int | None = None) -> str:
     """Return the sections as text: titles, indented lines, and explanations that are indented further.
 
@@ -70,7 +245,7 @@ def _section(section: Section, width: int) -> str:
     return "\n".join([*wrap(section.title, width), *(f"  {line}".rstrip() for line in lines), *explanation])
 
 
-def _lines(part: Part, width: int) -> list[str]:
+def _lines(part: Part, width: int, rows: int | None = None, *, narrow: bool = False) -> list[str]:
     match part:
         case Text():
             return wrap(part.text, width, hanging=part.hanging)
@@ -80,9 +255,11 @@ def _lines(part: Part, width: int) -> list[str]:
             matter = wrap(f"{part.name} ({part.evidence}): {part.text}", width)
             return [*matter, *wrap(f"-> {part.advice}", width, "  ")]
         case Table():
-            return table(part.names, part.groups, width)
+            return _table(part, width, rows, narrow=narrow)
+        case HeatMap():
+            return _grid(part, width)
         case Explained():
             return wrap(f"{part.name}: {part.brief}", width) if part.brief else []
-        case Lines() | Either():
+        case Lines():
             return list(part.lines)
     return []

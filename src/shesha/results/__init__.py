@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from shesha.results.neuro.time_by_time import OverTime
     from shesha.results.neuro.trial_score import Tertiles, TrialScore
     from shesha.results.number import Number
-    from shesha.results.similarity.calibrated import CalibratedMany
     from shesha.results.similarity.comparison import Comparison
     from shesha.results.similarity.consensus import Consensus, Member
-    from shesha.results.similarity.layer_grids import CalibratedLayers, LayerComparison
+    from shesha.results.similarity.layer_grids import LayerComparison
     from shesha.results.similarity.model_ranking import (
         ModelCombination,
         ModelDifference,
@@ -47,8 +46,6 @@ __all__ = [
     "AreaScore",
     "Association",
     "Audit",
-    "CalibratedLayers",
-    "CalibratedMany",
     "CheckSequence",
     "ClassChange",
     "Coherence",

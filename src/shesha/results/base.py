@@ -21,17 +21,21 @@ from shesha._version import __version__
 from shesha.report import (
     Metric,
     Page,
+    Part,
+    Section,
     as_card,
+    as_full_text,
     as_html,
     as_notebook,
+    as_screen,
     as_text,
     colour_report,
     page_width,
     use_colour,
     wrap,
 )
-from shesha.results.generic_page import generic_page
-from shesha.results.paper_sentences import paper_sentence, sentence_sections
+from shesha.results.generic_page import every_number, generic_page
+from shesha.results.paper_sentences import has_sentence, paper_sentence, sentence_sections
 from shesha.support import argument_types
 from shesha.support.atomic_files import write_text
 from shesha.support.provenance import restricts_rows
@@ -307,6 +311,19 @@ class Result:
         """
         return json.dumps(replace_non_json({"shesha": __version__, **self.to_dict()}), indent=indent, allow_nan=False)
 
+    def to_uns(self) -> dict[str, Any]:
+        """Return the result as AnnData stores it: ``adata.uns["audit"] = audit.to_uns()`` can be written to h5ad.
+
+        The keys are `text`, `sentence`, `table` (of `to_frame(full=True)`) and `json` (of `to_json`). AnnData cannot
+        write what `to_dict` returns, because it has no lists of dictionaries.
+        """
+        table = self.to_frame(full=True).reset_index(drop=False)
+        for name in table.columns[[not isinstance(kind, np.dtype) or kind.kind == "O" for kind in table.dtypes]]:
+            table[name] = ["" if cell is None or cell != cell else str(cell) for cell in table[name]]
+        table.attrs, table.index = {}, table.index.astype(str)
+        words = {"text": str(self), "sentence": self.sentence() if has_sentence(self) else ""}
+        return {**words, "table": table, "json": self.to_json()}
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the result to a JSON file that `shesha.load` reads back exactly.
 
@@ -335,30 +352,42 @@ class Result:
         return paper_sentence(self)
 
     def _text(self) -> str:
-        """Return the answer and its numbers as text; results override this."""
+        """Return the text of a result that is a sentence; results with tables override `_numbers` or `_page`."""
         return repr(self)
+
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return the main numbers, as parts of the report; tables of results override this."""
+        return ()
 
     def __str__(self) -> str:
         """Return how many rows the answer is about if some were left out, the answer, what was read, the numbers."""
-        return self.add_inputs(self._text())
+        return self._sentence_text() if _is_sentence(type(self)) else visible(as_screen(self.stated(self._page())))
 
-    def add_inputs(self, answer_and_numbers: str) -> str:
-        """Return a text with the statements on the inputs before and after its first paragraph, which is the answer."""
-        text = visible(answer_and_numbers)
+    def full_text(self) -> str:
+        """Return everything on the page that text can show, and the sentence for a paper if there is one."""
+        is_sentence = _is_sentence(type(self))
+        text = self._sentence_text() if is_sentence else visible(as_full_text(self.stated(self._page())))
+        return "\n\n".join(filter(None, [text, as_text(sentence_sections(self))]))
+
+    def stated(self, page: Page) -> Page:
+        """Return a page with the statements on the inputs in its answer.
+
+        Parameters
+        ----------
+        page : Page
+            A page about this result.
+        """
         restrictions, sentence = texts_of_statements(self.inputs)
-        read = wrap(sentence, page_width())
-        if "\n\n" in text:
-            answer, gap, numbers = text.partition("\n\n")
-            return "\n".join([*restrictions, answer, *read]) + gap + numbers
-        lines = text.split("\n")
+        return replace(page, answer=(*restrictions, *page.answer, *filter(None, [sentence])))
+
+    def _sentence_text(self) -> str:
+        """Return the text of a result that is a sentence, with the statements on the inputs after its first line."""
+        restrictions, sentence = texts_of_statements(self.inputs)
+        lines = visible(self._text()).split("\n")
         n_answer = 1
         while n_answer < len(lines) and _is_continued(lines[n_answer - 1], lines[n_answer]):
             n_answer += 1
-        return "\n".join([*restrictions, *lines[:n_answer], *read, *lines[n_answer:]])
-
-    def full_text(self) -> str:
-        """Return the printed text, followed by the sentence for a paper if there is one."""
-        return "\n\n".join(filter(None, [str(self), as_text(sentence_sections(self))]))
+        return "\n".join([*restrictions, *lines[:n_answer], *wrap(sentence, page_width()), *lines[n_answer:]])
 
     def save_html(self, path: str | os.PathLike[str], *, about: Mapping[str, str] | None = None) -> Path:
         """Write the result as a single-file page: the answer first, then every number.
@@ -393,9 +422,8 @@ class Result:
         """
         page, facts = self._page(), about or {}
         ran = (*facts.items(), *_unknown_data(facts), *page.ran)
-        restrictions, sentence = texts_of_statements(self.inputs)
-        answer = (*restrictions, *page.answer, *filter(None, [sentence]))
-        return replace(page, answer=answer, sections=(*page.sections, *sentence_sections(self)), ran=ran)
+        sections = (*page.sections, *self._every_number(), *sentence_sections(self))
+        return replace(self.stated(page), sections=sections, ran=ran)
 
     def save_card(
         self, path: str | os.PathLike[str], *, data: str, model: str = "", about: Mapping[str, str] | None = None
@@ -443,8 +471,12 @@ class Result:
         raise ValueError(f"a card must be of {kinds}, got {type(self).__name__}")
 
     def _page(self) -> Page:
-        """Return the page; results that need a special page override this."""
-        return generic_page(self)
+        """Return the report: answer, numbers, possible problems and sections; results that need more override this."""
+        return generic_page(self, self._numbers(), self._text() if _is_sentence(type(self)) else "")
+
+    def _every_number(self) -> tuple[Section, ...]:
+        """Return the section with every number, which special pages do not need."""
+        return (every_number(self),) if type(self)._page is Result._page else ()
 
     def show(self) -> None:
         """Print the result, in colour on a terminal (NO_COLOR and FORCE_COLOR are respected)."""
@@ -458,7 +490,12 @@ class Result:
     def _repr_html_(self) -> str:
         """Show the answer, numbers and doubts in a notebook; without Jinja2, show the printed text."""
         try:
-            return as_notebook(_first_screen(self._page()))
+            page = self._page()
+            parts = (part for section in (*page.sections, *self._every_number()) for part in section.parts)
+            if not any(part.kind in ("table", "heat") for part in page.numbers):
+                tables = [part for part in parts if part.kind == "table"]
+                page = replace(page, numbers=(*page.numbers, *tables[:1]))
+            return as_notebook(page)
         except ImportError:
             return f"<pre>{escape(str(self))}</pre>"
 
@@ -494,12 +531,9 @@ def require_card_metrics(metrics: Sequence[Metric]) -> Sequence[Metric]:
     return metrics
 
 
-def _first_screen(page: Page) -> Page:
-    """Return the page for a notebook; if its first screen has no numbers, use the last section's table."""
-    numbers = page.numbers or tuple(
-        part for section in page.sections[-1:] for part in section.parts if part.kind == "table"
-    )
-    return replace(page, numbers=numbers)
+def _is_sentence(kind: type[Result]) -> bool:
+    """Return whether results of a class are a sentence, without tables, so that their report is made from it."""
+    return kind._text is not Result._text and kind._numbers is Result._numbers and kind._page is Result._page
 
 
 def reaches_level(p_value: float, alpha: float) -> bool:

@@ -34,22 +34,37 @@ class Tabular(Protocol):
         ...
 
 
-def generic_page(result: Tabular) -> Page:
-    """Return the page for a result that has no special page: its text, its table, and the run."""
-    text = str(result).split("\n")
+def generic_page(result: Tabular, numbers: tuple[Part, ...] = (), text: str = "") -> Page:
+    """Return the report of a result that has no special one: its headline, main numbers, notes, and the run.
+
+    Parameters
+    ----------
+    result : Result
+    numbers : tuple of Part
+        The main numbers.
+    text : str
+        Text of a result that is a single sentence. Default: the answer is the headline.
+    """
+    answer, *more = text.split("\n")
+    return Page(
+        title=_split_class_name(type(result).__name__),
+        question=(type(result).__doc__ or "").split("\n")[0].strip(),
+        answer=(_answer(result, answer),),
+        numbers=numbers,
+        doubts=() if text else tuple(map(Item, getattr(result, "notes", ()))),
+        sections=(Section("In full", (Lines((answer, *more)),)),) if more else (),
+        ran=run_details(result),
+    )
+
+
+def every_number(result: Tabular) -> Section:
+    """Return the section with the whole table of a result and the meaning of its fields, which is not printed."""
     frame = result.to_frame()
     parts: list[Part] = [as_table(frame.head(_MOST), "All numbers") if len(frame) != 1 else _as_list(frame)]
     n_left = len(frame) - _MOST
     if n_left > 0:
         parts.append(Item(f"{count(n_left, 'more row')} {agree(n_left, 'is', 'are')} in `to_frame()`"))
-    more = (Section("In full", (Lines(tuple(text)),)),) if len(text) > 1 else ()
-    return Page(
-        title=_split_class_name(type(result).__name__),
-        question=(type(result).__doc__ or "").split("\n")[0].strip(),
-        answer=(_answer(result, text[0]),),
-        sections=(*more, Section("Every number", (*parts, *field_explanations(type(result))))),
-        ran=run_details(result),
-    )
+    return Section("Every number", (*parts, *field_explanations(type(result))), printed=False)
 
 
 def _answer(result: Tabular, first_line: str) -> str:
@@ -57,7 +72,7 @@ def _answer(result: Tabular, first_line: str) -> str:
     headline = getattr(result, "headline", "")
     if headline:
         return str(headline)
-    return f"{claim(result)}." if has_sentence(result) else first_line
+    return f"{claim(result)}." if has_sentence(result) else first_line or repr(result)
 
 
 def _as_list(frame: pd.DataFrame) -> Table:

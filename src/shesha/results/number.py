@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shesha.report import columns, page_width, wrap
+from shesha.report import Column, Part, Strip, Table, texts
 from shesha.results.base import Result, as_cell, draws_axes, reaches_level
-from shesha.support.wording import agree, agree_with_share, count, join_items
+from shesha.support.wording import agree, agree_with_share, count, join_items, join_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,7 +123,7 @@ class Number(Result):
     @property
     def percentile(self) -> float:
         """Percentage of the null values that are less close than the value; ties count half. NaN without draws."""
-        if not self.null and self.has_value:
+        if not self.null or not self.has_value:
             return NAN
         tie = self._tie
         if self.closer == "either":
@@ -163,7 +163,7 @@ class Number(Result):
         """Draw the null distribution with the value and the threshold; without one, draw the value and its interval."""
         from shesha.charts import null_distribution
 
-        if not self.null and self.has_value:
+        if not self.null or not self.has_value:
             return super().plot(ax)
         label = f"{self.name} ({self.closer} is closer)"
         return null_distribution(self.null, self.value, self.threshold, label=label, ax=ax)
@@ -248,30 +248,69 @@ def frame_of_numbers(
     return pd.DataFrame(head | {name: cells for name, cells in table.items() if name not in left_out})
 
 
-MOST_LINES = 20
-"""Largest number of numbers that the text of a table lists."""
+def numeral(value: float) -> str:
+    """Format a number for a cell: three decimals, or as many digits as a small or large one needs; empty if unknown.
+
+    Examples
+    --------
+    >>> numeral(0.66426), numeral(0.0000126), numeral(29.2401), numeral(float("nan"))
+    ('0.664', '1.3e-05', '29.24', '')
+    """
+    if isnan(value):
+        return ""
+    if value and abs(value) < 0.0005:
+        return f"{value:.2g}"
+    return f"{value:.3f}" if abs(value) < 10 else f"{value:.4g}"
 
 
-def lines_of_numbers(numbers: Sequence[Number], what: str = "numbers") -> list[str]:
-    """Return a table of numbers as lines of text: value, interval, chance level, p-value and verdict.
+def format_value(number: Number) -> str:
+    """Format a value with its interval for a cell."""
+    ends = f" [{numeral(number.low)}, {numeral(number.high)}]" if number.has_interval else ""
+    return f"{numeral(number.value)}{ends}"
+
+
+def table_of_numbers(
+    numbers: Sequence[Number], title: str = "", head: str = "", further: Mapping[str, Sequence[str]] | None = None
+) -> tuple[Part, ...]:
+    """Return the table of a report with one row per number, and below it why values or chance levels are missing.
 
     Parameters
     ----------
     numbers : sequence of Number
-        The first are shown; the last line counts those that are not.
-    what : str
-        What the numbers describe, in the plural.
+    title, head : str
+        Title of the table, and what a row is, in the singular.
+    further : mapping of str to sequence of str, optional
+        Further columns: the header, and one cell per number.
     """
-    rows = [["", "value", "interval", "chance", "p", "verdict"]]
-    for each in numbers[:MOST_LINES]:
-        interval = f"{each.low:.3g} to {each.high:.3g}" if each.has_interval else ""
-        numerals = ["" if isnan(x) else f"{x:.3g}" for x in (each.chance, each.deciding_p_value)]
-        value = f"{each.value:.4g}" if each.has_value else ""
-        rows.append([each.name, value, interval, *numerals, each.reason or (each.verdict if each.has_null else "")])
-    kept = [place for place in range(6) if place in (0, 1) or any(row[place] for row in rows[1:])]
-    lines = columns([[row[place] for place in kept] for row in rows], "".join("<>>>><"[place] for place in kept))
-    more = len(numbers) - MOST_LINES
-    return [*lines, *([f"{more:,} more {what}; `to_frame()` returns all"] if more > 0 else [])]
+    columns = (
+        Column("value", tuple(map(format_value, numbers)), ">", tuple(map(strip, numbers))),
+        Column("chance", tuple(numeral(each.chance) for each in numbers)),
+        Column("p", tuple(numeral_of_p(each.p_value) for each in numbers)),
+        Column("corrected p", tuple(numeral_of_p(each.corrected_p_value) for each in numbers)),
+        *(Column(name, tuple(cells)) for name, cells in (further or {}).items()),
+    )
+    are_tested = any(each.has_null for each in numbers)
+    verdicts = Column("verdict", tuple(each.verdict if are_tested else "" for each in numbers), "<")
+    reasons: dict[str, list[str]] = {}
+    for each in numbers:
+        if each.reason:
+            reasons.setdefault(each.reason, []).append(each.name)
+    missing = [f"{join_names(names)}: {reason}" for reason, names in reasons.items()]
+    return (Table(tuple(each.name for each in numbers), (columns, (verdicts,)), title, head), *texts(missing))
+
+
+def numeral_of_p(p_value: float) -> str:
+    """Format a p-value for a cell; empty if unknown."""
+    return "" if isnan(p_value) else f"{p_value:.2g}"
+
+
+def strip(number: Number) -> Strip | None:
+    """Return the drawing of a number beside its value; None if there is no value."""
+    return Strip(number.value, number.low, number.high, number.threshold) if number.has_value else None
+
+
+_MOST_DRAWN = 20
+"""Most numbers in one picture."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -321,7 +360,7 @@ class NumberTable(Result):
         """Draw the values with their intervals and chance thresholds."""
         from shesha.charts import Series, intervals
 
-        shown = self.numbers[:MOST_LINES]
+        shown = self.numbers[:_MOST_DRAWN]
         values, lows, highs, thresholds = (
             [getattr(each, field) for each in shown] for field in ("value", "low", "high", "threshold")
         )
@@ -333,11 +372,9 @@ class NumberTable(Result):
         return ax
 
     def _in_order(self) -> Sequence[Number]:
-        """Return the numbers in the order in which the text shows them."""
+        """Return the numbers in the order in which the report shows them."""
         return self.numbers
 
-    def _text(self) -> str:
-        """Return the answer, one line per number and the notes."""
-        lines = wrap(self.headline, page_width(), hanging="")
-        lines += ["", *lines_of_numbers(self._in_order(), self.WHAT)]
-        return "\n".join([*lines, *(line for note in self.notes for line in wrap(f"note: {note}", page_width()))])
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return the table of the numbers."""
+        return table_of_numbers(self._in_order(), self.WHAT, "row")

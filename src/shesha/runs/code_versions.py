@@ -20,6 +20,7 @@ FOLLOWED = ("inputs", "kernels", "measures", "nulls", "support.device_arrays", "
 _NEUTRAL = {
     "shesha.kernels.threads",
     "shesha.measures.registry",
+    "shesha.views.registry",
 }
 """Modules that cannot change a number, such as those for threads or for registering and finding measures."""
 _TOLD = {"caveats", "formula", "reference"}

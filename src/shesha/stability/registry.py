@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, wraps
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast, overload
+from functools import cached_property
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
-from shesha.inputs.validation import check_invariances
 from shesha.report import options_in_words
-from shesha.support.optional import load_marks
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Labels
 from shesha.support.warnings import NotEstimable
@@ -31,7 +29,7 @@ from shesha.views import (
     representation_from,
     rows_or_distances,
 )
-from shesha.views.one_view_score import ViewScore, find_score, register_score, score_card
+from shesha.views.registry import Registry, ViewScore
 
 
 @dataclass(frozen=True)
@@ -81,13 +79,11 @@ def explain_undirected_rows(name: str | None = None) -> Iterator[None]:
 
 
 Needs = Literal["rows", "labels", "replicates"]
-LEADING: Mapping[Needs, int] = {"rows": 1, "labels": 2, "replicates": 2}
-"""Number of data arguments that each kind of function takes."""
 DATA_NAMES: Mapping[Needs, tuple[str, ...]] = {"rows": ("X",), "labels": ("X", "y"), "replicates": ("X_a", "X_b")}
 """Names of the data arguments of each kind of function."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Variant(ViewScore):
     """A stability score of a representation, with its declared and tested properties."""
 
@@ -130,24 +126,15 @@ class Variant(ViewScore):
         """Value that means perfect stability; None if there is none."""
         return float(self.bounds[1]) if np.isfinite(self.bounds[1]) else None
 
-    @cached_property
-    def signature(self) -> inspect.Signature:
-        """The signature of the public function, which takes data instead of views."""
-        options = list(inspect.signature(self.function).parameters.values())[LEADING[self.needs] :]
-        data = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in DATA_NAMES[self.needs]]
-        typed = [parameter.replace(annotation="ArrayLike") for parameter in data]
-        return inspect.Signature([*typed, *options], return_annotation="float")
+    @property
+    def data(self) -> Mapping[str, str]:
+        """The data of the public function: names of arguments and their types."""
+        return dict.fromkeys(DATA_NAMES[self.needs], "ArrayLike")
 
     @cached_property
     def _options_of_view(self) -> frozenset[str]:
         """Names of the options that the view's constructor accepts."""
         return frozenset(inspect.signature(self.view.build).parameters) - {"seed"}
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options of the function and their defaults."""
-        parameters = list(inspect.signature(self.function).parameters.values())
-        return {parameter.name: parameter.default for parameter in parameters[LEADING[self.needs] :]}
 
     @cached_property
     def estimator_options(self) -> dict[str, Any]:
@@ -167,11 +154,15 @@ class Variant(ViewScore):
         return self.view.takes_distances(**self.view_options)
 
     def __call__(self, *data: Any, **options: Any) -> float:
-        """Compute the score of data that have not been checked."""
-        # Imported here because the direct call takes a Variant.
-        pass
-
-        return call_directly(self, data, options)
+        """Compute the score of data that have not been checked; NaN with a warning if it is not estimable."""
+        bound = self.signature.bind(*data, **options)
+        bound.apply_defaults()
+        chosen = dict(bound.arguments)
+        try:
+            with explain_undirected_rows():
+                return _direct(self, [chosen.pop(name) for name in self.data], chosen)
+        except NotEstimable as reason:
+            return check.not_estimable(str(reason))
 
     def look(self, source: Rows | Rdm, options: Mapping[str, Any]) -> Any:
         """Return the view to which the function is applied."""
@@ -199,36 +190,6 @@ class Variant(ViewScore):
         """Compute the score of checked data; raise NotEstimable if there is no value."""
         labels = () if classes is None else (classes,)
         return self.number(self.look(source, options), *labels, **options)
-
-
-def function_of_arrays(variant: Variant) -> Callable[..., float]:
-    """Return the function of arrays that checks them and computes a score."""
-    function = variant.function
-
-    @wraps(function)
-    def score(*args: Any, **kwargs: Any) -> float:
-        return call_directly(variant, args, kwargs)
-
-    score.__signature__ = variant.signature  # type: ignore[attr-defined]
-    score.variant = variant  # type: ignore[attr-defined]
-    # `inspect` would follow `__wrapped__` and show the parameters of the function of a view.
-    del score.__wrapped__
-    return cast(Callable[..., float], score)
-
-
-def call_directly(variant: Variant, args: Sequence[Any], kwargs: Mapping[str, Any]) -> float:
-    """Bind the arguments and score the data; NaN with a warning if the value is not estimable."""
-    bound = variant.signature.bind(*args, **kwargs)
-    bound.apply_defaults()
-    options = dict(bound.arguments)
-    data = [options.pop(name) for name in DATA_NAMES[variant.needs]]
-    with explain_undirected_rows():
-        try:
-            return _direct(variant, data, options)
-        except NotEstimable as reason:
-            if isinstance(reason, UndirectedRowsError | UndirectedHalfError):
-                raise
-            return check.not_estimable(str(reason))
 
 
 def _direct(variant: Variant, data: list[Any], options: dict[str, Any]) -> float:
@@ -266,7 +227,7 @@ def _n_rows(source: Rows | Rdm) -> int:
 P = ParamSpec("P")
 V = TypeVar("V", bound=View)
 Data = ArrayLike | Rdm | Representation | Rows
-_variants: dict[str, Variant] = {}
+VARIANTS = Registry(Variant, "variant")
 
 
 @overload
@@ -302,24 +263,14 @@ def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[.
     >>> shesha.feature_split.variant.bounds
     (-1, 1)
     """
-    check.choice(needs, tuple(LEADING), "needs")
-    fields = {**declared, "invariant": check_invariances(declared.get("invariant", ()))}
-
-    def mark(function: Callable[..., float]) -> Callable[..., float]:
-        variant = Variant(**{"name": function.__name__, "function": function, "needs": needs, **fields})
-        register_score(variant, _variants, "variants")
-        return function_of_arrays(variant)
-
-    return mark
+    check.choice(needs, tuple(DATA_NAMES), "needs")
+    invariant = check.check_invariances(declared.get("invariant", ()))
+    return VARIANTS.mark(Variant.__call__, **{**declared, "needs": needs, "invariant": invariant})
 
 
 def registered_variants() -> dict[str, Variant]:
     """Return all registered scores by name, including those from other packages, in their declared order."""
-    load_marks()
-    return {variant.name: variant for variant in sorted(_variants.values(), key=lambda variant: variant.place)}
-
-
-_DATA = {"rows": "X", "labels": "X, y", "replicates": "X_a, X_b"}
+    return {variant.name: variant for variant in sorted(VARIANTS.load().values(), key=lambda variant: variant.place)}
 
 
 def card(score: str | Variant | Callable[..., float]) -> str:
@@ -340,7 +291,7 @@ def card(score: str | Variant | Callable[..., float]) -> str:
     >>> card("variance").split(".")[0]
     'variance_ratio: Variance between classes'
     """
-    chosen = find_score(getattr(score, "variant", score), Variant, registered_variants(), "score")
+    chosen = VARIANTS.get(score, "score")
     texts = {
         "needs": _needs(chosen),
         "distances": "accepted instead of features (shesha.Rdm)" if chosen.takes_distances else "",
@@ -349,7 +300,7 @@ def card(score: str | Variant | Callable[..., float]) -> str:
         "chance": _chance(chosen),
         "also called": chosen.alias,
     }
-    return score_card(chosen, "shesha.stability", texts, _DATA[chosen.needs])
+    return chosen.card("shesha.stability", texts)
 
 
 def _needs(variant: Variant) -> str:

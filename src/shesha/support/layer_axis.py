@@ -1,7 +1,7 @@
 """The layer axis of three-dimensional arrays, and how it is guessed or given.
 
-Files and functions that expect several representations (`compare_all`, `compare_layers`, `calibrate_layers`) read such
-an array as one representation per layer. Functions whose arguments are single representations (measures, `compare`,
+Files and functions that expect several representations (`compare_all`, `compare_layers`) read such an array as one
+representation per layer. Functions whose arguments are single representations (measures, `compare`,
 `calibrate`) read it as token sequences (inputs, tokens, features). Pass ``layer_axis`` to choose the layer axis.
 """
 

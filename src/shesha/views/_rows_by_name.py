@@ -49,14 +49,11 @@ def take_rows(source: S, chosen: Index) -> S:
     return source.take(chosen) if isinstance(source, Rows) else source.take_rows(chosen)
 
 
-def layers_in_one_order(
-    a: dict[str, Representation], b: dict[str, Representation]
-) -> tuple[dict[str, Representation], dict[str, Representation]]:
-    """Return the layers of two models with rows in the order of the first layer that has names."""
-    called = {f"layers_a[{name}]": layer for name, layer in a.items()}
-    called |= {f"layers_b[{name}]": layer for name, layer in b.items()}
-    layers = list(align_rows(called).values())
-    return dict(zip(a, layers, strict=False)), dict(zip(b, layers[len(a) :], strict=True))
+def layers_in_one_order(models: Mapping[str, dict[str, Representation]]) -> list[dict[str, Representation]]:
+    """Return the layers of several models with rows in the order of the first layer that has names."""
+    named = align_rows({f"{model}[{name}]": X for model, layers in models.items() for name, X in layers.items()})
+    rows = iter(named.values())
+    return [{name: next(rows) for name in layers} for layers in models.values()]
 
 
 class Selectable(Protocol):

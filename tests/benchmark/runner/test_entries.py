@@ -164,7 +164,7 @@ def module(tmp_path, monkeypatch, patch):
 def test_a_marked_function_is_taken_as_it_is_declared(module):
     from shesha.measures import registry
 
-    before = dict(registry._measures), dict(registry._aliases)
+    before = dict(registry.MEASURES.known), dict(registry.MEASURES.aliases)
     try:
         (found,) = entries([f"{module(MARKED)}:toy_width"])
         assert (found.name, found.closer, found.symmetric, found.paired) == ("Toy width", "lower", True, False)
@@ -172,7 +172,7 @@ def test_a_marked_function_is_taken_as_it_is_declared(module):
         assert len(entry_version(found)) == 12
         assert pickle.loads(pickle.dumps(found)) == found
     finally:
-        for known, old in zip((registry._measures, registry._aliases), before, strict=True):
+        for known, old in zip((registry.MEASURES.known, registry.MEASURES.aliases), before, strict=True):
             known.clear()
             known.update(old)
 

@@ -9,11 +9,10 @@ from math import comb, nan, sqrt
 from typing import TYPE_CHECKING, Any, Self
 
 from shesha.charts import Series, intervals
-from shesha.report import Metric, Page, as_text
+from shesha.report import Metric, Page
 from shesha.results.audit.dependence import Dependence
 from shesha.results.audit.doubts import Doubts
 from shesha.results.base import Result, draws_axes
-from shesha.results.paper_sentences import sentence_sections
 from shesha.results.stability.scores import DriftPath, Estimate
 from shesha.support.wording import agree
 
@@ -378,18 +377,6 @@ class Audit(Result):
         from shesha.results.audit.report import audit_metrics
 
         return audit_metrics(self)
-
-    def full_text(self) -> str:
-        """Return every finding as text, with the meaning and limits of each number; `print` shows one screen."""
-        from shesha.results.audit.report import sections
-
-        return as_text([*sections(self), *sentence_sections(self)])
-
-    def _text(self) -> str:
-        """Return a text for one screen: verdict, main scores, largest problem, and how to see the rest."""
-        from shesha.results.audit.report import first_screen
-
-        return as_text(first_screen(self))
 
 
 def _value(estimate: Estimate | None) -> float:

@@ -1,15 +1,15 @@
-"""The report of an audit: its tables and sections, on one screen, as text and as a page."""
+"""The report of an audit: its answer, tables and sections."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 from shesha.report import (
     Column,
     Drawing,
-    Either,
     Explained,
+    Item,
     Lines,
     Metric,
     Page,
@@ -19,11 +19,20 @@ from shesha.report import (
     Strip,
     Table,
     Text,
-    as_text,
     texts,
 )
-from shesha.results.audit.verdict import find_estimate, headline, interval, list_names, place, readings, verdict
+from shesha.results.audit.verdict import (
+    find_estimate,
+    has_uninformative_axes,
+    headline,
+    interval,
+    list_names,
+    readings,
+    verdict,
+    what_to_do,
+)
 from shesha.results.generic_page import run_details
+from shesha.results.number import numeral, numeral_of_p
 from shesha.support.wording import count, lowercase_start
 
 if TYPE_CHECKING:
@@ -32,7 +41,7 @@ if TYPE_CHECKING:
     from shesha.results.stability.scores import Estimate
 
 
-_LEADING = "feature_split"
+_LEADING, _ALIGNMENT = "feature_split", "supervised_alignment"
 _TIES = " ="
 
 
@@ -54,17 +63,9 @@ def _kind(
     findings: list[RepresentationAudit],
     words: Callable[[str], str],
 ) -> Section:
-    groups = [_score_columns(audit, name, findings) for name in names]
-    if _LEADING in names:
-        groups = [
-            _size_columns(audit, findings),
-            _rank_columns(audit, findings),
-            *groups,
-            _same_width_columns(findings),
-        ]
+    # The main table of the report shows the leading score.
+    groups = [_score_columns(audit, name, findings) for name in names if name != _LEADING]
     parts: list[Part] = [Table(tuple(row.name for row in findings), tuple(map(tuple, groups)), title, "representation")]
-    if any(cell.endswith(_TIES) for group in groups for column in group for cell in column.cells):
-        parts.append(Text("= after a rank means that the interval overlaps the interval of the next better rank."))
     parts += [_explain(name, audit.meanings[name]) for name in names if audit.meanings[name].asks]
     parts += [Text(words(text)) for text in _missing_reasons(audit, names, findings)]
     return Section(title, tuple(parts))
@@ -119,14 +120,6 @@ def _rank_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Col
     return [Column("rank", tuple(ranks.get(row.name, "") for row in findings))]
 
 
-def _same_width_columns(findings: list[RepresentationAudit]) -> list[Column]:
-    widths = {row.same_width.n_features for row in findings if row.same_width is not None}
-    if not widths:
-        return []
-    head = f"Feature split with {min(widths):,} features each"
-    return [Column(head, tuple(interval(row.same_width) for row in findings), "<")]
-
-
 def _missing_reasons(audit: Audit, names: list[str], findings: list[RepresentationAudit]) -> Iterator[str]:
     """List why numbers are missing, mentioning each reason once."""
     missing: dict[tuple[str, tuple[str, ...]], list[str]] = {}
@@ -153,27 +146,6 @@ _EFFECT = (
 )
 
 
-def doubts(audit: Audit, words: Callable[[str], str] = str) -> Section | None:
-    """Return the doubts by decreasing effect; a doubt shared by several representations appears once."""
-    with_it: dict[str, list[tuple[Doubt, str]]] = {}
-    for finding in audit.representations:
-        for doubt in finding.doubts or ():
-            with_it.setdefault(doubt.name, []).append((doubt, finding.name))
-    if not with_it:
-        return None
-    several = len(audit.representations)
-    worst = {name: max(pairs, key=lambda pair: pair[0].effect) for name, pairs in with_it.items()}
-    points = []
-    for name, (doubt, most) in sorted(worst.items(), key=lambda item: -item[1][0].effect):
-        names = [representation for _, representation in with_it[name]]
-        where = "" if several == 1 else f"{list_names(names, several)}, "
-        most_in = f"strongest in {most}: " if len(names) > 1 else ""
-        points.append(
-            Point(name, f"{where}{doubt.evidence}", f"{most_in}{words(doubt.text)}.", f"{words(doubt.advice)}.")
-        )
-    return Section("What could be wrong", tuple(points), _EFFECT)
-
-
 _DRIFT = (
     "Drift is 1 minus the rank correlation of all distances between rows. It is 0 for the same geometry and about 1 "
     "for an unrelated one. Rotations and rescalings do not change it."
@@ -182,29 +154,14 @@ _STABLE = "A stable geometry is not necessarily correct, and an unstable one has
 _MORE = "`shesha scores NAME` explains the meaning and limits of a number."
 
 
-def sections(audit: Audit, words: Callable[[str], str] = str) -> list[Section]:
-    """Return the sections of the report; the function `words` rewords reasons for the caller."""
-    parts = [
-        headline(audit),
-        doubts(audit, words),
-        data(audit, words),
-        *tables(audit, words),
-        drift(audit),
-        readings(audit),
-        notes(audit),
-    ]
-    return [part for part in parts if part is not None]
-
-
-def data(audit: Audit, words: Callable[[str], str] = str) -> Section | None:
+def _faults(audit: Audit, words: Callable[[str], str]) -> tuple[Item, ...]:
     """List faults in the data, each once, with the representations that have it."""
     several = len(audit.representations)
     names_by_fault: dict[str, list[str]] = {}
     for finding in audit.representations:
         for fault in _fault_lines(finding):
             names_by_fault.setdefault(fault, []).append(finding.name)
-    parts = tuple(Text(_prefix_names(names, several, words(text))) for text, names in names_by_fault.items())
-    return Section("Data", parts) if parts else None
+    return tuple(Item(_prefix_names(names, several, words(text))) for text, names in names_by_fault.items())
 
 
 def _prefix_names(names: list[str], several: int, text: str) -> str:
@@ -212,9 +169,9 @@ def _prefix_names(names: list[str], several: int, text: str) -> str:
 
 
 def _fault_lines(finding: RepresentationAudit) -> Iterable[str]:
-    yield from (f"! {fault}" for fault in finding.faults.lines())
+    yield from finding.faults.lines()
     if finding.reason:
-        yield f"! no scores: {finding.reason}"
+        yield f"no scores: {finding.reason}"
 
 
 def drift(audit: Audit) -> Section | None:
@@ -230,7 +187,7 @@ def drift(audit: Audit) -> Section | None:
         Text(f"{name}: {reason}") for name, reason in zip(drift_path.names, drift_path.reasons, strict=False) if reason
     )
     table = Table(drift_path.names, (tuple(columns),), "Drift", "representation")
-    return Section("Drift along the given order", (Either(tuple(str(drift_path).split("\n")), (table, *why)),), _DRIFT)
+    return Section("Drift along the given order", (table, *why), _DRIFT)
 
 
 def _describe_drift(value: float) -> str:
@@ -254,8 +211,6 @@ def notes(audit: Audit) -> Section | None:
 
 
 def _general(audit: Audit) -> Iterable[str]:
-    if audit.interrupted:
-        yield "Interrupted: the other representations were not audited."
     level = audit.options.get("confidence", float("nan"))
     if any(score.low == score.low for finding in audit.representations for score in finding.scores.values()):
         kinds = "other rows of the same kind and other partitions of the features"
@@ -271,129 +226,18 @@ def _general(audit: Audit) -> Iterable[str]:
         yield f"{_STABLE} {_MORE}"
 
 
-SCREEN = 30
-"""Most lines that `print` shows, each up to 80 characters long."""
-_FEWEST = 3
-"""Fewest representations that the table shows."""
-_FAULTS = 3
 _SCALE = (
     "Do random halves of the features have the same geometry? Reference values: unrelated features 0, an untrained "
     "digits network 0.60 to 0.76, MiniLM 0.64 to 0.80."
 )
-_AGREEMENT = "Alignment: are rows with the same label closer to each other than to other rows?"
-_REST = Section("More", (Text("`full_text()` prints every number; `save_html('audit.html')` saves a page."),))
-
-
-def first_screen(audit: Audit, words: Callable[[str], str] = str, more: Section = _REST) -> list[Section]:
-    """Return the parts of a report that fits on one screen.
-
-    Parameters
-    ----------
-    audit : Audit
-        The audit to report.
-    words : callable
-        Function that rewords reasons for the caller, for example with the option names of the command line.
-    more : Section
-        The last section, which says what to do next and where to find the remaining numbers.
-    """
-    scored = [finding for finding in audit.representations if not finding.reason]
-    for brief in (False, True):
-        rest = [_first_faults(audit, words), _first_doubt(audit, words, brief=brief), more]
-        parts = [headline(audit, brief=True), *(section for section in rest if section is not None)]
-        if not scored:
-            break
-        used = as_text([*parts, _table(audit, scored[:1], len(scored), brief=brief)], 80).count("\n")
-        room = SCREEN - used
-        if room >= min(_FEWEST, len(scored)):
-            break
-    if scored:
-        room = max(_FEWEST, room)
-        shown = scored if len(scored) <= room else _sample(audit, scored, room - 1)
-        parts.insert(1, _table(audit, shown, len(scored), brief=brief))
-    if audit.interrupted:
-        parts.append(Section("Interrupted: the other representations were not audited."))
-    return parts
-
-
-def _table(audit: Audit, shown: Sequence[RepresentationAudit], several: int, *, brief: bool) -> Section:
-    """Show the leading score with its chance level and a verdict in words."""
-    stability = any(finding.feature_split is not None for finding in shown)
-    title, name = ("Stability", "feature_split") if stability else ("Agreement", "supervised_alignment")
-    scores = [find_estimate(finding, name) for finding in shown]
-    columns = (
-        Column(_HEADS[title], tuple(interval(find_estimate(finding, name), 2) for finding in shown), "<"),
-        Column("chance up to", tuple(f"{score.threshold:.2f}" if _is_tested(score) else "" for score in scores)),
-        Column("p", tuple(f"{score.p_value:.2g}" if _is_tested(score) else "" for score in scores)),
-        Column("verdict", tuple(_verdict(finding, title) for finding in shown), "<"),
-    )
-    parts: list[Part] = [Table(tuple(finding.name for finding in shown), (columns,), title, "representation")]
-    if 1 < len(shown) < several:
-        parts.append(
-            Text(f"{len(shown)} of {several} representations are shown, including the most and the least stable.")
-        )
-    parts.append(Text(f"{_brackets(audit, shown, name)}{_SCALE if title == 'Stability' else _AGREEMENT}"))
-    return Section(title, (*parts, *texts(["" if brief else _farthest(audit)])))
-
-
-_HEADS = {"Stability": "feature split", "Agreement": "alignment with labels"}
-
-
-def _brackets(audit: Audit, shown: Sequence[RepresentationAudit], name: str) -> str:
-    estimates = [estimate for estimate in (find_estimate(each, name) for each in shown) if estimate is not None]
-    known = any(estimate.low == estimate.low for estimate in estimates)
-    return f"Brackets: {100 * audit.options.get('confidence', 0.95):g}% intervals. " if known else ""
-
-
-def _farthest(audit: Audit) -> str:
-    """Name the representation that has drifted farthest from the first."""
-    known = {} if audit.drift is None else dict(zip(audit.drift.names, audit.drift.from_first, strict=True))
-    known = {name: value for name, value in known.items() if value == value}
-    if len(known) < 2 or audit.drift is None:
-        return ""
-    name = max(known, key=lambda candidate: known[candidate])
-    return (
-        f"Largest drift from {audit.drift.names[0]}: {known[name]:.2f} ({name}). 0 means the same geometry, and 1 an "
-        "unrelated one."
-    )
-
-
-def _is_tested(score: Estimate | None) -> TypeGuard[Estimate]:
-    return score is not None and score.has_null
-
-
-def _verdict(finding: RepresentationAudit, title: str) -> str:
-    if title == "Stability":
-        return verdict(finding)
-    score = finding.supervised.get("supervised_alignment")
-    return score.verdict if _is_tested(score) else ""
-
-
-def _sample(audit: Audit, scored: Sequence[RepresentationAudit], room: int) -> list[RepresentationAudit]:
-    """Choose evenly spaced representations in order, always including the most and the least stable."""
-    ends = {*audit.ranking[:1], *audit.ranking[-1:]}
-    places = {round(step * (len(scored) - 1) / max(1, room - 3)) for step in range(room - 2)}
-    return [finding for place, finding in enumerate(scored) if place in places or finding.name in ends]
-
-
-def _first_faults(audit: Audit, words: Callable[[str], str]) -> Section | None:
-    """The first few faults in the data."""
-    section = data(audit, words)
-    if section is None or len(section.parts) <= _FAULTS:
-        return section
-    more = Text(f"The full report lists {len(section.parts) - _FAULTS} more faults.")
-    return Section(section.title, (*section.parts[:_FAULTS], more))
-
-
-def _first_doubt(audit: Audit, words: Callable[[str], str], *, brief: bool) -> Section | None:
-    """Describe the problem with the largest effect (if brief, only its remedy), and name the others."""
-    section = doubts(audit, words)
-    if section is None:
-        return None
-    points = [part for part in section.parts if isinstance(part, Point)]
-    first = points[0]
-    shown = Text(f"{first.name} ({first.evidence}): {first.advice}") if brief else first
-    others = ", ".join(point.name for point in points[1:])
-    return Section(section.title, (shown, *texts([f"Other problems: {others}." if others else ""])))
+_CELL_SCALE = (
+    "Reference values for principal components of cells: feature split 0, basis-averaged split 0.17 (one cell line) to "
+    "0.87 (several types of blood cells)."
+)
+_AGREEMENT = (
+    "Alignment: are rows with the same label closer to each other than to other rows? Reference values: random labels "
+    "0, cell types of blood 0.49 to 0.54."
+)
 
 
 def next_steps(commands: Sequence[tuple[str, str]]) -> Section:
@@ -414,23 +258,44 @@ _DESIGN = (
 )
 
 
-def audit_page(audit: Audit) -> Page:
-    """Return the page of an audit."""
-    head, doubts_section = headline(audit), doubts(audit)
+def audit_page(audit: Audit, words: Callable[[str], str] = str) -> Page:
+    """Return the report of an audit; the function `words` rewords reasons for the caller."""
+    head = headline(audit)
     is_single = len(audit.representations) == 1
-    sections = [data(audit), *tables(audit), drift(audit), readings(audit), notes(audit)]
+    sections = [drift(audit), *tables(audit, words), readings(audit), notes(audit)]
     picture = [_picture(audit)] if 2 < len(audit.ranking) <= _DRAWN else []
+    interrupted = "Interrupted: the other representations were not audited."
     return Page(
         title=head.title,
         question=_QUESTION.format(these="this representation" if is_single else "these representations"),
         answer=tuple(part.text for part in head.parts if isinstance(part, Text)),
-        numbers=_score_table(audit),
-        doubts=(*doubts_section.parts, Text(doubts_section.explanation))
-        if doubts_section
-        else (Text(_NO_DOUBT), *_dependence_parts(audit)),
+        numbers=(*_score_table(audit), *(Text(remark, "") for remark in _remarks(audit))),
+        doubts=(*((Item(interrupted),) if audit.interrupted else ()), *_faults(audit, words), *_doubts(audit, words)),
         sections=(*picture, *(section for section in sections if section is not None)),
         ran=(("data", _sizes(audit)), *run_details(audit)),
     )
+
+
+def _doubts(audit: Audit, words: Callable[[str], str]) -> tuple[Part, ...]:
+    """Return the doubts by decreasing effect; a doubt shared by several representations appears once."""
+    with_it: dict[str, list[tuple[Doubt, str]]] = {}
+    for finding in audit.representations:
+        for doubt in finding.doubts or ():
+            with_it.setdefault(doubt.name, []).append((doubt, finding.name))
+    if not with_it:
+        is_design_unknown = any(finding.dependence is not None for finding in audit.representations)
+        return texts([_NO_DOUBT, _DESIGN if is_design_unknown else ""])
+    several = len(audit.representations)
+    worst = {name: max(pairs, key=lambda pair: pair[0].effect) for name, pairs in with_it.items()}
+    points = []
+    for name, (doubt, most) in sorted(worst.items(), key=lambda item: -item[1][0].effect):
+        names = [representation for _, representation in with_it[name]]
+        where = "" if several == 1 else f"{list_names(names, several)}, "
+        most_in = f"strongest in {most}: " if len(names) > 1 else ""
+        points.append(
+            Point(name, f"{where}{doubt.evidence}", f"{most_in}{words(doubt.text)}.", f"{words(doubt.advice)}.")
+        )
+    return (*points, Explained("effect", _EFFECT))
 
 
 def audit_metrics(audit: Audit) -> list[Metric]:
@@ -450,30 +315,86 @@ def audit_metrics(audit: Audit) -> list[Metric]:
 
 
 def _score_table(audit: Audit) -> tuple[Part, ...]:
-    """Show the ranking score with its chance level, or the agreement with labels if there is no stability."""
-    known = [row for row in audit.representations if row.ranking_score is not None]
-    if not known:
-        rest = tables(audit)
-        return tuple(part for section in rest for part in section.parts if isinstance(part, Table))[:1]
-    ranked = [Column("rank", tuple(str(place(audit, row.name)) for row in known))] if len(audit.ranking) > 1 else []
-    score = Column(
-        _ranking_name(audit),
-        tuple(interval(row.ranking_score) for row in known),
-        ">",
-        tuple(_strip(row, row.ranking_score) for row in known),
+    """Show the ranking score with its chance level and verdict, or the agreement with labels without stability."""
+    known = list(audit.representations)
+    is_stability = _leads_with_stability(known)
+    scores = [row.ranking_score if is_stability else find_estimate(row, _ALIGNMENT) for row in known]
+    tests = [row.chance if is_stability else score for row, score in zip(known, scores, strict=True)]
+    verdicts = [
+        verdict(row) if is_stability or row.reason else test.verdict if test is not None and test.has_null else ""
+        for row, test in zip(known, tests, strict=True)
+    ]
+    score = (
+        Column("verdict", tuple(verdicts), "<"),
+        Column(
+            _ranking_name(audit) if is_stability else "alignment with labels",
+            tuple(map(interval, scores)),
+            ">",
+            tuple(map(_strip, scores, tests)),
+        ),
+        *_rank_columns(audit, known),
     )
-    chance = Column("chance up to", tuple(f"{row.chance.threshold:.3f}" if row.chance else "" for row in known))
-    p_values = Column("p", tuple(f"{row.chance.p_value:.2g}" if row.chance else "" for row in known))
-    columns = (*ranked, score, *_full_width_scores(known), chance, p_values)
-    return (Table(tuple(row.name for row in known), (columns,), "Stability", "representation"),)
+    test_columns = (
+        Column("chance up to", tuple("" if test is None else numeral(test.threshold) for test in tests)),
+        Column("p", tuple("" if test is None else numeral_of_p(test.p_value) for test in tests)),
+    )
+    names = [row.name for row in known]
+    # Of many representations, the most and the least stable and the ends are shown first.
+    shown = [*audit.ranking[:1], *audit.ranking[-1:], names[0], names[-1]]
+    important = tuple(dict.fromkeys(names.index(name) for name in shown if name in names))
+    full_width = _full_width_scores(known) if is_stability else []
+    groups = (score, test_columns, tuple(full_width), tuple(_size_columns(audit, known)))
+    return (Table(tuple(names), groups, "Stability", "representation", important),)
+
+
+def _leads_with_stability(findings: Sequence[RepresentationAudit]) -> bool:
+    """Return whether stability comes first: it does unless all axes are principal components and there are labels."""
+    has_labels = any(find_estimate(row, _ALIGNMENT) is not None for row in findings)
+    if has_labels and all(map(has_uninformative_axes, findings)):
+        return False
+    return any(row.ranking_score is not None for row in findings)
+
+
+def _remarks(audit: Audit) -> Iterator[str]:
+    """Explain sizes, brackets and the scale of the score, and name the representation that drifted farthest."""
+    known = [row for row in audit.representations if not row.reason]
+    if not known:
+        return
+    is_stability = _leads_with_stability(known)
+    scores = [row.ranking_score if is_stability else find_estimate(row, _ALIGNMENT) for row in known]
+    has_interval = any(score is not None and score.has_interval for score in scores)
+    level = 100 * audit.options.get("confidence", 0.95)
+    brackets = f"Brackets are {level:g}% intervals. " if has_interval else ""
+    ties = "= after a rank: the interval overlaps that of the next better rank. " if _has_ties(audit, known) else ""
+    scale = _CELL_SCALE if all(map(has_uninformative_axes, known)) else _SCALE
+    sizes = "" if _size_columns(audit, known) else f"{_sizes(audit)}. "
+    yield f"{sizes}{brackets}{ties}{scale if is_stability else _AGREEMENT}"
+    yield from filter(None, [what_to_do(known) if is_stability else ""])
+    yield from filter(None, [_farthest(audit)])
+
+
+def _has_ties(audit: Audit, findings: list[RepresentationAudit]) -> bool:
+    return any(cell.endswith(_TIES) for column in _rank_columns(audit, findings) for cell in column.cells)
+
+
+def _farthest(audit: Audit) -> str:
+    """Name the representation that has drifted farthest from the first."""
+    known = {} if audit.drift is None else dict(zip(audit.drift.names, audit.drift.from_first, strict=True))
+    known = {name: value for name, value in known.items() if value == value}
+    if len(known) < 2 or audit.drift is None:
+        return ""
+    name = max(known, key=lambda candidate: known[candidate])
+    return (
+        f"Largest drift from {audit.drift.names[0]}: {known[name]:.2f} ({name}). 0 means the same geometry, and 1 an "
+        "unrelated one."
+    )
 
 
 def _full_width_scores(known: Sequence[RepresentationAudit]) -> list[Column]:
     """If representations are ranked at equal numbers of features, also show the scores of all features."""
     if all(row.same_width is None for row in known):
         return []
-    values = tuple("" if row.feature_split is None else f"{row.feature_split.value:.3f}" for row in known)
-    return [Column("with all features", values)]
+    return [Column("with all features", tuple(interval(row.feature_split) for row in known))]
 
 
 def _ranking_name(audit: Audit) -> str:
@@ -482,14 +403,10 @@ def _ranking_name(audit: Audit) -> str:
     return "stability, at equal numbers of features" if same_width else "feature-split stability"
 
 
-def _strip(finding: RepresentationAudit, score: Estimate | None) -> Strip | None:
+def _strip(score: Estimate | None, test: Estimate | None) -> Strip | None:
     if score is None or score.value != score.value:
         return None
-    return Strip(score.value, score.low, score.high, finding.chance.threshold if finding.chance else float("nan"))
-
-
-def _dependence_parts(audit: Audit) -> tuple[Part, ...]:
-    return (Text(_DESIGN),) if any(finding.dependence is not None for finding in audit.representations) else ()
+    return Strip(score.value, score.low, score.high, float("nan") if test is None else test.threshold)
 
 
 def _picture(audit: Audit) -> Section:

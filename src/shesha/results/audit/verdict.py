@@ -16,6 +16,15 @@ NEAR_ZERO = 0.1
 """Score below which single distances are mostly noise, even if the score is above chance."""
 GRADES = ((NEAR_ZERO, "mostly noise"), (0.3, "weak"), (0.6, "moderate"), (float("inf"), "strong"))
 """Upper limits of the scores, each with the word for scores below it; a convention, as for correlations."""
+TO_DO = {
+    "strong": "distances between single rows can be used",
+    "moderate": "compare groups of rows, or average several rows",
+    "weak": "compare means over many rows only, or use more features",
+    "mostly noise": "do not interpret single distances; average many rows, or use other features",
+    "not above chance": "do not interpret the distances; check that these are the features you want",
+    "basis-averaged": "use the basis-averaged score; the columns themselves share no geometry",
+}
+"""What to do with the distances, by the last part of a verdict."""
 _GAP = 0.05
 """Smallest difference between two scores that is reported; smaller ones are ignored even if significant."""
 
@@ -33,7 +42,7 @@ def verdict(finding: RepresentationAudit) -> str:
     score = finding.feature_split
     if finding.reason or score is None or score.value != score.value:
         return "not scored"
-    if has_fitted_axes(finding) or is_stable_off_axes(finding):
+    if has_uninformative_axes(finding):
         averaged = finding.basis_averaged_split
         return "not above chance" if averaged is None else f"basis-averaged {averaged.value:.2f}"
     if finding.chance is not None and not finding.chance.significant:
@@ -51,6 +60,11 @@ def is_stable_off_axes(one: RepresentationAudit) -> bool:
     """Return whether the axes share almost nothing although random directions do, as after some PCAs."""
     score = one.feature_split
     return score is not None and score.value < NEAR_ZERO and is_clearly_above(one.basis_averaged_split, score)
+
+
+def has_uninformative_axes(one: RepresentationAudit) -> bool:
+    """Return whether the columns share no geometry because they are, or resemble, principal components."""
+    return has_fitted_axes(one) or is_stable_off_axes(one)
 
 
 def is_clearly_above(one: Estimate | None, other: Estimate | None) -> bool:
@@ -78,11 +92,6 @@ def list_names(names: Sequence[str], several: int) -> str:
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
-def place(audit: Audit, name: str) -> str:
-    """Return the position of a representation in the ranking by stability; empty if it has none."""
-    return str(audit.ranking.index(name) + 1) if name in audit.ranking else ""
-
-
 def find_estimate(finding: RepresentationAudit, name: str) -> Estimate | None:
     """Return the score with this name, whether or not it needs labels."""
     return finding.scores.get(name) or finding.supervised.get(name)
@@ -94,8 +103,9 @@ def interval(estimate: Estimate | None, digits: int = 3) -> str:
         return ""
     if estimate.value != estimate.value:
         return "none"
-    ends = f" [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]" if estimate.low == estimate.low else ""
-    return f"{estimate.value:.{digits}f}{ends}"
+    # Adding zero removes the sign of a value that rounds to zero.
+    value, low, high = (f"{round(x, digits) + 0.0:.{digits}f}" for x in (estimate.value, estimate.low, estimate.high))
+    return f"{value} [{low}, {high}]" if estimate.low == estimate.low else value
 
 
 _ALIGNMENT = "supervised_alignment"
@@ -108,13 +118,19 @@ _NAMED = 3
 """Most representations that a sentence lists by name."""
 
 
-def headline(audit: Audit, *, brief: bool = False) -> Section:
-    """Return the headline: the data, which stability is above chance, and how well labels agree with it.
+def headline(audit: Audit) -> Section:
+    """Return the headline: the data, which stability is above chance, and how well labels agree with it."""
+    sentences = [*_chance_sentence(audit), _order(audit)]
+    # Principal components of cells have no stable axes, so agreement with the labels is the first question.
+    labels_first = all(map(has_uninformative_axes, audit.representations))
+    return Section(_title(audit), texts([_labels(audit), *sentences] if labels_first else [*sentences, _labels(audit)]))
 
-    A brief headline gives the number of representations instead of naming more than two.
-    """
-    sentences = [*_chance_sentence(audit, 2 if brief else _NAMED), _order(audit), _labels(audit)]
-    return Section(_title(audit), texts(sentences))
+
+def what_to_do(findings: Sequence[RepresentationAudit]) -> str:
+    """Return one clause per verdict of these representations: how far their distances can be used."""
+    verdicts = " ".join(verdict(finding) for finding in findings if not finding.reason)
+    known = [f"{word}: {todo}" for word, todo in TO_DO.items() if word in verdicts]
+    return f"What to do. {'. '.join(clause[:1].upper() + clause[1:] for clause in known)}." if known else ""
 
 
 def _title(audit: Audit) -> str:
@@ -134,12 +150,12 @@ def _format_range(numbers: set[int]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def _chance_sentence(audit: Audit, most: int) -> list[str]:
+def _chance_sentence(audit: Audit) -> list[str]:
     scored = [finding for finding in audit.representations if _has_value(finding.feature_split)]
     if not scored:
         return [_no_scores_sentence(audit)]
     return [
-        sentence(_which(audit, findings, most), findings)
+        sentence(_which(audit, findings), findings)
         for kind, sentence in _SENTENCES.items()
         if (findings := [finding for finding in scored if _kind(finding) == kind])
     ]
@@ -158,10 +174,8 @@ def _kind(finding: RepresentationAudit) -> str:
     return "near zero" if _value_or_lowest(finding.feature_split) < NEAR_ZERO else "above"
 
 
-def _which(audit: Audit, findings: Sequence[RepresentationAudit], most: int) -> str:
+def _which(audit: Audit, findings: Sequence[RepresentationAudit]) -> str:
     several = len(audit.representations)
-    if most < min(_NAMED, len(findings)) and len(findings) < several:
-        return f"{len(findings)} of {several}, "
     return "" if several == 1 else f"{list_names(_names(findings), several)}, "
 
 
@@ -173,7 +187,7 @@ def _warn_of_fitted_axes(which: str, findings: Sequence[RepresentationAudit]) ->
     """Give the basis-averaged score, because halves of decorrelated columns never share a geometry."""
     return (
         f"Axes were fitted to the rows (principal components): {which}basis-averaged stability "
-        f"{_basis_averaged(findings)}. The feature split is not informative for such columns."
+        f"(after random rotations) {_basis_averaged(findings)}. The feature split is not informative for such columns."
     )
 
 
@@ -181,8 +195,8 @@ def _off_axes_sentence(which: str, group: Sequence[RepresentationAudit]) -> str:
     """Give the basis-averaged score first, since the axes share nothing although random directions do."""
     return (
         f"Stable across random directions, not across the given columns: {which}basis-averaged stability "
-        f"{_basis_averaged(group)}, feature split {_values(group)}. The columns are nearly uncorrelated, like some "
-        "principal components."
+        f"(after random rotations) {_basis_averaged(group)}, feature split {_values(group)}. The columns are nearly "
+        "uncorrelated, like some principal components."
     )
 
 

@@ -197,9 +197,3 @@ class Diff(Result):
         from shesha.results.changes.diff_report import diff_page
 
         return diff_page(self)
-
-    def _text(self) -> str:
-        """Return a text with the headline, one line per layer, the rows that moved most, and notes."""
-        from shesha.results.changes.diff_report import diff_text
-
-        return diff_text(self)

@@ -1,4 +1,4 @@
-"""The report of a diff: its sentences, a text of at most thirty lines, and a page."""
+"""The report of a diff: its sentences, tables and sections."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from shesha.report import Column, Drawing, Explained, Item, Page, Part, Section, Table, Text, columns, page_width, wrap
+from shesha.report import Column, Drawing, Explained, Item, Page, Part, Section, Table, Text
 from shesha.results.changes.diff import ENOUGH
 from shesha.results.changes.vector_index_verdict import METRICS
 from shesha.results.generic_page import run_details
-from shesha.support.wording import count, join_names, shorten
+from shesha.support.wording import count, join_names
 
 if TYPE_CHECKING:
     from shesha.results.changes.diff import Diff, LayerChange, MeasureChange
@@ -49,12 +49,8 @@ def headline(result: Diff) -> str:
         beyond = " beyond noise" if any(layer.value > largest.value for layer in known) else ""
         beyond = beyond if changed else " among them" if beyond else ""
         answer = f"{answer}. The largest change{beyond} is in {largest.name}"
-    limit = (
-        ""
-        if changed or largest.limit == largest.noise
-        else f", and a change must exceed {format_number(largest.limit)}"
-    )
-    noise = f"Noise alone reaches {_format_noise(largest)} ({result.noise_source}){limit}"
+    limit = f"; a change must exceed {format_number(largest.limit)}" if largest.limit != largest.noise else ""
+    noise = f"{_format_noise(largest)} ({result.noise_source}){limit}"
     return f"{compared}{answer}: {_format_drift(largest)}. {noise}."
 
 
@@ -84,11 +80,14 @@ def _count_undecided(n: int) -> str:
 
 
 def _format_noise(layer: LayerChange) -> str:
-    """Return the noise, and each kind of noise if there are several."""
+    """Return the noise floor: that of re-encodings and that of other seeds have different names."""
     if len(layer.floors) < 2:
-        return format_number(layer.noise)
-    kinds = ", ".join(f"{kind} {format_number(noise)}" for kind, noise in layer.floors.items())
-    return f"{format_number(layer.noise)}, with {kinds}"
+        return f"Noise alone reaches {format_number(layer.noise)}"
+    kinds = [f"{_FLOORS.get(kind, kind)} reaches {format_number(noise)}" for kind, noise in layer.floors.items()]
+    return join_names(kinds)[0].upper() + join_names(kinds)[1:]
+
+
+_FLOORS = {"re-encodings": "re-encoding noise", "further runs": "seed noise"}
 
 
 def _count_with_verb(n: int) -> str:
@@ -156,133 +155,10 @@ def format_number(value: float) -> str:
     return "none" if value != value else "0" if value == 0 else f"{value:.2g}" if value < 0.01 else f"{value:.3f}"
 
 
-_SCREEN = 30
-"""Most lines that the text has."""
-_FEWEST = 5
-_ROWS = 3
-_PAIRS = 3
-_WIDE = 44
-"""Largest number of characters of a name."""
-
-
-def diff_text(result: Diff) -> str:
-    """Return the headline, as many layers as fit on the screen, the kind of change, and notes."""
-    width = page_width()
-    head = [*_index_lines(result, width), *wrap(headline(result), width, hanging="")]
-    # The statements on the inputs need up to two lines.
-    most = _SCREEN - len(head) - 3 - 2 * bool(result.inputs)
-    tails = (_detail_lines(result, width, n_rows) for n_rows in range(_ROWS, -1, -1))
-    tail = next((lines for lines in tails if len(lines) + _FEWEST <= most), _detail_lines(result, width, 0))
-    layers = choose_layers(result, max(_FEWEST, most - len(tail)))
-    lines = [*head, "", *_layer_table(layers)]
-    left_out = len(result.layers) - len(layers)
-    if left_out:
-        lines.append(f"  {left_out} more layers: see to_frame(), --json or --html")
-    return "\n".join([*lines, *tail])
-
-
-def _index_lines(result: Diff, width: int) -> list[str]:
-    """Return the advice on the index, which comes first because the user asked for it."""
-    if result.index is None:
-        return []
-    return [*wrap(result.index.headline, width, hanging=""), *wrap(result.index.in_numbers, width, "  ", "  "), ""]
-
-
-def _detail_lines(result: Diff, width: int, n_rows: int) -> list[str]:
-    lines = _change_lines(result, width)
-    if result.moved and n_rows:
-        lines += [
-            "",
-            f"Rows that lost the largest share of their {result.k} nearest neighbours in {result.moved_layer}",
-        ]
-        lines += columns(
-            [_row(row.name, row.label, row.neighbours_lost) for row in result.moved[:n_rows]], "<<>", indent="  "
-        )
-    lines += ["", *wrap(_scale_note(result), width, hanging="")]
-    for note in result.notes:
-        lines += wrap(f"! {note}", width)
-    return lines
-
-
-def _change_lines(result: Diff, width: int) -> list[str]:
-    """Return short sentences on the kind of change, the classes that moved, and how a task is affected."""
-    structure = result.structure
-    # Noise alone is no kind of change.
-    is_known = structure is not None and structure.kind != "none"
-    sentences = [f"In {result.moved_layer}: {structure.in_words}."] if structure is not None and is_known else []
-    if result.classes:
-        sentences.append(_class_sentence(result))
-    if result.lost_by_class and result.moved:
-        sentences.append(_lost_sentence(result))
-    if result.separation is not None:
-        sentences.append(f"Task: {result.separation.in_words}.")
-    return ["", *(line for sentence in sentences for line in wrap(sentence, width))] if sentences else []
-
-
-def _class_sentence(result: Diff) -> str:
-    significant = [pair for pair in result.classes if pair.significant]
-    if not significant:
-        return f"Classes: no movement of a class was found (level {1 - result.confidence:.3g})."
-    first = "; ".join(
-        f"{pair.in_words} ({pair.change:+.3f}, p = {pair.corrected_p_value:.2g})" for pair in significant[:_PAIRS]
-    )
-    more = f"; {len(significant) - _PAIRS} more" if len(significant) > _PAIRS else ""
-    return f"Classes: {first}{more}."
-
-
-def _lost_sentence(result: Diff) -> str:
-    shown = list(result.lost_by_class.items())[:_PAIRS]
-    first = ", ".join(f"{lost:.0%} in {shorten(name, 24)}" for name, lost in shown)
-    others = len(result.lost_by_class) - _PAIRS
-    rest = f", and {others} more" if others > 0 else ""
-    return f"Neighbours lost by class: {first}{rest}."
-
-
-def choose_layers(result: Diff, most: int) -> list[LayerChange]:
-    """Choose as many layers as fit: the first that changed, the most changed, and evenly spaced others."""
-    layers = list(result)
-    if len(layers) <= most:
-        return layers
-    changes = [i for i, layer in enumerate(layers) if layer.is_beyond_noise]
-    known = [i for i, layer in enumerate(layers) if layer.value == layer.value]
-    largest = [max(known, key=lambda i: layers[i].value)] if known else []
-    first = [max(0, index - before) for index in changes[:1] for before in (0, 1)]
-    needed = {0, len(layers) - 1, *first, *largest}
-    # One line is needed to say how many layers were omitted.
-    for place in (round(i * (len(layers) - 1) / (most - 2)) for i in range(most - 1)):
-        if len(needed) < most - 1:
-            needed.add(place)
-    return [layers[i] for i in sorted(needed)]
-
-
-def _layer_table(layers: list[LayerChange]) -> list[str]:
-    scores = layers[0].scores if layers else ()
-    titles = [score.title for score in scores] or ["change"]
-    rows = [["layer", titles[0], "interval", "noise", *titles[1:], "verdict"]]
-    for layer in layers:
-        interval = f"[{format_number(layer.low)}, {format_number(layer.high)}]" if layer.low == layer.low else ""
-        values = [cell(score) for score in layer.scores[1:]]
-        rows.append(
-            [
-                shorten(layer.name, _WIDE),
-                format_number(layer.value),
-                interval,
-                format_number(layer.noise),
-                *values,
-                layer.verdict,
-            ]
-        )
-    return columns(rows, "<>>>" + ">" * (len(titles) - 1) + "<", indent="  ")
-
-
 def cell(score: MeasureChange) -> str:
     """Format a change for the table; a share of neighbours is given in percent."""
     is_share = score.title == "neighbours lost" and score.value == score.value
     return f"{score.value:.1%}" if is_share else format_number(score.value)
-
-
-def _row(name: str, label: str, lost: float) -> list[str]:
-    return [shorten(name, _WIDE), shorten(label, 16), f"{lost:.0%}"]
 
 
 def _scale_note(result: Diff) -> str:
@@ -291,7 +167,7 @@ def _scale_note(result: Diff) -> str:
         if result.n_scored == result.n_rows
         else f"{result.n_scored:,} of {result.n_rows:,} rows"
     )
-    limit = "the noise" if result.n_noise >= ENOUGH else "twice the noise"
+    limit = "the limit, which is " + ("the largest noise" if result.n_noise >= ENOUGH else "twice the noise")
     title, level = first_title(result), f"{100 * result.confidence:g}%"
     scale = "0 for the same geometry"
     scale += " and about 1 for an unrelated one" if title == "RDM drift" else ""
@@ -318,19 +194,20 @@ _ROTATION = (
 
 
 def diff_page(result: Diff) -> Page:
-    """Return the page: the answer, every layer with its noise floor, and the rows that moved most."""
+    """Return the report: the answer, every layer with its noise floor, and the rows that moved most."""
+    index = result.index
     return Page(
         title=f"{result.before} and {result.after}: what changed",
         question="Which layers changed, where does the change begin, and does it exceed noise?",
-        answer=(*((result.index.headline,) if result.index else ()), headline(result)),
-        numbers=(_layers(result),),
-        doubts=(*(Item(note) for note in result.notes), Item(_ROTATION)),
+        answer=(*((index.headline,) if index else ()), headline(result)),
+        numbers=(*((Text(index.in_numbers),) if index else ()), _layers(result), Text(_scale_note(result), "")),
+        doubts=tuple(Item(note) for note in result.notes),
         sections=(
-            Section("Change over depth", (Drawing(_PICTURE, result.plot, wide=True),)),
             *_change_sections(result),
-            *_index(result),
             *_movement_sections(result),
-            Section("What the verdicts mean", tuple(Explained(*verdict) for verdict in _VERDICTS.items())),
+            Section("Change over depth", (Drawing(_PICTURE, result.plot, wide=True),)),
+            *_index(result),
+            Section("What the verdicts mean", tuple(Explained(*verdict) for verdict in _VERDICTS.items()), _ROTATION),
         ),
         ran=(
             ("noise floor", result.noise_source),
@@ -349,23 +226,39 @@ def _layers(result: Diff) -> Table:
         # This column comes first, because phones show only the first columns of a table.
         Column("verdict", tuple(layer.verdict for layer in layers), "<"),
         Column(titles[0] if titles else "change", tuple(format_number(layer.value) for layer in layers)),
-        Column("low", tuple(format_number(layer.low) for layer in layers)),
-        Column("high", tuple(format_number(layer.high) for layer in layers)),
+        Column("interval", tuple(map(_interval, layers))),
         Column("noise", tuple(format_number(layer.noise) for layer in layers)),
         Column("limit", tuple(format_number(layer.limit) for layer in layers)),
-        *(Column(title, tuple(cell(layer.scores[i]) for layer in layers)) for i, title in enumerate(titles) if i),
     ]
-    return Table(tuple(layer.name for layer in layers), (tuple(columns),), "Layers", "layer")
+    others = [Column(title, tuple(cell(layer.scores[i]) for layer in layers)) for i, title in enumerate(titles) if i]
+    groups = (tuple(columns), *((column,) for column in others))
+    return Table(tuple(layer.name for layer in layers), groups, "Layers", "layer", _important(layers))
+
+
+def _interval(layer: LayerChange) -> str:
+    return f"[{format_number(layer.low)}, {format_number(layer.high)}]" if layer.low == layer.low else ""
+
+
+def _important(layers: Sequence[LayerChange]) -> tuple[int, ...]:
+    """Return the layers to show if there is no room for all: the first that changed and the one before, the most
+    changed, and both ends."""
+    first = next((i for i, layer in enumerate(layers) if layer.is_beyond_noise), 0)
+    known = [i for i, layer in enumerate(layers) if layer.value == layer.value]
+    largest = max(known, key=lambda i: layers[i].value, default=0)
+    return tuple(dict.fromkeys((first, largest, max(0, first - 1), 0, len(layers) - 1)))
 
 
 def _change_sections(result: Diff) -> tuple[Section, ...]:
+    # Noise alone is no kind of change.
     structure = None if result.structure is None or result.structure.kind == "none" else result.structure
     sentences = [change.in_words for change in (structure, result.separation) if change is not None]
-    if not sentences:
-        return ()
-    parts: list[Part] = [Text(f"{sentence[:1].upper()}{sentence[1:]}.") for sentence in sentences]
+    parts: list[Part] = [Text(f"{sentence[:1].upper()}{sentence[1:]}.", "") for sentence in sentences]
     if result.classes:
+        if not any(pair.significant for pair in result.classes):
+            parts.append(Text(f"No movement of a class was found (level {1 - result.confidence:.3g}).", ""))
         parts.append(_classes(result))
+    if not parts:
+        return ()
     return (Section(f"What changed in {result.moved_layer}", tuple(parts), _CLASSES if result.classes else ""),)
 
 
@@ -421,7 +314,7 @@ def _movement_sections(result: Diff) -> tuple[Section, ...]:
         Column("label", tuple(row.label for row in result.moved), "<"),
         Column("neighbours lost", tuple(f"{row.neighbours_lost:.0%}" for row in result.moved)),
         Column(
-            "in an unchanged model", tuple("" if row.noise != row.noise else f"{row.noise:.0%}" for row in result.moved)
+            _noise_column(result), tuple("" if row.noise != row.noise else f"{row.noise:.0%}" for row in result.moved)
         ),
         Column("moved", tuple(format_number(row.movement) for row in result.moved)),
     )
@@ -433,6 +326,13 @@ def _movement_sections(result: Diff) -> tuple[Section, ...]:
     return (Section("Rows that moved most", tuple(parts), _MOVED.format(result.k)),)
 
 
+def _noise_column(result: Diff) -> str:
+    """Return where neighbours were lost without the change: in re-encodings, between seeds, or in simulated noise."""
+    floors = next((layer.floors for layer in result if layer.name == result.moved_layer), {})
+    return f"lost in {' and '.join(_COLUMNS.get(kind, kind) for kind in floors)}" if floors else "lost without a change"
+
+
+_COLUMNS = {"further runs": "other seeds"}
 _MOVED = (
     "The column 'neighbours lost' has the share of the {} nearest rows that changed. The column 'moved' has 1 "
     "minus the correlation of the row's distances to all other rows before and after."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shesha.report import Column, Item, Page, PointMap, Section, Table, page_width, wrap
+from shesha.report import Column, Item, Page, PointMap, Section, Table
 from shesha.results.base import Result, draws_axes
 from shesha.results.generic_page import run_details
 
@@ -97,10 +97,11 @@ class RowMap(Result):
             title=f"Map of the rows: {' and '.join(names)}",
             question="Which rows are similar, and which moved?" if len(names) > 1 else "Which rows are similar?",
             answer=(self.headline,),
+            doubts=tuple(map(Item, self.notes)),
             sections=(
                 Section("Map", (points,), _MEANS),
+                Section("How far to trust the map", (self._trust(),), _TRUST.format(self.k)),
                 *self._moved_rows(),
-                Section("How far to trust the map", (self._trust(), *map(Item, self.notes)), _TRUST.format(self.k)),
             ),
             ran=(
                 ("rows", f"{self.n_rows:,}, of which {len(self.rows):,} are shown"),
@@ -125,18 +126,6 @@ class RowMap(Result):
             columns.insert(0, Column("label", tuple(self.labels[i] for i in chosen), "<"))
         table = Table(tuple(self.row_names[i] for i in chosen), (tuple(columns),), "Rows that moved most", "row")
         return (Section("Rows that moved most", (table,), _MOVED.format(self.k)),)
-
-    def _text(self) -> str:
-        """Return a text with the headline, the trustworthiness of each plane, and notes."""
-        width = page_width()
-        lines = wrap(self.headline, width, hanging="")
-        for name, share in self.held.items():
-            trust = self.trustworthiness[name]
-            lines.append(f"  {name}: {share:.1%} of the squared distances, trustworthiness {trust:.3f}")
-        lines += [line for note in self.notes for line in wrap(note, width)]
-        return "\n".join(
-            [*lines, *wrap("save_html() writes the map as a page, and to_frame() returns all points.", width)]
-        )
 
 
 _MEANS = (

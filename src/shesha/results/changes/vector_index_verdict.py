@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from shesha.report import page_width, wrap
+from shesha.report import Part
 from shesha.results.base import Result
-from shesha.results.number import Number
+from shesha.results.number import Number, table_of_numbers
 
 IndexAdvice = Literal["keep", "map", "re-embed", "undecided"]
 IndexMetric = Literal["cosine", "ip", "l2"]
 METRICS = {"cosine": "cosine similarity", "ip": "inner product", "l2": "Euclidean distance"}
 NAN = float("nan")
+_WHOLE = ("as it is", "re-encodings")
+"""Options that were tested among all rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +60,7 @@ class IndexChange(Result):
         does = {
             "keep": f"keep it. New queries find {direct.value:.1%}",
             "map": f"map new queries into the old space. They find {found}",
-            "re-embed": f"re-embed. New queries find {found}",
+            "re-embed": f"re-embed: more than {self.tolerance:.0%} would be lost. New queries find {found}",
             "undecided": f"cannot be decided: {self.undecided}. New queries find {found}",
         }[self.advice]
         floor = f". Re-encodings of the old model find {base.value:.1%}" if base.value == base.value else ""
@@ -70,15 +72,15 @@ class IndexChange(Result):
     @property
     def in_numbers(self) -> str:
         """The recall of every option, in a single line."""
-        known = [f"{score.name} {score.value:.3f}" for score in self.recalls if score.value == score.value]
-        return f"recall@{self.k}: {', '.join(known)}. A loss of {self.tolerance:g} is accepted."
+        known = [score for score in self.recalls if score.value == score.value]
+        whole, halves = ([score for score in known if (score.name in _WHOLE) == is_whole] for is_whole in (True, False))
+        lists = [
+            ", ".join(f"{score.name.removesuffix(', in halves')} {score.value:.3f}" for score in scores)
+            for scores in (whole, halves)
+        ]
+        tested = f"; among half of the rows, as maps are tested: {lists[1]}" if halves else ""
+        return f"recall@{self.k}: {lists[0]}{tested}. A loss of {self.tolerance:g} is accepted."
 
-    def _text(self) -> str:
-        """Return a text with the advice and one line per option."""
-        from shesha.report import columns
-
-        rows = [["new queries, old vectors", f"recall@{self.k}", "interval"]]
-        for score in self.recalls:
-            interval = f"[{score.low:.3f}, {score.high:.3f}]" if score.low == score.low else score.reason
-            rows.append([score.name, f"{score.value:.3f}" if score.value == score.value else "", interval])
-        return "\n".join([*wrap(self.headline, page_width(), hanging=""), "", *columns(rows, "<><", indent="  ")])
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return the recall of each way to search."""
+        return table_of_numbers(self.recalls, f"Recall of the {self.k} nearest, new queries among old vectors")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import isnan
 from typing import TYPE_CHECKING, Any
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.report import Column, Drawing, Page, Section, Strip, Table, Text, page_width, wrap
+from shesha.report import Column, Drawing, Item, Page, Section, Strip, Table, Text
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.generic_page import as_table, field_explanations, run_details
-from shesha.results.number import NAN, Number, frame_of_numbers
+from shesha.results.number import NAN, Number, frame_of_numbers, numeral
 from shesha.support.draw_counts import draws_needed
 from shesha.support.wording import agree_with_share, count, join_items
 
@@ -195,6 +195,10 @@ class CoherenceTable(Result):
     def _page(self) -> Page:
         return coherence_page(self)
 
+    def _every_number(self) -> tuple[Section, ...]:
+        table = as_table(self.to_frame(full=True).head(_MOST), "All numbers")
+        return (Section("Every number", (table, *field_explanations(Coherence)), printed=False),)
+
     def named(self, verdict: str) -> list[Coherence]:
         """Return the groups with this verdict, the most coherent first."""
         return sorted((group for group in self.groups if group.verdict == verdict), key=lambda group: -group.value)
@@ -225,28 +229,6 @@ class CoherenceTable(Result):
         ax.set_ylabel("unbiased coherence")
         return ax
 
-    def _text(self) -> str:
-        """Return a text with the table, most coherent group first, and possible problems."""
-        frame = self.to_frame()
-        frame = frame[[name for name in _PRINTED if name in frame]]
-        frame.index.name = None
-        lines = [
-            *wrap(self.headline, page_width(), hanging=""),
-            "",
-            f"coherence of {count(len(self.groups), self.group_noun)} against {self.n_controls:,} controls "
-            f"({self.control}), {self.method}",
-        ]
-        formats = {name: form for name, form in _PRINTED.items() if name in frame}
-        lines += frame.to_string(formatters=formats, max_rows=40, na_rep="-").splitlines()
-        lines.append("")
-        lines += [line for link in self.links for line in wrap(str(link), page_width())]
-        if self.excluded:
-            named = "; ".join(f"{name} ({why})" for name, why in list(self.excluded.items())[:5])
-            more = f" and {len(self.excluded) - 5} more" if len(self.excluded) > 5 else ""
-            lines.append(f"not scored: {named}{more}")
-        notes = [line for note in self.notes for line in wrap(note, page_width())]
-        return "\n".join([*lines, *notes])
-
 
 _NAMED = 10
 """Most groups that the headline names."""
@@ -254,14 +236,6 @@ _FURTHER = ("coherence", "coherence_chance", "magnitude", "unbiased_magnitude", 
 """Columns of the narrow table besides those of every number."""
 TOGETHER, UNDECIDED = "moves together", "undecided"
 """Verdicts on groups that the headline names."""
-_PRINTED: dict[str, Callable[[Any], str]] = {
-    "n_rows": "{:,}".format,
-    **dict.fromkeys(("value", "low", "high"), "{:.3f}".format),
-    "corrected_p_value": lambda p: "-" if p != p else f"{p:.2g}",
-    "verdict": str,
-    "magnitude": "{:.2f}".format,
-}
-"""Columns of the printed table, each with the format of its cells."""
 
 
 def _list_names(groups: list[Coherence]) -> str:
@@ -275,7 +249,7 @@ _PICTURE = (
     "Unbiased coherence and magnitude of each group, without the contribution of noise. The chance level is that of "
     "groups of the same size."
 )
-_UNBIASED = Text(
+_UNBIASED = (
     "Unbiased coherence is the mean cosine of pairs of shifts. It is 0 without an effect, for any group size. "
     "Brackets show its interval."
 )
@@ -284,24 +258,25 @@ _UNBIASED = Text(
 def coherence_page(result: CoherenceTable) -> Page:
     """Return the page for a table of groups."""
     groups = sorted(result.groups, key=lambda group: -group.value)[:_MOST]
-    frame = result.to_frame(full=True)
-    noun, rows = result.group_noun, f"{result.n_controls:,} controls ({result.control})"
+    noun = result.group_noun
+    against = (
+        f"{count(len(result.groups), noun)} against {result.n_controls:,} controls ({result.control}), {result.method}"
+    )
     return Page(
         title=f"Coherence of {len(result.groups)} {noun}s",
         question=f"Which {noun}s shift their {result.row_noun}s in a common direction, above chance?",
         answer=(result.headline,),
-        numbers=(_group_table(groups, noun), _UNBIASED),
-        doubts=tuple(Text(text) for text in (*result.notes, *_not_scored(result))),
+        numbers=(_group_table(groups, noun), Text(f"{against}. {_UNBIASED}", "")),
+        doubts=tuple(Item(text) for text in (*result.notes, *_not_scored(result))),
         sections=(
-            Section("Coherence and magnitude", (Drawing(_PICTURE, result.plot),)),
             *(
                 (Section("Correlations over groups", tuple(Text(str(link)) for link in result.links)),)
                 if result.links
                 else ()
             ),
-            Section("Every number", (as_table(frame.head(_MOST), "All numbers"), *field_explanations(Coherence))),
+            Section("Coherence and magnitude", (Drawing(_PICTURE, result.plot),)),
         ),
-        ran=(("data", f"{len(result.groups)} {noun}s against {rows}, {result.method}"), *run_details(result)),
+        ran=(("data", against), *run_details(result)),
     )
 
 
@@ -324,6 +299,7 @@ def _group_table(groups: Sequence[Coherence], noun: str) -> Table:
             tuple("" if isnan(group.corrected_p_value) else f"{group.corrected_p_value:.2g}" for group in groups),
         ),
         Column("n", tuple(f"{group.n_rows:,}" for group in groups)),
+        Column("magnitude", tuple(numeral(group.magnitude) for group in groups)),
     )
     return Table(tuple(group.name for group in groups), (columns,), "Most coherent first", noun)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from shesha.report import page_width, wrap
+from shesha.report import Part, texts
 from shesha.results.base import Result, reaches_level
-from shesha.results.number import Number, frame_of_numbers
+from shesha.results.number import Number, frame_of_numbers, numeral, table_of_numbers
 from shesha.support.draw_counts import undecided
 from shesha.support.wording import agree_with_share, count
 
@@ -86,10 +86,10 @@ class EDistances(Result):
             table.loc[name, name] = 0.0
         return table.rename_axis(index=None, columns=None)
 
-    def _text(self) -> str:
-        """Return a text with the answer and one line per pair."""
-        frame = self.to_frame().round({"e_distance": 3, "value": 3, "p_value": 4, "corrected_p_value": 4})
-        lines = [*wrap(self.headline, page_width(), hanging=""), "", *frame.to_string(index=False).splitlines()]
-        if self.excluded:
-            lines.append("not compared: " + "; ".join(f"{name} ({why})" for name, why in self.excluded.items()))
-        return "\n".join(lines)
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return one row per pair, the most distant first, and the groups that were not compared."""
+        pairs = sorted(self.pairs, key=lambda pair: -pair.value)
+        rows = [replace(pair, name=f"{pair.first}, {pair.second}") for pair in pairs]
+        table = table_of_numbers(rows, "E-distances", "pair", {"E-distance": [numeral(p.e_distance) for p in pairs]})
+        left_out = "; ".join(f"{name} ({why})" for name, why in self.excluded.items())
+        return (*table, *texts([f"Not compared: {left_out}." if left_out else ""]))

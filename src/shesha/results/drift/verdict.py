@@ -6,32 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from shesha.report import (
-    Column,
-    Drawing,
-    Explained,
-    Item,
-    Metric,
-    Page,
-    Part,
-    Section,
-    Strip,
-    Table,
-    Text,
-    columns,
-    page_width,
-    wrap,
-)
+from shesha.report import Column, Drawing, Explained, Item, Metric, Page, Part, Section, Strip, Table, Text, texts
 from shesha.results.base import Result, draws_axes
 from shesha.results.generic_page import run_details
-from shesha.results.number import Number, frame_of_numbers
-from shesha.support.wording import shorten
+from shesha.results.number import Number, frame_of_numbers, numeral_of_p
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-    pass
 
 
 State = Literal["ok", "watch", "alert", "not estimable"]
@@ -165,8 +147,6 @@ class DriftVerdict(Result):
         return _SAID[self.state]
 
     def _page(self) -> Page:
-        pass
-
         return verdict_page(self)
 
     def _metrics(self, model: str) -> list[Metric]:
@@ -183,38 +163,9 @@ class DriftVerdict(Result):
             for score in self.scores
         ]
 
-    def _text(self) -> str:
-        """Return a text with the state, the scores, the rows that moved, and advice."""
-        pass
-
-        return verdict_text(self)
-
 
 LIMIT_CONFIDENCE = 0.95
 """Confidence of the upper limit of a monitor's own share of false alarms."""
-_WIDE = 28
-"""Largest number of characters of a name in a table."""
-
-
-def verdict_text(verdict: DriftVerdict) -> str:
-    """Return the state, the scores, the rows that moved, and advice."""
-    lines = wrap(f"{verdict.state}: {verdict.state_in_words} ({verdict.n_rows:,} rows)", page_width())
-    if verdict.reason:
-        lines += wrap(verdict.reason, page_width(), "  ", "")
-    lines += ["", *_score_table(verdict), "", *_paragraph(rates_sentence(verdict))]
-    if verdict.sequence is not None:
-        lines += ["", *_paragraph(sequence_sentence(verdict))]
-    for title, moved in (("Rows that moved most", verdict.rows), ("Classes", verdict.classes)):
-        if moved:
-            lines += ["", title, *_movement_table(moved)]
-    lines += ["", *_paragraph(f"What to do: {verdict.advice}")] if verdict.advice else []
-    for note in verdict.notes:
-        lines += wrap(f"! {note}", page_width())
-    return "\n".join(lines)
-
-
-def _paragraph(text: str) -> list[str]:
-    return wrap(text, page_width(), hanging="")
 
 
 def short_names(scores: tuple[DriftScore, ...]) -> dict[str, str]:
@@ -223,31 +174,12 @@ def short_names(scores: tuple[DriftScore, ...]) -> dict[str, str]:
     return {s.name: base if bases.count(base) == 1 else s.name for s, base in zip(scores, bases, strict=True)}
 
 
-def _score_table(verdict: DriftVerdict) -> list[str]:
-    resampled = verdict.basis == "row resamples"
-    rows = [["", "", "drift", "low" if resampled else "unchanged", "threshold", "p", "verdict"]]
-    missing, names = [], short_names(verdict.scores)
-    for score in verdict.scores:
-        if score.value != score.value:
-            missing.append((score.name, score.reason))
-            continue
-        floor = score.low if resampled else score.chance
-        numbers = [f"{value:.3g}" for value in (score.value, floor, score.threshold, score.p_value)]
-        rows.append([score.tier, names[score.name], *numbers, "above" if score.beyond else ""])
-    lines = columns(rows, "<<>>>><", indent="  ") if len(rows) > 1 else []
-    for measure, reason in missing:
-        lines += wrap(f"{measure}: no value ({reason})", page_width(), "  ", "    ")
-    return lines
-
-
 def rates_sentence(verdict: DriftVerdict) -> str:
     """Return how often scores exceed their thresholds without a change."""
     if verdict.basis == "row resamples":
-        dependent = f" This confidence does not hold: {verdict.dependence}." if verdict.dependence else ""
         return (
             f"A score exceeds its threshold if, with {100 * (1 - verdict.level):g} % confidence, its drift is above "
-            f"{verdict.tolerance:g} for any sample of inputs of the same kind.{dependent} Without re-encodings the "
-            "noise floor is unknown."
+            f"{verdict.tolerance:g} for any sample of inputs of the same kind."
         )
     rate = f"Without a change, each score exceeds its threshold in {100 * verdict.level:.3g} % of checks"
     return (
@@ -277,15 +209,6 @@ def sequence_sentence(verdict: DriftVerdict) -> str:
     return f"{sentence}{alarm} {rule}"
 
 
-def _movement_table(moved: tuple[Moved, ...]) -> list[str]:
-    known = any(row.floor == row.floor for row in moved)
-    rows = [["", "", "moved", "largest if unchanged" if known else ""]]
-    for row in moved:
-        floor = f"{row.floor:.3g}" if row.floor == row.floor else ""
-        rows.append([shorten(row.name, _WIDE), shorten(row.label, _WIDE), f"{row.movement:.3g}", floor])
-    return columns(rows, "<<>>", indent="  ")
-
-
 _TIERS = {
     "primary": "Raises the alarm",
     "confirm": "Measures the extent of a change",
@@ -299,8 +222,8 @@ _NO_FLOOR = (
 )
 _DRIFT = "Drift is 0 without a change. RDM drift is about 1 for an unrelated geometry."
 _QUESTION = "Has the model changed? That is, do the same {} inputs, encoded again, keep the distances of the reference?"
-_DRAWN, _MOST = 3.0, 1000
-"""Largest multiple of the threshold that is drawn, and largest multiple that is shown as a number."""
+_DRAWN = 3.0
+"""Largest multiple of the threshold that is drawn beside a number."""
 _PICTURE = "Each drift (dot) and its threshold (tick), on a logarithmic scale."
 _TITLES = {
     "ok": "no change found",
@@ -311,20 +234,30 @@ _TITLES = {
 
 
 def verdict_page(verdict: DriftVerdict) -> Page:
-    """Return the page, which contains the same sentences as the text."""
+    """Return the report: the state, the scores, the rows that moved, and advice."""
     in_a_row = sequence_sentence(verdict)
     moved = {"Rows that moved most": verdict.rows, "Classes": verdict.classes}
-    doubts = (*verdict.notes, _NO_FLOOR.format(verdict.tolerance) if verdict.basis == "row resamples" else "", _BARE)
+    dependent = f"The confidence of the thresholds does not hold: {verdict.dependence}." if verdict.dependence else ""
+    doubts = (
+        dependent,
+        *verdict.notes,
+        _NO_FLOOR.format(verdict.tolerance) if verdict.basis == "row resamples" else "",
+    )
     return Page(
         title=f"Drift monitor: {_TITLES[verdict.state]}",
         question=_QUESTION.format(f"{verdict.n_rows:,}"),
         answer=tuple(_answer_sentences(verdict)),
-        numbers=(_scores(verdict), Text(_DRIFT)),
-        doubts=(*(Item(text) for text in doubts if text), Item(rates_sentence(verdict))),
+        numbers=(
+            _scores(verdict),
+            *texts([f"{score.name}: no value ({score.reason})." for score in verdict.scores if score.reason]),
+            Text(_DRIFT, ""),
+            Text(rates_sentence(verdict), ""),
+        ),
+        doubts=(*(Item(text) for text in doubts if text), Text(_BARE)),
         sections=(
-            *_picture(verdict),
-            *((Section("Successive checks", (Text(in_a_row),)),) if in_a_row else ()),
+            *((Section("Successive checks", (Text(in_a_row, ""),)),) if in_a_row else ()),
             *(Section(title, (_movement_part(title, rows),), _MOVED) for title, rows in moved.items() if rows),
+            *_picture(verdict),
             Section("What each score is for", tuple(_explanations(verdict))),
         ),
         ran=(
@@ -345,11 +278,11 @@ _MOVED = (
 
 def _answer_sentences(verdict: DriftVerdict) -> Iterator[str]:
     primary = verdict.scores[0]
-    state = verdict.state_in_words[:1].upper() + verdict.state_in_words[1:]
+    state = f"{verdict.state[:1].upper()}{verdict.state[1:]}: {verdict.state_in_words} ({verdict.n_rows:,} rows)"
     if primary.value != primary.value:
-        yield f"{state}: {verdict.reason or primary.reason}."
+        yield f"Not estimable ({verdict.n_rows:,} rows): {verdict.reason or primary.reason}."
     else:
-        yield f"{state}: {_drift_against_floor(verdict, primary)}."
+        yield f"{state}. {_drift_against_floor(verdict, primary)}."
     yield "Nothing needs to be done." if verdict.advice == "Nothing." else f"What to do: {verdict.advice}"
 
 
@@ -367,38 +300,28 @@ def _drift_against_floor(verdict: DriftVerdict, score: DriftScore) -> str:
 def _scores(verdict: DriftVerdict) -> Table:
     scores = verdict.scores
     columns = (
-        Column("drift", tuple(_number(score.value) for score in scores)),
+        Column("role", tuple(score.tier for score in scores), "<"),
+        Column("drift", tuple(_number(score.value) for score in scores), ">", tuple(map(_strip, scores))),
         Column("lower limit", tuple(_number(score.low) for score in scores)),
         Column("mean if unchanged", tuple(_number(score.chance) for score in scores)),
         Column("threshold", tuple(_number(score.threshold) for score in scores)),
-        Column(
-            f"multiple of the threshold (drawn to {_DRAWN:g})",
-            tuple(map(_format_ratio, scores)),
-            ">",
-            tuple(map(_strip, scores)),
-        ),
-        Column("p", tuple("" if score.p_value != score.p_value else f"{score.p_value:.2g}" for score in scores)),
+    )
+    tests = (
+        Column("p", tuple(numeral_of_p(score.p_value) for score in scores)),
         Column("verdict", tuple(map(_judgement, scores)), "<"),
     )
     names = short_names(scores)
-    return Table(tuple(names[score.name] for score in scores), (columns,), "Scores", "measure")
+    return Table(tuple(names[score.name] for score in scores), (columns, tests), "Scores", "measure")
 
 
 def _judgement(score: DriftScore) -> str:
     if score.value != score.value:
         return "no value"
-    return "above threshold" if score.beyond else "below threshold"
+    return "above" if score.beyond else "below"
 
 
 def _threshold_ratio(score: DriftScore) -> float:
     return score.value / score.threshold if score.threshold > 0 else float("nan")
-
-
-def _format_ratio(score: DriftScore) -> str:
-    ratio = _threshold_ratio(score)
-    if ratio != ratio:
-        return ""
-    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:,.0f}" if ratio <= _MOST else f"over {_MOST:,}"
 
 
 def _strip(score: DriftScore) -> Strip | None:
@@ -430,8 +353,7 @@ def _explanations(verdict: DriftVerdict) -> Iterator[Part]:
         base = score.name.partition("(")[0]
         command = "" if ":" in base else f"shesha measures '{base}'"
         does = _TIERS.get(score.tier, score.tier)
-        why = f" No value: {score.reason}." if score.reason else ""
-        yield Explained(score.name, f"{does}.{_SEES.get(base, '')}{why}", where, command)
+        yield Explained(score.name, f"{does}.{_SEES.get(base, '')}", where, command)
 
 
 _SEES = {
@@ -445,4 +367,5 @@ _SEES = {
 
 
 def _number(value: float) -> str:
+    """Format a drift, which may be as small as rounding errors."""
     return "" if value != value else f"{value:.3g}"

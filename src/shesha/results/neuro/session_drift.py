@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shesha.report import Column, Page, Text, page_width, table, wrap
+from shesha.report import Part, Table, Text, texts
 from shesha.results.base import Result, draws_axes, reaches_level
-from shesha.results.number import NAN, Number
+from shesha.results.number import NAN, Number, numeral, numeral_of_p
 from shesha.support.wording import count
 
 if TYPE_CHECKING:
@@ -149,29 +149,33 @@ class SessionDrift(Result):
             )
         return intervals(names, series, label="agreement within minus between sessions", joined=False, ax=ax)
 
-    def _text(self) -> str:
-        """Return a text with one table per part."""
-        width, known = page_width(), [pair for pair in self.pairs if pair.parts]
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return one table per part."""
+        known = [pair for pair in self.pairs if pair.parts]
         names = [f"{pair.first} - {pair.second}" for pair in known]
-        lines: list[str] = []
-        head = [*wrap(self.headline, width, hanging=""), ""]
+        parts: list[Part] = []
         for index in range(len(known[0].parts) if known else 0):
-            parts = [pair.parts[index] for pair in known]
-            interval = tuple(f"[{_number(part.change_low)}, {_number(part.change_high)}]" for part in parts)
-            groups = [
-                [Column("neurons", tuple(str(pair.n_shared) for pair in known))],
-                [Column(head, tuple(_number(getattr(part, field)) for part in parts)) for head, field in _AGREEMENT],
-                [Column("p", tuple(f"{part.p_value:.2g}" for part in parts))],
-                [Column(head, tuple(_number(getattr(part, field)) for part in parts)) for head, field in _CHANGE],
-                [Column("interval", interval), Column("p change", tuple(map(_p_change, parts)))],
-            ]
-            lines += ["" for _ in lines[:1]] + [parts[0].name.replace("_", " ")] + table(names, groups, width)
-        for pair in self.pairs:
-            if pair.reason:
-                lines += wrap(f"{pair.first} - {pair.second}: {pair.reason}", width)
-        if known:
-            lines += ["", *wrap(self._explanation, width, hanging=""), "", *wrap(GAIN_NOTE, width, hanging="")]
-        return "\n".join([*head, *lines])
+            rows = [pair.parts[index] for pair in known]
+            columns = {
+                "neurons": [str(pair.n_shared) for pair in known],
+                "between": [numeral(row.value) for row in rows],
+                "chance": [numeral(row.chance) for row in rows],
+                "p": [numeral_of_p(row.p_value) for row in rows],
+                "within": [numeral(row.within) for row in rows],
+                "change": [
+                    f"{numeral(row.change)} [{numeral(row.change_low)}, {numeral(row.change_high)}]" for row in rows
+                ],
+                "p change": [numeral_of_p(row.corrected_change_p_value) for row in rows],
+            }
+            title = rows[0].name.replace("_", " ")
+            parts += [Text(f"{title[:1].upper()}{title[1:]}"), Table.of(names, columns, title, "pair")]
+        reasons = [f"{pair.first} - {pair.second}: {pair.reason}" for pair in self.pairs if pair.reason]
+        return (*parts, *texts([*reasons, self._explanation if known else ""]))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A warning that applies to every change of geometry."""
+        return (GAIN_NOTE,) if any(pair.parts for pair in self.pairs) else ()
 
     @property
     def _explanation(self) -> str:
@@ -179,11 +183,6 @@ class SessionDrift(Result):
             f"p tests whether agreement between sessions exceeds chance. Change is agreement within minus between "
             f"sessions, with its {100 * self.confidence:g} % interval; p change is corrected for all pairs and parts."
         )
-
-    def _page(self) -> Page:
-        from shesha.results.generic_page import generic_page
-
-        return replace(generic_page(self), doubts=(Text(GAIN_NOTE),) if any(pair.parts for pair in self.pairs) else ())
 
 
 GAIN_NOTE = (
@@ -193,18 +192,7 @@ GAIN_NOTE = (
 )
 _IN_ORDER = ("tuning", "rate", "population_vector", "geometry")
 """Parts in the order in which the headline chooses: changes in rate or tuning alone change the others as well."""
-_AGREEMENT = (("between", "value"), ("chance", "chance"))
-_CHANGE = (("within", "within"), ("change", "change"))
-
-
-def _number(value: float) -> str:
-    return f"{value:.3f}" if value == value else "-"
 
 
 def _preference(name: str) -> int:
     return _IN_ORDER.index(name) if name in _IN_ORDER else len(_IN_ORDER)
-
-
-def _p_change(part: SessionPart) -> str:
-    p_value = part.corrected_change_p_value
-    return f"{p_value:.2g}" if p_value == p_value else "-"

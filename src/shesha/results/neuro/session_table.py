@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shesha.report import Column, page_width, table, wrap
+from shesha.report import Column, Part, Table, page_width, texts, wrap
 from shesha.results.base import Result, draws_axes
 from shesha.results.number import NAN, Number
 from shesha.support.wording import count
@@ -170,24 +170,26 @@ class SessionTable(Result):
         }
         return intervals(names, series, label=name.replace("_", " "), joined=False, ax=ax)
 
-    def _text(self) -> str:
-        """Return a text with one row per group: each score, interval, chance level and number of areas above."""
-        width = page_width()
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return one row per group: each score, its interval, its chance level and the number of areas above."""
         n_sessions = len({line.session for line in self.lines})
         n_animals = len({line.animal for line in self.lines})
         head = (
             f"{count(len(self.lines), 'combination')} of area and session ({count(n_sessions, 'session')}, "
             f"{count(n_animals, 'animal')}) by {self.by}; brackets are {100 * self.confidence:g}% intervals of the "
-            f"mean over {self.interval}s"
+            f"mean over {self.interval}s."
         )
-        lines = [*wrap(self.headline, width, hanging=""), "", *wrap(head, width)]
-        names = [group.name for group in self.groups]
-        groups = [[Column("areas", tuple(str(group.n) for group in self.groups))]]
-        groups += [self._columns(name) for name in self.scores]
-        lines += table(names, groups, width) if names else []
-        if any(mean.low != mean.low for group in self.groups for mean in group.means.values()):
-            lines += wrap(f"no interval for groups with a single {self.interval}", width)
-        return "\n".join([*lines, *self._unused_lines(width), *self._exclusion_lines(width)])
+        areas = Column("areas", tuple(str(group.n) for group in self.groups))
+        groups = ((areas,), *(tuple(self._columns(name)) for name in self.scores))
+        table = Table(tuple(group.name for group in self.groups), groups, "Scores", self.by)
+        is_single = any(mean.low != mean.low for group in self.groups for mean in group.means.values())
+        single = f"There is no interval for groups with a single {self.interval}." if is_single else ""
+        return (*([table] if self.groups else []), *texts([head, single]))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Trials that were not used, and sessions and areas that were left out."""
+        return (*self._unused_trials(), *self._exclusions())
 
     def _columns(self, name: str) -> list[Column]:
         means = [group.means[name] for group in self.groups]
@@ -197,31 +199,27 @@ class SessionTable(Result):
             Column("beyond", tuple(f"{mean.n_beyond}/{mean.n_rows}" for mean in means)),
         ]
 
-    def _unused_lines(self, width: int) -> list[str]:
-        """Return how many trials are not used because conditions must have equally many."""
-        lines = []
+    def _unused_trials(self) -> Iterator[str]:
+        """Yield how many trials are not used because conditions must have equally many."""
         for name in self.scores:
             known = [(line, line.scores[name]) for line in self.lines]
             shares = [score.n_unused / line.n_trials for line, score in known]
             if not any(shares):
                 continue
-            text = f"{name.replace('_', ' ')}: every condition has the same number of trials in each half"
-            text += f", which leaves {100 * min(shares):.0f} to {100 * max(shares):.0f} % of the trials unused"
-            dropped = dict.fromkeys(f"{key} in {line.session}" for line, score in known for key in score.dropped)
-            lines += wrap(text, width)
-            lines += (
-                wrap(f"conditions left out for too few trials: {_join_places(list(dropped))}", width) if dropped else []
+            yield (
+                f"{name.replace('_', ' ')}: every condition has the same number of trials in each half, which leaves "
+                f"{100 * min(shares):.0f} to {100 * max(shares):.0f} % of the trials unused"
             )
-        return lines
+            dropped = dict.fromkeys(f"{key} in {line.session}" for line, score in known for key in score.dropped)
+            if dropped:
+                yield f"conditions left out for too few trials: {_join_places(list(dropped))}"
 
-    def _exclusion_lines(self, width: int) -> list[str]:
+    def _exclusions(self) -> Iterator[str]:
         reasons: dict[str, list[str]] = {}
         for session, area, reason in self.excluded:
             reasons.setdefault(reason, []).append(f"{area} in {session}" if area else session)
-        lines = []
         for reason, places in reasons.items():
-            lines += wrap(f"left out ({reason}): {_join_places(places)}", width)
-        return lines
+            yield f"left out ({reason}): {_join_places(places)}"
 
 
 def _join_places(places: list[str]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.report import page_width, wrap
+from shesha.report import Part, texts
 from shesha.results.base import draws_axes, reaches_level
 from shesha.results.number import Number
 
@@ -86,23 +86,26 @@ class OverTime(Number):
                     frame_cell(ax, i, j)
         return ax
 
-    def _text(self) -> str:
-        """Return a text with the largest value, its chance level, and how many entries exceed the threshold."""
+    @property
+    def headline(self) -> str:
+        """The largest agreement between times, and whether it is above chance."""
         if self.value != self.value:
-            return "\n".join(wrap(f"over time: not estimable ({self.reason})", page_width()))
-        n_above = sum(reaches_level(p, self.alpha) for line in self.p_values for p in line)
+            return f"Agreement over time is not estimable: {self.reason}."
         first, second = self.argmax
-        verdict = f", {'above' if self.significant else 'not above'} chance at {self.alpha:g}" if self.has_null else ""
-        lines = [f"largest agreement between times: {self.value:.4f}, at {first:g} and {second:g}{verdict}"]
-        if self.has_null:
-            lines.append(
-                f"  chance level of the largest {self.chance:.4f} +- {self.chance_sd:.2g}, p = {self.p_value:.3g} "
-                f"({self.n_draws} {'permutations' if self.exchanged == 'all rows' else self.exchanged})"
-            )
-            lines.append(
-                f"  {n_above} of {len(self.times) ** 2} entries are above {self.threshold:.4f}, the chance threshold "
-                "of the maximum"
-            )
-        lines.append(f"  {self.n_rows:,} trials x {self.n_neurons:,} neurons, {self.n_conditions} conditions")
-        lines += [f"  note: {text}" for text in self.notes]
-        return "\n".join(part for line in lines for part in wrap(line, page_width(), hanging="    "))
+        verdict = f", {self.verdict} at {self.alpha:g} (p = {self.p_value:.3g})" if self.has_null else ""
+        return f"The largest agreement between times is {self.value:.3f}, at {first:g} and {second:g}{verdict}."
+
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return the chance level of the largest value, and how many entries exceed its threshold."""
+        size = f"{self.n_rows:,} trials x {self.n_neurons:,} neurons, {self.n_conditions} conditions."
+        if not self.has_null:
+            return texts([size])
+        n_above = sum(reaches_level(p, self.alpha) for line in self.p_values for p in line)
+        return texts(
+            [
+                f"Chance level of the largest: {self.chance:.4f} +- {self.chance_sd:.2g} ({self.n_draws} "
+                f"{'permutations' if self.exchanged == 'all rows' else self.exchanged}). {n_above} of "
+                f"{len(self.times) ** 2} entries are above {self.threshold:.4f}, the chance threshold of the maximum.",
+                size,
+            ]
+        )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from shesha.report import (
@@ -19,14 +20,18 @@ from shesha.report import (
     Table,
     Text,
     heading_anchor,
-    page_width,
-    table,
-    wrap,
+    texts,
 )
 from shesha.results.base import reaches_level
 from shesha.results.generic_page import run_details
+from shesha.results.number import numeral, numeral_of_p
 from shesha.results.sentence_parts import format_share
-from shesha.results.similarity.comparison import format_interval, format_number, held_out_sections, pair_sentences
+from shesha.results.similarity.comparison import (
+    format_interval,
+    held_out_sections,
+    pair_sentences,
+    repeats_sections,
+)
 from shesha.results.similarity.score import RECOMMENDED
 from shesha.support.wording import agree
 
@@ -43,29 +48,12 @@ _CALIBRATED_PAIRS_NOTE = (
     "it is the excess over the threshold. The corrected p-value accounts for the number of pairs of one measure, "
     "not for the number of measures."
 )
-_MOST_LINES = 60
-"""Most pairs that are printed; if there are more, those with the smallest p-values are printed."""
-
-
-def measure_lines(result: PairwiseComparison, measure: str) -> list[str]:
-    """Return one line per pair for a measure, followed by the number of pairs above chance."""
-    width = page_width()
-    pairs = choose_printed_pairs(result, measure)
-    closer = pairs[0].closer
-    n_left = len(select_pairs(result, measure)) - len(pairs)
-    rest = [f"  {n_left} more pairs are in to_frame(); none has a smaller p"] if n_left else []
-    return [
-        f"{measure} ({closer} is closer)",
-        f"  {significance_sentence(result, measure)}",
-        *table([f"{pair.first}, {pair.second}" for pair in pairs], [[column] for column in _columns(pairs)], width),
-        *rest,
-    ]
 
 
 def measure_table(result: PairwiseComparison, measure: str) -> Table:
     """Return the table for one measure on a page."""
     pairs = select_pairs(result, measure)
-    names = tuple(f"{pair.first}, {pair.second}" for pair in pairs)
+    names = tuple(pair.pair(", ") for pair in pairs)
     return Table(names, tuple((column,) for column in _columns(pairs)), measure, "pair")
 
 
@@ -75,6 +63,8 @@ def significance_sentence(result: PairwiseComparison, measure: str) -> str:
     above = sum(reaches_level(score.corrected_p_value, result.alpha) for score in tested)
     if not tested:
         return "no pair has a chance level"
+    if why := result.undecided.get(measure, ""):
+        return f"whether any of {len(tested)} pairs is above chance at {result.alpha:g} {why}"
     if len(tested) == 1:
         return f"the pair is{'' if above else ' not'} above chance at {result.alpha:g}"
     verb = agree(above, "is", "are")
@@ -86,17 +76,16 @@ def pair_metrics(result: PairwiseComparison) -> list[Metric]:
     return [
         Metric(
             pair.first,
-            f"{score.name} with {pair.second}",
-            score.value,
-            score.low,
-            score.high,
-            score.chance,
-            score.threshold,
-            score.deciding_p_value,
+            f"{pair.name} with {pair.second}" if pair.second else pair.name,
+            pair.value,
+            pair.low,
+            pair.high,
+            pair.chance,
+            pair.threshold,
+            pair.deciding_p_value,
         )
         for pair in result.scores
-        for score in (pair,)
-        if score.has_null
+        if pair.has_null
     ]
 
 
@@ -105,45 +94,28 @@ def select_pairs(result: PairwiseComparison, measure: str) -> list[Score]:
     return [pair for pair in result.scores if pair.name == measure and pair.first != pair.second]
 
 
-def choose_printed_pairs(result: PairwiseComparison, measure: str) -> list[Score]:
-    """Return the pairs to show: all if there are few, otherwise those farthest from chance."""
-    pairs = select_pairs(result, measure)
-    if len(pairs) <= _MOST_LINES:
-        return pairs
-    # NaN values are sorted to the end.
-    return sorted(pairs, key=lambda pair: (not pair.has_null, pair.deciding_p_value, -pair.calibrated))[:_MOST_LINES]
-
-
 def _columns(pairs: list[Score]) -> list[Column]:
     scores = pairs
     cells: dict[str, list[str]] = {
         "value": [f"{score.value:.3f}" if score.has_value else "none" for score in scores],
         "interval": [_interval(score) for score in scores],
-        "chance": [_format_number(score.chance) for score in scores],
-        "calibrated": [_format_number(score.calibrated) for score in scores],
-        "p": [_format_number(score.p_value) for score in scores],
-        "corrected p": [_format_number(score.corrected_p_value) for score in scores],
+        "chance": [numeral(score.chance) for score in scores],
+        "calibrated": [numeral(score.calibrated) for score in scores],
+        "p": [numeral(score.p_value) for score in scores],
+        "corrected p": [numeral(score.corrected_p_value) for score in scores],
     }
     return [Column(head, tuple(column)) for head, column in cells.items()]
-
-
-def note_lines(result: PairwiseComparison) -> list[str]:
-    """Return lines that explain the columns."""
-    return wrap(calibrated_pairs_note(result), page_width(), hanging="")
 
 
 def calibrated_pairs_note(result: PairwiseComparison) -> str:
     """Return sentences that explain the columns, with the levels of the intervals and of the thresholds."""
     brackets = f"Brackets are {format_share(result.confidence)} intervals. " if result.confidence is not None else ""
-    return brackets + _CALIBRATED_PAIRS_NOTE.format(alpha=result.alpha)
+    design = f" Exchanged: {result.exchanged}." if result.exchanged not in ("", "all rows") else ""
+    return brackets + _CALIBRATED_PAIRS_NOTE.format(alpha=result.alpha) + design
 
 
 def _interval(score: Score) -> str:
     return f"[{score.low:.3f}, {score.high:.3f}]" if score.has_interval else ""
-
-
-def _format_number(value: float) -> str:
-    return "" if value != value else f"{value:.3f}"
 
 
 _SEES = {
@@ -177,24 +149,60 @@ _MOST_CELLS = 30_000
 def comparison_page(result: Comparison) -> Page:
     """Return the page for two representations."""
     known = [score for score in result.scores if score.has_value]
-    sizes = " and ".join(" x ".join(f"{n:,}" for n in shape) for shape in result.shapes)
-    first = [score for score in known if score.name in RECOMMENDED] or known[:3]
-    remarks = tuple(
-        Item(f"{score.name}: {text}") for score in result.scores for text in (score.reason, *score.notes) if text
-    )
+    sizes = " and ".join(map(_size, (result.first, result.second), result.shapes))
+    led = [score for score in known if score.name in RECOMMENDED] or known[:3]
+    first = known if len(known) <= _FEW else led
+    missing = tuple(_remarks((score.name, score.reason) for score in result.scores))
+    notes = tuple(_remarks((score.name, note) for score in result.scores for note in score.notes))
     return Page(
         title=f"{result.first} and {result.second}",
         question=f"Are the geometries of {result.first} and {result.second} more similar than by chance?",
-        answer=tuple(pair_sentences(result.first, result.second, known, result.alpha)),
-        numbers=(_scores(first, "First to read"),) if first else (),
-        doubts=_doubt_parts(result.doubts, known),
+        answer=(*pair_sentences(result.first, result.second, known, result.alpha), *result.sampled()),
+        numbers=(*((_scores(first, "First to read"),) if first else ()), *texts([_explanation(result, known, sizes)])),
+        doubts=_doubt_parts(result, known),
         sections=(
-            *_measure_sections(known, first),
+            *repeats_sections(known),
             *held_out_sections(known, result.folds),
-            *((Section("Notes", remarks),) if remarks else ()),
+            *((Section("Without a value", missing),) if missing else ()),
+            *((Section("Notes", notes),) if notes else ()),
+            *_measure_sections(known, first),
         ),
-        ran=(("data", f"{sizes} (rows x features)"), *run_details(result)),
+        ran=(("data", sizes), *run_details(result)),
     )
+
+
+_FEW = 8
+"""Most measures in the first table; of more, it shows the recommended ones."""
+
+
+def _remarks(remarks: Iterable[tuple[str, str]]) -> Iterator[Item]:
+    """Yield each remark once, with all the measures to which it applies."""
+    measures: dict[str, list[str]] = {}
+    for measure, remark in remarks:
+        measures.setdefault(remark, []).append(measure)
+    return (Item(f"{', '.join(dict.fromkeys(names))}: {remark}") for remark, names in measures.items() if remark)
+
+
+def _explanation(result: Comparison, known: Sequence[Score], sizes: str) -> str:
+    """Return sizes, the levels of intervals and thresholds, and which rows were permuted."""
+    are_intervals = any(score.has_interval for score in known)
+    brackets = f" Brackets are {format_share(result.confidence)} intervals." if are_intervals else ""
+    seen = [f"{name} ({sees})" for name, sees in RECOMMENDED.items() if name in {score.name for score in known}]
+    first = f" Read these measures first: {', '.join(seen)}." if len(known) > _FEW and seen else ""
+    if not any(score.has_null for score in known):
+        return f"{sizes}.{brackets}{first}"
+    is_design = result.exchanged not in ("", "all rows")
+    both = " Value and chance level both include the differences between blocks." * ("blocks" in result.exchanged)
+    design = f" Permuted under the null: {result.exchanged}.{both}" if is_design else ""
+    return (
+        f"{sizes}.{brackets} Calibrated: 0 up to the chance "
+        f"threshold at the level {result.alpha:g}, and 1 at the best possible value, or else the excess over the "
+        f"threshold.{design}{first}"
+    )
+
+
+def _size(name: str, shape: tuple[int, ...]) -> str:
+    return f"{name} ({f'distances of {shape[0]:,} rows' if len(shape) == 1 else ' x '.join(f'{n:,}' for n in shape)})"
 
 
 def _measure_sections(known: Sequence[Score], first: Sequence[Score]) -> tuple[Section, ...]:
@@ -230,22 +238,18 @@ def _scores(scores: Sequence[Score], title: str) -> Table:
     columns = [
         Column(
             "value",
-            tuple(f"{format_number(score.value)}{format_interval(score)}" for score in scores),
+            tuple(f"{numeral(score.value)}{format_interval(score)}" for score in scores),
             ">",
             tuple(map(_strip, scores)),
         ),
         Column("closer is", tuple(score.closer for score in scores), "<"),
-        Column("chance", tuple(format_number(score.chance) for score in scores)),
+        Column("chance", tuple(numeral(score.chance) for score in scores)),
         Column("calibrated", tuple(f"{score.calibrated:.3f}" if score.has_null else "" for score in scores)),
         Column("p", tuple(f"{score.p_value:.2g}" if score.has_null else "" for score in scores)),
-        Column("corrected p", tuple(_format_p_value(score.corrected_p_value) for score in scores)),
+        Column("corrected p", tuple(numeral_of_p(score.corrected_p_value) for score in scores)),
         Column("family", tuple(score.family for score in scores), "<"),
     ]
     return Table(tuple(score.name for score in scores), (tuple(columns),), title, "measure")
-
-
-def _format_p_value(p_value: float) -> str:
-    return "" if p_value != p_value else f"{p_value:.2g}"
 
 
 def _strip(score: Score) -> Strip | None:
@@ -272,11 +276,13 @@ def measure_explained(name: str, family: str, closer: str) -> Explained:
     )
 
 
-def _doubt_parts(doubts: Doubts | None, scores: Sequence[Score]) -> tuple[Part, ...]:
+def _doubt_parts(result: Comparison, scores: Sequence[Score]) -> tuple[Part, ...]:
     calibrated = any(score.has_null for score in scores)
-    parts = points(doubts)
-    none = (Text(f"{str(doubts).capitalize()}."),) if doubts is not None and not parts else ()
-    return (*parts, *none, *((_MANY_TESTS,) if calibrated and len(scores) > 3 else () if calibrated else (NO_CHANCE,)))
+    parts = points(result.doubts)
+    none = (Text(f"{str(result.doubts).capitalize()}."),) if result.doubts is not None and not parts else ()
+    interrupted = (Item("Interrupted: the remaining measures were not compared."),) if result.interrupted else ()
+    chance = ((_MANY_TESTS,) if len(scores) > 3 else ()) if calibrated else (NO_CHANCE,)
+    return (*interrupted, *parts, *none, *chance)
 
 
 def points(doubts: Doubts | None) -> tuple[Point, ...]:
@@ -289,29 +295,47 @@ def pairwise_page(result: PairwiseComparison) -> Page:
     led = [name for name in result.measures if name in RECOMMENDED] or list(result.measures)
     ordered = [*led, *(name for name in result.measures if name not in led)]
     cells = len(result.names) ** 2
-    shown = ordered[: max(2, _MOST_CELLS // max(1, cells))]
+    shown = ordered[: max(2, _MOST_CELLS // max(1, cells))] if result.names else []
     maps = [_map(result, name) for name in shown]
-    n_left = len(ordered) - len(shown)
+    n_left = len(ordered) - len(shown) if shown else 0
     more = [Text(f"{n_left} more measures are in `to_frame()` and `--json`.")] if n_left else []
     one_each = [next(pair for pair in result.scores if pair.name == name) for name in ordered]
-    tables = [measure_table(result, name) for name in ordered] if result.exchanged else []
+    tables = [measure_table(result, name) for name in ordered] if result.exchanged or not result.names else []
     condition = ", above chance" if tables else ""
+    notes = tuple(_remarks((pair.name, note) for pair in result.scores for note in pair.notes))
     return Page(
-        title=f"{len(result.names)} representations, all pairs",
+        title=f"{len(result.names)} representations, all pairs" if result.names else f"{_n_pairs(result)} pairs",
         question=f"Which of these representations have similar geometries{condition}?",
         answer=(
             *(f"{name}: {significance_sentence(result, name)}." for name in ordered[:3] if tables),
             *(_extremes_sentence(result, name) for name in ordered[:3]),
         ),
-        numbers=(*tables[:1], *maps[:1]),
-        doubts=(Text(calibrated_pairs_note(result)) if tables else NO_CHANCE,),
+        numbers=(*(part for table in tables[:1] for part in (Text(f"{table.title}:", ""), table)), *maps[:1]),
+        doubts=(
+            *((Item("Interrupted: the remaining values were not computed."),) if result.interrupted else ()),
+            *_missing_pairs(result),
+            Text(calibrated_pairs_note(result)) if tables else NO_CHANCE,
+        ),
         sections=(
             *(Section(f"{table.title}, compared with chance", (table,)) for table in tables[1:]),
             *((Section("Other measures", (*maps[1:], *more)),) if maps[1:] else ()),
+            *((Section("Notes", notes),) if notes else ()),
             Section("What the measures respond to", tuple(measures_explained(one_each))),
         ),
-        ran=(("data", _shapes(result.names, result.shapes)), *run_details(result)),
+        ran=((("data", _shapes(result.names, result.shapes)),) if result.names else ()) + run_details(result),
     )
+
+
+def _missing_pairs(result: PairwiseComparison) -> Iterator[Item]:
+    """Yield for how many pairs a measure has no value, with the reason."""
+    for measure in result.measures:
+        pairs = select_pairs(result, measure)
+        for reason, n in Counter(pair.reason for pair in pairs if pair.reason).items():
+            yield Item(f"{measure}: no value for {n} of {len(pairs)} pairs: {reason}")
+
+
+def _n_pairs(result: PairwiseComparison) -> int:
+    return len({(score.first, score.second) for score in result.scores})
 
 
 def _shapes(names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> str:
@@ -335,7 +359,5 @@ def _extremes_sentence(result: PairwiseComparison, measure: str) -> str:
     closer = known[0].closer
     ordered = sorted(known, key=lambda pair: pair.value, reverse=closer == "higher")
     near, far = ordered[0], ordered[-1]
-    start = f"{measure}: the closest pair is {near.first} and {near.second} ({near.value:.3g})"
-    return (
-        f"{start}." if near is far else f"{start}, and the farthest is {far.first} and {far.second} ({far.value:.3g})."
-    )
+    start = f"{measure}: the closest pair is {near.pair()} ({near.value:.3g})"
+    return f"{start}." if near is far else f"{start}, and the farthest is {far.pair()} ({far.value:.3g})."

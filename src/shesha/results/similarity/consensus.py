@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shesha.report import Column, Drawing, Item, Page, Section, Table, columns, page_width, wrap
+from shesha.report import Column, Drawing, Item, Page, Section, Table, Text
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
-from shesha.results.number import Number, frame_of_numbers
+from shesha.results.number import Number, frame_of_numbers, numeral
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,49 +107,32 @@ class Consensus(Result):
             Column("distance", tuple(f"{member.value:.3f}" for member in self.members)),
             Column("interval", tuple(_interval(member) for member in self.members), "<"),
             Column("to the mean of all", tuple(f"{member.distance_to_all:.3f}" for member in self.members)),
-            Column("corrected p", tuple(_format_number(member.corrected_p_value) for member in self.members)),
+            Column("corrected p", tuple(numeral(member.corrected_p_value) for member in self.members)),
         )
         names = tuple(member.name for member in self.members)
         return Page(
             title="Consensus of representations",
             question="What shape do the representations share, how far is each from it, and which are outliers?",
             answer=(self.headline, f"Spread around the mean shape: {self.spread:.3f}."),
-            numbers=(Table(names, (cells,), "Distance to the mean shape of the others", "representation"),),
+            numbers=(
+                Table(names, (cells,), "Distance to the mean shape of the others", "representation"),
+                Text(_explanation(self), ""),
+            ),
             doubts=tuple(Item(note) for note in self.notes),
             sections=(Section("Around the mean shape", (Drawing(_PICTURE, self.plot, wide=True),)),),
             ran=(("rows", f"{self.n_rows:,}"), *run_details(self)),
         )
-
-    def _text(self) -> str:
-        """Return a text with the answer and one line per representation."""
-        width = page_width()
-        rows = [["representation", "distance", "interval", "to all", "corrected p"]]
-        rows += [
-            [
-                *(member.name, f"{member.value:.3f}", _interval(member), f"{member.distance_to_all:.3f}"),
-                _format_number(member.corrected_p_value),
-            ]
-            for member in self.members
-        ]
-        text = [*wrap(self.headline, width, hanging=""), "", *columns(rows, "<><>>", indent="  "), ""]
-        text += wrap(
-            "Distance is the Procrustes distance to the mean shape of the other representations, from 0 (equal up to "
-            f"rotation) to 1.414. Brackets are {100 * self.confidence:g} % intervals. The spread around the mean of "
-            f"all representations is {self.spread:.3f} ({self.n_rows:,} rows).",
-            width,
-            hanging="",
-        )
-        for note in self.notes:
-            text += wrap(f"! {note}", width)
-        return "\n".join(text)
 
 
 def _interval(member: Member) -> str:
     return "" if member.low != member.low else f"[{member.low:.3f}, {member.high:.3f}]"
 
 
-def _format_number(value: float) -> str:
-    return "" if value != value else f"{value:.3g}"
-
-
 _PICTURE = "Distance of each representation to the mean shape of the others, with its interval."
+
+
+def _explanation(result: Consensus) -> str:
+    return (
+        f"Distance is the Procrustes distance to the mean shape of the other representations, from 0 (equal up to "
+        f"rotation) to 1.414. Brackets are {100 * result.confidence:g} % intervals ({result.n_rows:,} rows)."
+    )

@@ -1,21 +1,32 @@
-"""Grids that compare every layer of one model with every layer of another, with or without chance levels."""
+"""The grid of all pairs of layers of two models, with or without chance levels."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Unpack
+from itertools import pairwise
+from math import isnan
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-import numpy as np
-
-from shesha.charts import Style, full_range, heat_map, style_options
-from shesha.report import Drawing, Explained, HeatMap, Metric, Page, Part, Section, Text
+from shesha.charts import Style, full_range, heat_map, null_distribution, style_options
+from shesha.report import (
+    Column,
+    Drawing,
+    Explained,
+    HeatMap,
+    Metric,
+    Page,
+    Section,
+    Table,
+    Text,
+)
 from shesha.results.audit.doubts import Doubts
-from shesha.results.base import Result, reaches_level
+from shesha.results.base import reaches_level
 from shesha.results.generic_page import run_details
-from shesha.results.number import Number
-from shesha.results.sentence_parts import equal_p
-from shesha.results.similarity.comparison_pages import NO_CHANCE, measure_explained, measures_explained, points
-from shesha.results.similarity.pairwise import PairTables
+from shesha.results.number import NAN, Number
+from shesha.results.sentence_parts import equal_p, format_share
+from shesha.results.similarity.comparison_pages import NO_CHANCE, measures_explained, points
+from shesha.results.similarity.pairwise import PairNumber, PairTables
 from shesha.results.similarity.score import Score
 from shesha.support.wording import agree, count
 
@@ -23,195 +34,71 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    pass
 
-
-_WIDTH = 120
-"""Most characters per line; the lines of a wider grid would wrap and become unreadable."""
-
-
-def printed_grid(measure: str, closer: str, grid: pd.DataFrame, *, digits: int = 4) -> list[str]:
-    """Return the whole grid or, if it is too wide for a terminal, the closest column for each row."""
-    title = f"{measure} ({closer} is closer)"
-    text = grid.to_string(float_format=f"%.{digits}g")
-    if len(text.split("\n", 1)[0]) <= _WIDTH:
-        return [title, text]
-    return [
-        f"{title}: the closest layer of the second model for each layer of the first",
-        _closest_columns(grid, closer).to_string(index=False, float_format=f"%.{digits}g"),
-        f"The grid of {len(grid)} x {len(grid.columns)} layers is too wide to print. See matrix(), plot() or --html.",
-    ]
-
-
-def _closest_columns(grid: pd.DataFrame, closer: str) -> pd.DataFrame:
-    import pandas as pd
-
-    values = grid.to_numpy(dtype=float)
-    known = np.isfinite(values).any(axis=1)
-    ranked = np.where(np.isfinite(values), values if closer == "higher" else -values, -np.inf)
-    best = ranked.argmax(axis=1)
-    table = {
-        "layer": list(grid.index),
-        "closest layer": [grid.columns[place] if there else "" for place, there in zip(best, known, strict=True)],
-        "value": values[np.arange(len(values)), best],
-    }
-    if list(grid.index) == list(grid.columns):
-        table["layer with the same name"] = np.diagonal(values)
-    return pd.DataFrame(table)
-
-
-_BEST_OF_MANY = Text(
-    "The closest of many pairs is close by chance alone. Use the p-value of the maximum, not the p-value of its cell."
+_NAMED = 12
+"""Most layers whose partners a sentence names."""
+_BEST_OF_MANY = (
+    "The closest of many pairs is close by chance alone. Calibrate the maximum, not a single entry (`calibrate=True`)."
 )
-
-_CORRECTED = Text(
-    "Each pair has a p-value, corrected for the number of pairs (Holm). The null distribution permutes single rows, so "
-    "p-values are too small if rows depend on one another."
-)
-
-
-def projection_lines(result: LayerComparison) -> list[str]:
-    """Return how many values were estimated from projected layers, and their largest standard error."""
-    errors = [pair.sampling_error for pair in result.scores if pair.sampling_error]
-    return (
-        [
-            f"{len(errors)} of {len(result.scores)} values are estimates from random projections of wide layers. Their "
-            f"standard error is at most {max(errors):.2g} (see the table of scores)"
-        ]
-        if errors
-        else []
-    )
+AGGREGATE_NAMES = {
+    "max": "the value of the closest pair",
+    "row_max": "the mean over layers of the closest match",
+    "top_k": "the mean of the closest pairs",
+    "mean": "the mean of all pairs",
+}
 
 
-def answer_lines(result: LayerComparison) -> list[str]:
-    """Return sentences on the closest layers, and on the closest and farthest layers with the same name."""
-    best, p = result.closest, result.closest.corrected_p_value
-    chance = f" ({equal_p(p)}, corrected for {len(result.scores)} pairs)" if p == p else ""
-    lines = [f"The closest layers are {result.pair_of_best}: {result.measure} {best.value:.4g}{chance}."]
-    same = result.same_layers
-    if same:
-        most, least = ((pair.first, f"{pair.value:.4g}") for pair in (same[0], same[-1]))
-        lines.append(
-            f"All layers with the same name have {result.measure} {most[1]}."
-            if most[1] == least[1]
-            else f"Among layers with the same name, {most[0]} is most similar ({most[1]}) and {least[0]} least similar "
-            f"({least[1]})."
-        )
-    return lines
+@dataclass(frozen=True, kw_only=True)
+class LayerComparison(PairTables, Number):
+    """Every layer of one model compared with every layer of another.
 
-
-def layers_page(result: LayerComparison) -> Page:
-    """Return the page for a grid of layers without a null."""
-    known = any(pair.has_value for pair in result.scores)
-    values = tuple(map(tuple, result.matrix().to_numpy(dtype=float).tolist()))
-    best = result.closest if known else None
-    cells = () if best is None else ((result.rows.index(best.first), result.columns.index(best.second)),)
-    has_null = best is not None and best.has_null
-    chance = (_CORRECTED,) if has_null else (_BEST_OF_MANY, NO_CHANCE)
-    answer = [f"No pair of layers has a value: {result.reason}."] if best is None else answer_lines(result)
-    return Page(
-        title=f"{len(result.rows)} x {len(result.columns)} layers by {result.measure}",
-        question=f"Which layers of the two models match? {result.size}.",
-        answer=tuple(answer),
-        numbers=(HeatMap(result.measure, result.rows, result.columns, values, result.closer, cells),),
-        doubts=(*map(Text, projection_lines(result)), *chance),
-        sections=(Section("What the measure responds to", tuple(measures_explained([result.scores[0]]))),),
-        ran=run_details(result),
-    )
-
-
-def calibrated_layers_page(result: CalibratedLayers) -> Page:
-    """Return the page for a grid of layers that compares its aggregate with chance."""
-    says = Explained(
-        result.aggregate, "The summary of the grid, compared with that of grids with randomly matched rows.",
-        "calibration.md",
-    )  # fmt: skip
-    return Page(
-        title=f"{len(result.rows)} x {len(result.columns)} layers by {result.name}",
-        question="Do the two models have layers that match better than the best match by chance?",
-        answer=(result.headline, result.chance_sentence, result.n_above_chance_sentence),
-        numbers=(_similarity_map(result),),
-        doubts=(
-            *points(result.doubts),
-            _BEST_OF_MANY,
-            Text(
-                f"Permuted under the null: {result.exchanged}. If rows depend on one another, declare it with "
-                "groups, blocks or shift."
-            ),
-        ),
-        sections=(
-            Section("The null", _null(result)),
-            Section("Each pair by itself", (_p_value_map(result),), str(_BEST_OF_MANY.text)),
-            Section("What the numbers mean", (says, measure_explained(result.name, result.family, result.closer))),
-        ),
-        ran=run_details(result, {"n_rows": result.n_rows, "aggregate": result.aggregate}),
-    )
-
-
-def _similarity_map(result: CalibratedLayers) -> HeatMap:
-    return HeatMap(
-        result.name,
-        result.rows,
-        result.columns,
-        result.grid,
-        result.closer,
-        result.framed_cells,
-        "above chance, corrected for the number of pairs" if len(result.framed_cells) > 1 else "",
-    )
-
-
-def _p_value_map(result: CalibratedLayers) -> HeatMap:
-    return HeatMap(
-        "p-value of each pair, valid only if the pair was chosen in advance",
-        result.rows,
-        result.columns,
-        result.entry_p_values,
-        "lower",
-        digits=3,
-        legend="Smaller is darker.",
-    )
-
-
-def _null(result: CalibratedLayers) -> tuple[Part, ...]:
-    from shesha.charts import null_distribution
-
-    shows = f"The summary of {len(result.null)} grids with randomly matched rows, and the summary of the observed grid."
-    label = f"{result.aggregate} of {result.name}"
-    return (Drawing(shows, lambda: null_distribution(result.null, result.value, result.threshold, label=label)),)
-
-
-@dataclass(frozen=True)
-class LayerComparison(PairTables, Result):
-    """Every layer of one model compared with every layer of another."""
+    As a number, it is the summary of the grid, such as the value of the closest pair. With calibration, this summary is
+    compared with that of grids whose rows are matched at random.
+    """
 
     rows: tuple[str, ...]
+    """Layers of the first model."""
     columns: tuple[str, ...]
+    """Layers of the second model."""
     scores: tuple[Score, ...]
-    closer: str
-    seed: int | None = None
-    interrupted: bool = False
+    """Every pair of layers. With calibration, `p_value` is valid for a pair chosen in advance, and `corrected_p_value`
+    accounts for the number of pairs (step-down maximum over shared permutations)."""
+    aggregate: str = "max"
     names: tuple[str, str] | tuple[()] = ()
     """Names of the two models, if known."""
-    n_rows: int = 0
-    """Number of rows (inputs) that were compared."""
+    interrupted: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
+    doubts: Doubts | None = None
+    """Possible problems with the closest pair; None if they were not checked."""
 
-    @property
-    def measure(self) -> str:
-        """Name of the measure that was used."""
-        return self.scores[0].name
+    @classmethod
+    def untested(cls, rows: Sequence[str], columns: Sequence[str], scores: Sequence[Score], **fields: Any) -> Self:
+        """Return a grid whose summary, the value of the closest pair, was not compared with chance."""
+        first, known = scores[0], [score.value for score in scores if score.has_value]
+        value = (max if first.closer == "higher" else min)(known) if known else NAN
+        reason = "; ".join(dict.fromkeys(score.reason for score in scores if score.reason))
+        common: dict[str, Any] = {"name": first.name, "closer": first.closer, "value": value, "reason": reason}
+        return cls(rows=tuple(rows), columns=tuple(columns), scores=tuple(scores), **common, **fields)
 
     @property
     def closest(self) -> Score:
         """The closest pair of layers."""
-        pairs = [pair for pair in self.scores if pair.has_value]
-        if not pairs:
+        known = [pair for pair in self.scores if pair.has_value]
+        if not known:
             raise ValueError(f"there must be a value for at least one pair of layers, got none: {self.reason}")
+        return self._closest_of(known)
+
+    def _closest_of(self, pairs: Sequence[Score]) -> Score:
         return (max if self.closer == "higher" else min)(pairs, key=lambda pair: pair.value)
 
     @property
-    def reason(self) -> str:
-        """Why values are missing; empty if none is."""
-        return "; ".join(dict.fromkeys(pair.reason for pair in self.scores if pair.reason))
+    def partners(self) -> tuple[Score, ...]:
+        """For each layer of the first model, its closest layer of the second; layers without a value are left out."""
+        known: dict[str, list[Score]] = {}
+        for pair in self.scores:
+            if pair.has_value:
+                known.setdefault(pair.first, []).append(pair)
+        return tuple(self._closest_of(pairs) for pairs in known.values())
 
     @property
     def size(self) -> str:
@@ -236,121 +123,23 @@ class LayerComparison(PairTables, Result):
         pairs = [pair for pair in self.scores if pair.first == pair.second and pair.has_value]
         return tuple(sorted(pairs, key=lambda pair: pair.value, reverse=self.closer == "higher"))
 
-    def matrix(self) -> pd.DataFrame:
-        """Return the grid, with a row for each layer of the first model and a column for each of the second."""
-        return self._grid(self.measure, self.rows, self.columns)
-
-    def plot(self, ax: Axes | None = None, **style: Unpack[Style]) -> Axes:
-        """Draw the grid as a heat map.
+    def matrix(self, what: PairNumber = "value") -> pd.DataFrame:
+        """Return the grid, with a row for each layer of the first model and a column for each of the second.
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Axes to draw on. Default: a new figure.
-        **style
-            Appearance: `title`, `annotate`, `cmap`, `vmin`, `vmax` and `size`.
-
-        Returns
-        -------
-        matplotlib Axes
+        what : {'value', 'calibrated', 'p_value', 'corrected_p_value', 'chance'}
+            The numbers to return; NaN for pairs that lack them.
         """
-        grid = self.matrix().to_numpy(dtype=float)
-        options = style_options(style, f"{self.measure} ({self.closer} is closer)", full_range(grid, self.closer))
-        return heat_map(grid, self.rows, self.columns, closer=self.closer, ax=ax, **options)
-
-    def _page(self) -> Page:
-        pass
-
-        return layers_page(self)
-
-    def _text(self) -> str:
-        """Return a text with the closest pair, how far apart layers with the same name are, and the grid."""
-        pass
-
-        lines = [self.size]
-        if any(pair.has_value for pair in self.scores):
-            lines += answer_lines(self)
-            if not self.closest.has_null:
-                lines.append(
-                    "The closest of many pairs is close by chance alone. Calibrate the maximum, not a single entry."
-                )
-        lines += ["", *printed_grid(self.measure, self.closer, self.matrix())]
-        lines += projection_lines(self)
-        if self.reason:
-            lines.append(f"no value: {self.reason}")
-        if self.interrupted:
-            lines.append("Interrupted: the remaining values were not computed.")
-        return "\n".join(lines)
-
-
-AGGREGATE_NAMES = {
-    "max": "the value of the closest pair",
-    "row_max": "the mean over layers of the closest match",
-    "top_k": "the mean of the closest pairs",
-    "mean": "the mean of all pairs",
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class CalibratedLayers(Number):
-    """A grid of layers, summarised by one number and compared with grids whose rows are matched at random."""
-
-    ALIGNED = (("rows", "grid", "entry_p_values", "corrected_p_values"),)
-
-    aggregate: str
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    grid: tuple[tuple[float, ...], ...]
-    """Observed scores; each line contains the scores of one layer of the first model."""
-    entry_p_values: tuple[tuple[float, ...], ...]
-    """p-value of each pair by itself, which is valid only for a pair chosen in advance, not for the best of many pairs.
-    """
-    corrected_p_values: tuple[tuple[float, ...], ...]
-    """p-value of each pair, corrected for the number of pairs (step-down maximum over shared permutations).
-    """
-    closest: tuple[str, str]
-    """The closest pair of layers."""
-    interrupted: bool = False
-    options: dict[str, Any] = field(default_factory=dict)
-    family: str = ""
-    """Name of the family to which the measure belongs."""
-    doubts: Doubts | None = None
-    """Possible problems with the closest pair; None if they were not checked."""
-
-    def matrix(self) -> pd.DataFrame:
-        """Return the observed grid as a table."""
-        return self._table(self.grid)
-
-    def p_values(self) -> pd.DataFrame:
-        """Return the p-values of the single pairs as a table."""
-        return self._table(self.entry_p_values)
-
-    def _table(self, grid: tuple[tuple[float, ...], ...]) -> pd.DataFrame:
-        import pandas as pd
-
-        return pd.DataFrame([list(row) for row in grid], index=list(self.rows), columns=list(self.columns))
+        return self._grid(self.name, self.rows, self.columns, what)
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
-        """Return one row per pair of layers."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            [
-                {
-                    "first": a,
-                    "second": b,
-                    "measure": self.name,
-                    "value": value,
-                    "entry_p_value": p,
-                    "corrected_p_value": q,
-                }
-                for a, *lines in zip(self.rows, self.grid, self.entry_p_values, self.corrected_p_values, strict=True)
-                for b, value, p, q in zip(self.columns, *lines, strict=True)
-            ]
-        )
+        """Return one row per pair of layers; `partner` marks the closest layer for each layer of the first model."""
+        partners = {id(pair) for pair in self.partners}
+        return super()._frame(full=full).assign(partner=[id(pair) in partners for pair in self.scores])
 
     def plot(self, ax: Axes | None = None, **style: Unpack[Style]) -> Axes:
-        """Draw the grid as a heat map, with frames around pairs above chance, corrected for their number.
+        """Draw the grid as a heat map, with a frame around the closest partner of each layer of the first model.
 
         Parameters
         ----------
@@ -362,65 +151,42 @@ class CalibratedLayers(Number):
         Returns
         -------
         matplotlib Axes
-            If no pair or every pair is above chance, only the closest pair is framed.
+            With chance levels, only partners above chance are framed, or the closest pair if there are none.
         """
         grid = self.matrix().to_numpy(dtype=float)
-        options = style_options(style, self.picture_title, full_range(grid, self.closer))
+        options = style_options(style, self._picture_title, full_range(grid, self.closer))
         return heat_map(grid, self.rows, self.columns, closer=self.closer, framed=self.framed_cells, ax=ax, **options)
 
     @property
-    def picture_title(self) -> str:
-        """The title for a picture of the grid."""
+    def _picture_title(self) -> str:
+        if not self.has_null:
+            return f"{self.name} ({self.closer} is closer)"
         score = f"calibrated {self.calibrated:.3g}, p = {self.p_value:.2g}"
         return f"{self.name}: {self.aggregate} {self.value:.3g}, {score}"
 
     @property
     def framed_cells(self) -> tuple[tuple[int, int], ...]:
-        """Rows and columns of the pairs above chance (corrected), or of the closest pair if none or all are."""
-        cells = self._cells_above_chance
-        if 0 < len(cells) < len(self.rows) * len(self.columns):
-            return cells
-        return ((self.rows.index(self.closest[0]), self.columns.index(self.closest[1])),)
-
-    @property
-    def _cells_above_chance(self) -> tuple[tuple[int, int], ...]:
-        """Pairs above chance, corrected for the number of pairs."""
-        return tuple(
-            (i, j)
-            for i, line in enumerate(self.corrected_p_values)
-            for j, p in enumerate(line)
-            if reaches_level(p, self.alpha)
-        )
-
-    def _page(self) -> Page:
-        pass
-
-        return calibrated_layers_page(self)
-
-    def _metrics(self, model: str) -> list[Metric]:
-        # The grid contains the names of the layers but not of their models.
-        what = f"{self.aggregate} {self.name} over {len(self.rows)} x {len(self.columns)} layers"
-        null = {"chance": self.chance, "threshold": self.threshold, "p_value": self.p_value}
-        return [Metric(model, what, self.value, **null)]
+        """Rows and columns of the partners of the layers; if pairs were tested, of those above chance (corrected)."""
+        framed = [pair for pair in self.partners if pair.significant or not pair.has_null]
+        framed = framed or ([self.closest] if self.partners else [])
+        return tuple((self.rows.index(pair.first), self.columns.index(pair.second)) for pair in framed)
 
     @property
     def headline(self) -> str:
-        """One sentence with the aggregate, whether it is above chance, and the closest layers."""
-        verdict = "above" if self.significant else "not above"
-        p = f"p = {self.p_value:.2g}"
-        first, second = self.closest
-        if self.aggregate == "max":
-            n_pairs = len(self.rows) * len(self.columns)
+        """One sentence with the closest layers, and whether the summary of the grid is above chance."""
+        if not self.partners:
+            return f"No pair of layers has a value: {self.reason}."
+        best, pair = self.closest, self.pair_of_best
+        verdict = f"{'above' if self.significant else 'not above'} chance (p = {self.p_value:.2g}"
+        if self.aggregate != "max":
+            what = AGGREGATE_NAMES.get(self.aggregate, self.aggregate)
             return (
-                f"The closest layers are {first} and {second}: {self.name} {self.value:.3g}, {verdict} chance "
-                f"({p} for the closest of {n_pairs} pairs)."
+                f"{self.name}, {what}: {self.value:.3g}, {verdict}). The closest layers are {pair} ({best.value:.3g})."
             )
-        what = AGGREGATE_NAMES.get(self.aggregate, self.aggregate)
-        value = self.grid[self.rows.index(first)][self.columns.index(second)]
-        return (
-            f"{self.name}, {what}: {self.value:.3g}, {verdict} chance ({p}). The closest layers are {first} and "
-            f"{second} ({value:.3g})."
-        )
+        n, p = len(self.scores), best.corrected_p_value
+        tested = f" ({equal_p(p)}, corrected for {n} pairs)" if best.has_null else ""
+        tested = f", {verdict} for the closest of {n} pairs)" if self.has_null else tested
+        return f"The closest layers are {pair}: {self.name} {best.value:.3g}{tested}."
 
     @property
     def chance_sentence(self) -> str:
@@ -435,35 +201,125 @@ class CalibratedLayers(Number):
     @property
     def n_above_chance_sentence(self) -> str:
         """A sentence with the number of pairs above chance, corrected for the number of pairs."""
-        n = len(self._cells_above_chance)
-        known = [p for line in self.corrected_p_values for p in line if p == p]
+        known = [pair.corrected_p_value for pair in self.scores if pair.has_null]
+        n = sum(reaches_level(p, self.alpha) for p in known)
         smallest = f" The smallest corrected p-value is {min(known):.2g}." if known and not n else ""
         return (
-            f"{n} of {len(self.rows) * len(self.columns)} pairs {agree(n, 'is', 'are')} above chance at "
-            f"{self.alpha:g}, corrected for the number of pairs (step-down maximum).{smallest}"
+            f"{n} of {len(self.scores)} pairs {agree(n, 'is', 'are')} above chance at {self.alpha:g}, corrected for "
+            f"the number of pairs.{smallest}"
         )
 
-    def _text(self) -> str:
-        """Return a text with the answer, its chance level and the grid."""
-        lines = [
+    @property
+    def correspondence(self) -> str:
+        """A sentence with the closest partner of each layer of the first model, and whether they keep the order."""
+        places = [self.columns.index(pair.second) for pair in self.partners]
+        rises = len(set(places)) > 1 and all(a <= b for a, b in pairwise(places))
+        order = ", in the same order in both models" * rises
+        named = ", ".join(f"{pair.first} - {pair.second}" for pair in self.partners[:_NAMED])
+        return f"Closest partners{order}: {named}{', ...' * (len(places) > _NAMED)}."
+
+    @property
+    def _same_sentence(self) -> str:
+        """A sentence on the closest and the farthest layers that have the same name in both models."""
+        if not self.same_layers:
+            return ""
+        most, least = ((pair.first, f"{pair.value:.3g}") for pair in (self.same_layers[0], self.same_layers[-1]))
+        if most[1] == least[1]:
+            return f"All layers with the same name have {self.name} {most[1]}."
+        return (
+            f"Among layers with the same name, {most[0]} is most similar ({most[1]}) and {least[0]} least similar "
+            f"({least[1]})."
+        )
+
+    def _answer(self) -> list[str]:
+        """Return the sentences that answer the question, the most important first."""
+        if not self.partners:
+            return [self.headline]
+        tested = any(pair.has_null for pair in self.scores)
+        sentences = [
             self.headline,
-            self.chance_sentence,
-            self.n_above_chance_sentence,
-            "",
-            *printed_grid(self.name, self.closer, self.matrix(), digits=3),
-            "",
-            f"{self.n_draws} permutations of {self.exchanged}.",
-            "Use `entry_p_values` for pairs chosen in advance, and `corrected_p_values` for all others.",
+            self.chance_sentence * self.has_null,
+            self.n_above_chance_sentence * tested,
+            self.correspondence,
+            self._same_sentence,
         ]
-        if self.n_lost:
-            were = agree(self.n_lost, "was", "were")
-            lines.append(f"{count(self.n_lost, 'draw')} without a score {were} counted as at least as close")
-        if self.interrupted:
-            lines.append("Interrupted: fewer permutations than requested.")
-        if self.doubts:
-            lines += [
-                "",
-                "What could be wrong with the closest pair",
-                *(f"  {line}" for line in str(self.doubts).split("\n")),
-            ]
-        return "\n".join(lines)
+        return [sentence for sentence in sentences if sentence]
+
+    def _remarks(self) -> list[str]:
+        """Return what is to be known about the values: the null, estimates, and what is missing."""
+        errors = [pair.sampling_error for pair in self.scores if pair.sampling_error]
+        tested = any(pair.has_null for pair in self.scores)
+        dependent = "If rows depend on one another, declare it with groups, blocks or shift."
+        remarks = {
+            _BEST_OF_MANY: bool(self.partners) and not tested,
+            f"{self.n_draws:,} permutations of {self.exchanged}. {dependent}": self.has_null,
+            "The null distribution permutes single rows, so p-values are too small if rows depend on one another.": (
+                tested and not self.has_null
+            ),
+            "`p_value` is for pairs chosen in advance, and `corrected_p_value` for all others.": tested,
+            f"Intervals are {format_share(self.confidence)} intervals for partners that were chosen in advance.": (
+                any(pair.has_interval for pair in self.scores)
+            ),
+            f"{count(self.n_lost, 'draw')} without a score {agree(self.n_lost, 'was', 'were')} counted as at least as "
+            "close.": self.n_lost > 0,
+            f"{len(errors)} of {len(self.scores)} values are estimates from random projections of wide layers. Their "
+            f"standard error is at most {max(errors, default=0):.2g} (see the table of scores).": bool(errors),
+            f"No value: {self.reason}.": bool(self.reason and self.partners),
+            "Interrupted: fewer permutations than requested.": self.interrupted and self.has_null,
+            "Interrupted: the remaining values were not computed.": self.interrupted and not self.has_null,
+        }
+        return [text for text, applies in remarks.items() if applies]
+
+    def _partner_columns(self) -> list[Column]:
+        """Return the table of each layer's closest partner."""
+        pairs, same = self.partners, {pair.first: f"{pair.value:.3g}" for pair in self.same_layers}
+        return [
+            Column("closest", tuple(pair.second for pair in pairs), "<"),
+            Column("value", tuple(f"{pair.value:.3g}" for pair in pairs)),
+            Column("interval", tuple(f"{p.low:.3g} to {p.high:.3g}" if p.has_interval else "" for p in pairs)),
+            Column("chance", tuple("" if isnan(pair.chance) else f"{pair.chance:.3g}" for pair in pairs)),
+            Column("corrected p", tuple(f"{p.corrected_p_value:.2g}" if p.has_null else "" for p in pairs)),
+            Column("same name", tuple(same.get(pair.first, "") for pair in pairs)),
+        ]
+
+    def _page(self) -> Page:
+        values = tuple(map(tuple, self.matrix().to_numpy(dtype=float).tolist()))
+        tested = any(pair.has_null for pair in self.scores)
+        legend = f"closest partner of each layer{', if above chance' * tested}"
+        framed = self.framed_cells if self.partners else ()
+        grid = HeatMap(
+            self.name, self.rows, self.columns, values, self.closer, framed, legend if len(framed) > 1 else ""
+        )
+        partners = Table(
+            tuple(pair.first for pair in self.partners), tuple((c,) for c in self._partner_columns()), "", "layer"
+        )
+        explained = (Explained(
+            self.aggregate,
+            "The summary of the grid, compared with that of grids with randomly matched rows.",
+            "calibration.md",
+        ),) if self.has_null else ()  # fmt: skip
+        return Page(
+            title=f"{len(self.rows)} x {len(self.columns)} layers by {self.name}",
+            question=f"Which layers of the two models match? {self.size}.",
+            answer=tuple(self._answer()),
+            numbers=(*((partners,) if self.partners else ()), grid, Text(f"{self.size}.")),
+            doubts=(*points(self.doubts), *map(Text, self._remarks()), *(() if tested else (NO_CHANCE,))),
+            sections=(
+                *((Section("The null", (self._null_drawing(),)),) if self.null else ()),
+                Section("What the numbers mean", (*explained, *measures_explained([self.scores[0]]))),
+            ),
+            ran=run_details(self, {"n_rows": self.n_rows, "aggregate": self.aggregate}),
+        )
+
+    def _null_drawing(self) -> Drawing:
+        shows = f"The summary of {len(self.null)} grids with randomly matched rows, and that of the observed grid."
+        label = f"{self.aggregate} of {self.name}"
+        return Drawing(shows, lambda: null_distribution(self.null, self.value, self.threshold, label=label))
+
+    def _metrics(self, model: str) -> list[Metric]:
+        if not self.has_null:
+            return []
+        # The grid contains the names of the layers but not of their models.
+        what = f"{self.aggregate} {self.name} over {len(self.rows)} x {len(self.columns)} layers"
+        null = {"chance": self.chance, "threshold": self.threshold, "p_value": self.p_value}
+        return [Metric(model, what, self.value, **null)]

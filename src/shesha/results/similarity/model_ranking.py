@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from shesha.report import Column, Drawing, Item, Page, Part, Section, Table, Text, columns, page_width, wrap
+from shesha.report import Column, Drawing, Item, Page, Part, Section, Table, Text
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
-from shesha.results.number import Number, frame_of_numbers
+from shesha.results.number import Number, frame_of_numbers, numeral
 from shesha.support.wording import agree
 
 if TYPE_CHECKING:
@@ -196,26 +196,16 @@ class ModelRanking(Result):
     @property
     def headline(self) -> str:
         """The closest model, and the models that are not significantly worse."""
-        pass
-
         return headline(self)
 
     def _page(self) -> Page:
-        pass
-
         return ranking_page(self)
-
-    def _text(self) -> str:
-        """Return a text with the answer, one line per model, and notes."""
-        pass
-
-        return ranking_text(self)
 
 
 def headline(result: ModelRanking) -> str:
     """Return which model is closest, and which models are not significantly worse."""
     first, best = result.models[0], result.best
-    value = f"{result.measure} {format_decimals(first.value)}"
+    value = f"{result.measure} {numeral(first.value)}"
     if len(result.models) == 1:
         return f"{first.name}: {value}. A single model is not ranked."
     if not result.pairs or result.pairs[0].corrected_p_value != result.pairs[0].corrected_p_value:
@@ -246,7 +236,7 @@ def ceiling_sentence(result: ModelRanking) -> str:
         (untested, f"{agree(len(untested), 'falls', 'fall')} short of it (not tested)"),
     )
     clause = "; ".join(f"{', '.join(names)} {text}" for names, text in clauses if names)
-    low, high = format_decimals(result.ceiling_lower), format_decimals(result.ceiling_upper)
+    low, high = numeral(result.ceiling_lower), numeral(result.ceiling_upper)
     return f"The noise ceiling is {low} to {high}; {clause}."
 
 
@@ -258,8 +248,8 @@ def combination_sentence(result: ModelRanking) -> str:
     weights = sorted(combination.weights.items(), key=lambda pair: -pair[1])
     shares = ", ".join(f"{name} {weight:.2f}" for name, weight in weights[:5] if weight >= 0.005)
     return (
-        f"A weighted combination of the models reaches {format_decimals(combination.value)} on held-out rows (weights: "
-        f"{shares}). {combination.best_single} alone reaches {format_decimals(combination.best_single_value)} on the "
+        f"A weighted combination of the models reaches {numeral(combination.value)} on held-out rows (weights: "
+        f"{shares}). {combination.best_single} alone reaches {numeral(combination.best_single_value)} on the "
         "same rows."
     )
 
@@ -269,41 +259,6 @@ def variance_sentence(result: ModelRanking) -> str:
     if result.explained != result.explained:
         return ""
     return f"All models together explain {result.explained:.1%} of the variance of the distances, in sample."
-
-
-def ranking_text(result: ModelRanking) -> str:
-    """Return the headline, one line per model, the ceiling, the weights and the notes."""
-    width, lines = page_width(), _lines(result)
-    text = [
-        *wrap(headline(result), width, hanging=""),
-        "",
-        *columns(lines, "<><<>>>"[: len(lines[0])], indent="  "),
-        "",
-    ]
-    parts = (ceiling_sentence(result), combination_sentence(result), variance_sentence(result), _design_note(result))
-    for sentence in filter(None, parts):
-        text += wrap(sentence, width, hanging="")
-    for note in result.notes:
-        text += wrap(f"! {note}", width)
-    return "\n".join(text)
-
-
-def _lines(result: ModelRanking) -> list[list[str]]:
-    heads = ["model", result.measure.split("(")[0], "interval", "place", "p chance", "alone", "unique"]
-    rows = [
-        [
-            *(
-                model.name,
-                format_decimals(model.value),
-                format_interval(model.low, model.high),
-                format_place(model),
-            ),
-            *(format_decimals(model.corrected_p_value), format_share(model.alone), format_share(model.unique)),
-        ]
-        for model in result.models
-    ]
-    known = len(heads) if result.explained == result.explained else 5
-    return [row[:known] for row in (heads, *rows)]
 
 
 def _design_note(result: ModelRanking) -> str:
@@ -320,11 +275,6 @@ def format_place(model: RankedModel) -> str:
     return f"{model.rank_low}" if model.rank_low == model.rank_high else f"{model.rank_low} to {model.rank_high}"
 
 
-def format_decimals(value: float) -> str:
-    """Format a value with three decimals; empty for NaN."""
-    return "" if value != value else f"{value:.3g}" if abs(value) < 0.001 else f"{value:.3f}"
-
-
 def format_share(value: float) -> str:
     """Format a share as a percentage; empty for NaN."""
     return "" if value != value else f"{value:.1%}"
@@ -332,7 +282,7 @@ def format_share(value: float) -> str:
 
 def format_interval(low: float, high: float) -> str:
     """Format an interval in brackets; empty if there is none."""
-    return "" if low != low else f"[{format_decimals(low) or '0'}, {format_decimals(high) or '0'}]"
+    return "" if low != low else f"[{numeral(low) or '0'}, {numeral(high) or '0'}]"
 
 
 def ranking_page(result: ModelRanking) -> Page:
@@ -342,12 +292,12 @@ def ranking_page(result: ModelRanking) -> Page:
         title="Which model explains the data best",
         question="Which model is closest to the data, is the difference significant, and how close could any model be?",
         answer=tuple(filter(None, sentences)),
-        numbers=(_model_table(result),),
+        numbers=(_model_table(result), Text(_design_note(result), "")),
         doubts=tuple(Item(note) for note in result.notes),
         sections=(
+            *_share_sections(result),
             Section("Models and the noise ceiling", (Drawing(_PICTURE, result.plot, wide=True),)),
             *((Section("Pairs", (_pair_table(result),), _PAIRS),) if result.pairs else ()),
-            *_share_sections(result),
         ),
         ran=(
             ("resamples", f"{result.n_resamples:,} of {result.resampled}"),
@@ -360,21 +310,21 @@ def ranking_page(result: ModelRanking) -> Page:
 def _model_table(result: ModelRanking) -> Table:
     listed = result.models
     cells = (
-        Column("value", tuple(format_decimals(model.value) for model in listed)),
+        Column("value", tuple(numeral(model.value) for model in listed)),
         Column("interval", tuple(format_interval(model.low, model.high) for model in listed), "<"),
         Column("place", tuple(map(format_place, listed)), "<"),
-        Column("corrected p, chance", tuple(format_decimals(model.corrected_p_value) for model in listed)),
-        Column("p, ceiling", tuple(format_decimals(model.p_ceiling) for model in listed)),
+        Column("corrected p, chance", tuple(numeral(model.corrected_p_value) for model in listed)),
+        Column("p, ceiling", tuple(numeral(model.p_ceiling) for model in listed)),
     )
     return Table(tuple(model.name for model in listed), (cells,), result.measure, "model")
 
 
 def _pair_table(result: ModelRanking) -> Table:
     cells = (
-        Column("difference", tuple(format_decimals(pair.value) for pair in result.pairs)),
+        Column("difference", tuple(numeral(pair.value) for pair in result.pairs)),
         Column("interval", tuple(format_interval(pair.low, pair.high) for pair in result.pairs), "<"),
-        Column("p", tuple(format_decimals(pair.p_value) for pair in result.pairs)),
-        Column("corrected p", tuple(format_decimals(pair.corrected_p_value) for pair in result.pairs)),
+        Column("p", tuple(numeral(pair.p_value) for pair in result.pairs)),
+        Column("corrected p", tuple(numeral(pair.corrected_p_value) for pair in result.pairs)),
         Column("verdict", tuple("differ" if result.is_different(pair) else "tie" for pair in result.pairs), "<"),
     )
     return Table(tuple(f"{pair.first}, {pair.second}" for pair in result.pairs), (cells,), "Differences", "pair")
@@ -395,11 +345,7 @@ def _share_sections(result: ModelRanking) -> tuple[Section, ...]:
     )
     table = Table(tuple(model.name for model in result.models), (cells,), "Shares of the variance", "model")
     parts: list[Part] = [Text(variance_sentence(result)), table]
-    return (
-        Section(
-            "Variance that each model explains alone, and variance that no other model explains", tuple(parts), _SHARES
-        ),
-    )
+    return (Section("Variance explained by each model alone, and by no other model", tuple(parts), _SHARES),)
 
 
 _PICTURE = (

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Unpack, get_args
 
@@ -16,6 +15,7 @@ from shesha.report import Metric, Page
 from shesha.results.base import Result
 from shesha.results.number import frame_of_numbers
 from shesha.results.similarity.score import Score, plain_name
+from shesha.support.draw_counts import undecided
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +38,9 @@ class PairTables:
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per pair and measure."""
+        if self.scores and not any(score.second for score in self.scores):
+            frame = frame_of_numbers(self.scores, full=full, lead={"pair": [score.first for score in self.scores]})
+            return frame.drop(columns=["first", "second"], errors="ignore")
         return frame_of_numbers(self.scores, "first", "second", "name", full=full)
 
     def _pairs_for(self, measure: str) -> list[Score]:
@@ -68,11 +71,12 @@ class PairTables:
 
 @dataclass(frozen=True)
 class PairwiseComparison(PairTables, Result):
-    """How all pairs of several representations of the same inputs compare according to several measures."""
+    """How pairs of representations compare according to several measures: all pairs of several, or named pairs."""
 
     ALIGNED = (("names", "shapes"),)
 
     names: tuple[str, ...]
+    """Names of the representations; empty for named pairs, each of which may have its own rows."""
     shapes: tuple[tuple[int, ...], ...]
     scores: tuple[Score, ...]
     symmetric: dict[str, bool]
@@ -88,6 +92,30 @@ class PairwiseComparison(PairTables, Result):
     alpha: float = 0.05
     confidence: float | None = None
     """Confidence level of the intervals; None if there are none."""
+    correction: str = ""
+    """Correction of the p-values of named pairs; empty for the step-down maximum over shared permutations."""
+
+    def __getitem__(self, pair: str | tuple[str, ...]) -> Score:
+        """Return the score of a pair: its name, or both names, with the measure unless it is the first."""
+        key = (pair,) if isinstance(pair, str) else pair
+        for score in self.scores:
+            names = tuple(filter(None, (score.first, score.second)))
+            orders = (names, names[::-1]) if self.symmetric[score.name] else (names,)
+            if any(key in (order, (*order, score.name)) for order in orders):
+                return score
+        known = dict.fromkeys(score.pair(", ") for score in self.scores)
+        raise KeyError(f"pair must be one of {'; '.join(known)}, got {', '.join(map(str, key))}")
+
+    @property
+    def undecided(self) -> dict[str, str]:
+        """For each measure, why the correction could not reject with so few permutations; empty if it could."""
+        known: dict[str, str] = {}
+        for name in self.measures if self.correction else ():
+            scores = self._pairs_for(name)
+            p_values, corrected = ([getattr(s, p) for s in scores] for p in ("p_value", "corrected_p_value"))
+            if text := undecided(p_values, corrected, self.n_draws, self.alpha):
+                known[name] = text
+        return known
 
     def matrix(self, measure: str, what: PairNumber = "value") -> pd.DataFrame:
         """Return a square table for one measure, with first arguments as rows and second arguments as columns.
@@ -100,6 +128,8 @@ class PairwiseComparison(PairTables, Result):
             The numbers to return. All except 'value' are NaN on the diagonal and for pairs that were not calibrated.
         """
         self._require_known(what)
+        if not self.names:
+            raise ValueError("a matrix needs all pairs of several representations, got named pairs: use to_frame()")
         values = self._grid(measure, self.names, self.names, what)
         name = self._pairs_for(measure)[0].name
         if self.symmetric[name]:
@@ -145,9 +175,13 @@ class PairwiseComparison(PairTables, Result):
         Returns
         -------
         matplotlib Axes
-            If the pairs were calibrated, those whose corrected p-value is at most `alpha` are framed.
+            If the pairs were calibrated, those whose corrected p-value is at most `alpha` are framed. Named pairs are
+            drawn as a list.
         """
-        score = self._pairs_for(self.measures[0] if measure is None else measure)[0]
+        scores = self._pairs_for(self.measures[0] if measure is None else measure)
+        if not self.names:
+            return Result.plot(replace(self, scores=tuple(scores)), ax, title=style.get("title"))
+        score = scores[0]
         closer = {"value": score.closer, "chance": score.closer, "calibrated": "higher"}.get(what, "lower")
         name = score.name if what == "value" else f"{score.name}, {what.replace('_', ' ')}"
         table = self.matrix(score.name, what)
@@ -243,33 +277,6 @@ class PairwiseComparison(PairTables, Result):
         from shesha.results.similarity.comparison_pages import pair_metrics
 
         return pair_metrics(self)
-
-    def _text(self) -> str:
-        """Return a text with each measure's matrix, or with one line per pair and its chance level."""
-        from shesha.results.similarity.comparison_pages import measure_lines, note_lines
-
-        parts = []
-        for measure in self.measures:
-            score = self._pairs_for(measure)[0]
-            title = f"{measure} ({score.closer} is closer)"
-            if self.exchanged:
-                parts.append("\n".join(measure_lines(self, measure)))
-            elif any(pair.has_value for pair in self._pairs_for(measure)):
-                parts.append(f"{title}\n{self.matrix(measure).to_string(float_format='%.4g')}")
-            else:
-                parts.append(title)
-            reasons = Counter(p.reason for p in self._pairs_for(measure) if p.reason)
-            parts += [
-                f"  no value for {n} of {len(self._pairs_for(measure))} pairs: {why}" for why, n in reasons.items()
-            ]
-        if self.exchanged:
-            notes = Counter(note for pair in self.scores for note in pair.notes)
-            parts += ["\n".join(f"{note} ({n} score{'s' * (n != 1)})" for note, n in notes.items())] if notes else []
-            parts.append("\n".join(note_lines(self)))
-            parts += [f"Exchanged: {self.exchanged}."] if self.exchanged != "all rows" else []
-        if self.interrupted:
-            parts.append("Interrupted: the remaining values were not computed.")
-        return "\n\n".join(parts)
 
 
 def _classical_scaling(distances: NDArray[np.float64], n_dimensions: int) -> tuple[NDArray[np.float64], float]:

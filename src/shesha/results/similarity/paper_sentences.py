@@ -6,10 +6,9 @@ from shesha.results import sentence_parts as say
 from shesha.results.base import reaches_level
 from shesha.results.paper_sentences import claim
 from shesha.results.sentence_parts import add_source
-from shesha.results.similarity.calibrated import CalibratedMany
 from shesha.results.similarity.comparison import Comparison
 from shesha.results.similarity.consensus import Consensus
-from shesha.results.similarity.layer_grids import AGGREGATE_NAMES, CalibratedLayers, LayerComparison
+from shesha.results.similarity.layer_grids import AGGREGATE_NAMES, LayerComparison
 from shesha.results.similarity.model_ranking import ModelRanking, RankedModel
 from shesha.results.similarity.pairwise import PairwiseComparison
 from shesha.results.similarity.score import RECOMMENDED, NoiseCeiling, Score
@@ -21,46 +20,17 @@ _CORRECTIONS = {"holm": "Holm", "benjamini-hochberg": "Benjamini and Hochberg"}
 
 
 @claim.register
-def _many(result: CalibratedMany) -> str:
-    first = result.results[0]
-    known = zip(result.pairs, result.results, result.corrected_p_values, strict=True)
-    ordered = sorted(known, key=lambda row: (row[2] != row[2], row[2]))
-    above = sum(reaches_level(p, test.alpha) for _, test, p in ordered)
-    clauses = say.join_clauses(
-        [_pair_clause(name, test.value, test.chance, p) for name, test, p in ordered], "more pairs"
-    )
-    correction = _CORRECTIONS.get(result.correction, result.correction)
-    pairs, where = (
-        say.count(len(result.pairs), "pair"),
-        f"above chance at {first.alpha:g} by {add_source(first.name)}",
-    )
-    found = f"{above} of {pairs} {agree(above, 'was', 'were')} {where}"
-    if result.undecided:
-        found = f"Whether any of {pairs} is {where} {result.undecided}"
-    return (
-        f"{found} (p corrected by {correction}): {clauses}; {first.n_rows:,} rows, "
-        f"{say.draws(first.n_draws, first.exchanged)}"
-    )
-
-
-def _pair_clause(name: str, value: float, chance: float, p: float) -> str:
-    if value != value:
-        return f"{name} not estimable"
-    note = "" if p != p else f" (chance {say.format_number(chance)}, p = {say.format_p(p)})"
-    return f"{name} {say.format_number(value)}{note}"
-
-
-@claim.register
 def _pairwise(result: PairwiseComparison) -> str:
-    rows = f"{result.shapes[0][0]:,} rows"
+    rows = f"{say.span([shape[0] for shape in result.shapes] or [pair.n_rows for pair in result.scores])} rows"
     ordered = sorted(result.measures, key=lambda name: len(result.measures) > say.MOST + 1 and name not in RECOMMENDED)
     clauses = say.join_clauses([_measure_clause(result, name) for name in ordered], "more measures")
     null = ""
     if result.exchanged:
-        null = (
-            f"; {say.draws(result.n_draws, result.exchanged)}, p corrected for the number of pairs (step-down maximum)"
-        )
-    return f"Similarity of {len(result.names)} representations over {rows}: {clauses}{null}"
+        correction = _CORRECTIONS.get(result.correction, "step-down maximum")
+        null = f"; {say.draws(result.n_draws, result.exchanged)}, p corrected for the number of pairs ({correction})"
+    n_pairs = len({(pair.first, pair.second) for pair in result.scores})
+    what = say.count(len(result.names), "representation") if result.names else say.count(n_pairs, "pair")
+    return f"Similarity of {what} over {rows}: {clauses}{null}"
 
 
 def _measure_clause(result: PairwiseComparison, measure: str) -> str:
@@ -76,16 +46,16 @@ def _measure_clause(result: PairwiseComparison, measure: str) -> str:
     above = sum(reaches_level(score.deciding_p_value, result.alpha) for score in tested)
     levels = [score.chance for score in tested]
     chance = say.format_number(sum(levels) / len(levels))
-    return (
-        f"{add_source(measure)} from {ends}, {above} of {say.count(len(tested), 'pair')} above chance at "
-        f"{result.alpha:g} (mean chance level {chance})"
-    )
+    n_above = f"{above} of {say.count(len(tested), 'pair')} above chance at {result.alpha:g}"
+    if why := result.undecided.get(measure, ""):
+        n_above = f"whether any of {say.count(len(tested), 'pair')} is above chance at {result.alpha:g} {why}"
+    return f"{add_source(measure)} from {ends}, {n_above} (mean chance level {chance})"
 
 
 def _extreme(pair: Score) -> str:
     p = pair.deciding_p_value
     note = f", p = {say.format_p(p)}" if p == p else ""
-    return f"{say.format_number(pair.value)} ({pair.first} and {pair.second}{note})"
+    return f"{say.format_number(pair.value)} ({pair.pair()}{note})"
 
 
 @claim.register
@@ -150,16 +120,22 @@ def _calibrated(result: Score) -> str:
 
 
 @claim.register
-def _layers(result: CalibratedLayers) -> str:
-    size = f"{len(result.rows)} x {len(result.columns)} layers"
-    start = f"{add_source(result.name)} over {size}: {_aggregate(result.aggregate)}"
-    if result.value != result.value:
-        return f"{start} could not be estimated"
-    null = say.null(result, result.alpha, "null of the same aggregate:")
+def _layers(result: LayerComparison) -> str:
+    size, measure = result.size.replace(" (rows)", "").replace(" (columns)", ""), add_source(result.name)
+    if not result.partners:
+        return f"No pair of {size} has a value of {measure}: {result.reason}"
+    if result.has_null:
+        null = say.null(result, result.alpha, "null of the same aggregate:")
+        return (
+            f"{measure} of {size}: {_aggregate(result.aggregate)} was {say.format_number(result.value)}, {null}, "
+            f"{say.draws(result.n_draws, result.exchanged)}; {_calibrated_part(result)}); the closest layers were "
+            f"{result.pair_of_best}"
+        )
+    p = result.closest.corrected_p_value
+    chance = f"{say.equal_p(p)}, corrected for the number of pairs" if p == p else "no chance level was drawn"
     return (
-        f"{start} was {say.format_number(result.value)} over {result.n_rows:,} rows, {null}, "
-        f"{say.draws(result.n_draws, result.exchanged)}; {_calibrated_part(result)}); the closest layers were "
-        f"{result.closest[0]} and {result.closest[1]}"
+        f"Of {size}, {result.pair_of_best} were closest by {measure}: {say.format_number(result.closest.value)}; "
+        f"{chance}"
     )
 
 
@@ -167,7 +143,7 @@ def _aggregate(name: str) -> str:
     return AGGREGATE_NAMES.get(name, f"the aggregate '{name}' of the grid")
 
 
-def _calibrated_part(result: Score | CalibratedLayers) -> str:
+def _calibrated_part(result: Score | LayerComparison) -> str:
     kind = "calibrated score" if result.best == result.best else "excess over the threshold"
     return f"{kind} {say.format_number(result.calibrated)}"
 
@@ -197,21 +173,6 @@ def _score(score: Score, result: Comparison) -> str:
     held = "" if score.held_out is None else f", held out {say.format_number(score.held_out)} ({result.folds} folds)"
     value = f"{say.format_number(score.value)}{say.interval(score.low, score.high, result.confidence)}"
     return f"{add_source(score.name)} {value}{chance}{held}"
-
-
-@claim.register
-def _layer_comparison(result: LayerComparison) -> str:
-    size = result.size.replace(" (rows)", "").replace(" (columns)", "")
-    known = [pair for pair in result.scores if pair.has_value]
-    if not known:
-        return f"No pair of {size} has a value of {add_source(result.measure)}: {result.reason}"
-    best = result.closest
-    p = best.corrected_p_value
-    chance = f"{say.equal_p(p)}, corrected for the number of pairs" if p == p else "no chance level was drawn"
-    return (
-        f"Of {size}, {result.pair_of_best} were closest by {add_source(result.measure)}: "
-        f"{say.format_number(best.value)}; {chance}"
-    )
 
 
 @claim.register

@@ -98,7 +98,7 @@ class Score(Number, NoiseCeilingFields):
     """The value of one measure for one pair of representations."""
 
     first: str = ""
-    """Name of the first representation."""
+    """Name of the first representation, or of the pair."""
     second: str = ""
     family: str = ""
     possible_low: float = float("-inf")
@@ -118,6 +118,10 @@ class Score(Number, NoiseCeilingFields):
     options: dict[str, Any] = field(default_factory=dict)
     doubts: Doubts | None = None
     """Possible problems with the conclusion, if they were checked."""
+
+    def pair(self, joint: str = " and ") -> str:
+        """Return the names of both representations, or the name of the pair."""
+        return joint.join(filter(None, (self.first, self.second)))
 
     def _further_lines(self) -> Iterable[str]:
         """Yield the possible range, the calibration, and what could be wrong."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shesha.report import columns
+from shesha.report import Part, Table, Text
 from shesha.results.base import draws_axes, reaches_level
-from shesha.results.number import Number
+from shesha.results.number import Number, numeral, numeral_of_p
 from shesha.support.draw_counts import undecided
 from shesha.support.wording import agree
 
@@ -80,20 +80,15 @@ class UnitMatching(Number):
         label = "mean correlation of matched units"
         return null_distribution(self.null, self.value, self.threshold, label=label, ax=ax)
 
-    def _text(self) -> str:
-        """Return a text with the score, the number of units whose match is above chance, and the best pairs."""
-        rows = [["X", "Y", "correlation", "corrected p"]]
-        for i, j, value, p in list(
-            zip(self.first, self.second, self.correlations, self.corrected_p_values, strict=True)
-        )[:_SHOWN]:
-            rows.append([str(i), str(j), f"{value:.3f}", f"{p:.3g}"])
-        more = len(self.first) - len(rows) + 1
-        return "\n".join(
-            [
-                self.headline,
-                f"  mean correlation {self.value:.4g}, chance {self.chance:.4g} +- {self.chance_sd:.2g}, "
-                f"p = {self.p_value:.3g} ({self.n_draws} permutations, {self.exchanged})",
-                *(f"  {line}" for line in columns(rows, ">>>>")),
-                *([f"  {more:,} more pairs are in `to_frame()`"] if more > 0 else []),
-            ]
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return the score, and the matched pairs, best first."""
+        columns = {
+            "correlation": [numeral(value) for value in self.correlations],
+            "corrected p": [numeral_of_p(p) for p in self.corrected_p_values],
+        }
+        names = [f"{i}, {j}" for i, j in zip(self.first, self.second, strict=True)]
+        mean = (
+            f"Mean correlation {numeral(self.value)}, chance {numeral(self.chance)} +- {self.chance_sd:.2g}, "
+            f"p = {self.p_value:.3g} ({self.n_draws} permutations, {self.exchanged})."
         )
+        return (Text(mean), Table.of(names, columns, "Matched units (column of X, column of Y)", "pair"))

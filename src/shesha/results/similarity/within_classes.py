@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shesha.report import Column, Drawing, Item, Page, Part, Section, Strip, Table, Text, page_width, table, wrap
+from shesha.report import Column, Drawing, Item, Page, Part, Section, Strip, Table, Text
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
 from shesha.results.sentence_parts import format_share
@@ -277,37 +277,7 @@ class WithinClasses(Result):
         return frame.assign(corrected_p_value=adjusted, verdict=verdicts)
 
     def _page(self) -> Page:
-        pass
-
         return within_classes_page(self)
-
-    def _text(self) -> str:
-        """Return a text with one table per measure and one line per class."""
-        from shesha.report import Column, page_width, table, wrap
-
-        width, frame = page_width(), self.to_frame()
-        lines = [
-            *wrap(self.headline, width, hanging=""),
-            *(line for text in (self.mixing_note, *self.notes) if text for line in wrap(text, width, hanging="")),
-            "",
-            f"{self.first} and {self.second}, within {len(self.classes)} classes",
-            "",
-        ]
-        for measure, part in frame.groupby("name", sort=False):
-            heads = {"rows": "n_rows", "value": "value", "chance": "chance", "calibrated": "calibrated", "p": "p_value"}
-            heads |= {"corrected p": "corrected_p_value", "verdict": "verdict"}
-            columns = [[Column(head, tuple(map(_cell, part[name])))] for head, name in heads.items()]
-            reasons = dict.fromkeys(reason for reason in part["reason"] if reason)
-            notes = [line for reason in reasons for line in wrap(f"  {reason}", width)]
-            lines += [
-                f"{measure} ({part['closer'].iloc[0]} is closer)",
-                *table(list(part["class"]), columns, width),
-                *notes,
-            ]
-            lines.append("")
-        for text in (self.column_note, self.levels_note, self.excluded_note):
-            lines += wrap(text, width, hanging="")
-        return "\n".join(lines)
 
 
 _EXACT = 1e-9
@@ -444,26 +414,10 @@ class SeveralWithinClasses(Result):
         return heat_map(values, names, others, title=meaning, framed=framed, limits=(0.0, 1.0), ax=ax)
 
     def _page(self) -> Page:
-        pass
-
         return several_within_classes_page(self)
 
-    def _text(self) -> str:
-        """Return a text with a sentence per representation and a table of calibrated scores per measure."""
-        pass
 
-        width = page_width()
-        lines = [line for comparison in self for line in wrap(comparison.headline, width)]
-        for text in (self.mixing_note, *self.notes, self.comparisons[0].excluded_note):
-            lines += wrap(text, width, hanging="") if text else []
-        for measure in self.measures:
-            columns = [[column] for column in several_columns(self, measure)]
-            lines += ["", f"{measure} with {self.reference}, calibrated (* above chance)"]
-            lines += table(list(self.classes), columns, width)
-        return "\n".join([*lines, "", *wrap(self.column_note, width, hanging="")])
-
-
-_KEPT = Text(
+_KEPT = (
     "Above chance does not mean unchanged. A class counts as kept only if the interval lies above the value that "
     "remains if a fifth of the variance within the class is exchanged between its rows, and as lost only if the "
     "interval lies below the value that remains if four fifths are exchanged."
@@ -475,6 +429,11 @@ _SEVERAL = (
 )
 
 
+def _with_title(tables: Sequence[Table]) -> tuple[Part, ...]:
+    """Return tables with their titles as text, which names the measure."""
+    return tuple(part for table in tables for part in (Text(f"{table.title}:", ""), table))
+
+
 def within_classes_page(result: WithinClasses) -> Page:
     """Return the page for two representations."""
     tables = [measure_table(result, name) for name in result.measures]
@@ -482,8 +441,8 @@ def within_classes_page(result: WithinClasses) -> Page:
         title=f"{result.second} compared with {result.first}, within {len(result.classes)} classes",
         question=f"Within which classes does {result.second} keep the geometry that {result.first} has?",
         answer=(result.headline, *filter(None, (result.mixing_note,))),
-        numbers=tuple(tables[:1]),
-        doubts=(*map(Text, result.notes), _KEPT, *_excluded_classes(result)),
+        numbers=(*_with_title(tables[:1]), Text(result.levels_note, "")),
+        doubts=(*map(Item, result.notes), *_excluded_classes(result)),
         sections=(
             *(
                 Section(f"{name} within each class", (Drawing(_PICTURE.format(name), partial(result.plot, name)),))
@@ -491,7 +450,7 @@ def within_classes_page(result: WithinClasses) -> Page:
             ),
             *(Section(table.title, (table,)) for table in tables[1:]),
             Section("What the measures respond to", _explanations(result)),
-            Section("What the columns mean", (Text(f"{result.column_note} {result.levels_note}"),)),
+            Section("What the columns and verdicts mean", (Text(result.column_note, ""), Text(_KEPT, ""))),
         ),
         ran=(("data", f"{sum(result.sizes.values()):,} rows in {len(result.classes)} classes"), *run_details(result)),
     )
@@ -504,8 +463,8 @@ def several_within_classes_page(result: SeveralWithinClasses) -> Page:
         title=f"{len(result.comparisons)} representations compared with {result.reference}, within classes",
         question=f"Within which classes does each representation keep the geometry that {result.reference} has?",
         answer=(*(comparison.headline for comparison in result), *filter(None, (result.mixing_note,))),
-        numbers=(*tables[:1], *(Text(f"{table.title}.") for table in tables[:1])),
-        doubts=(*map(Text, result.notes), _KEPT, *_excluded_classes(result.comparisons[0])),
+        numbers=(*_with_title(tables[:1]), Text(f"* above chance. {result.levels_note}", "")),
+        doubts=(*map(Item, result.notes), *_excluded_classes(result.comparisons[0])),
         sections=(
             *(
                 Section(f"{name} within each class", (Drawing(_SEVERAL.format(name), partial(result.plot, name)),))
@@ -518,7 +477,7 @@ def several_within_classes_page(result: SeveralWithinClasses) -> Page:
                 for table in (measure_table(comparison, name) for name in result.measures)
             ),
             Section("What the measures respond to", _explanations(result.comparisons[0])),
-            Section("What the columns mean", (Text(f"{result.column_note} {result.levels_note}"),)),
+            Section("What the columns and verdicts mean", (Text(result.column_note, ""), Text(_KEPT, ""))),
         ),
         ran=run_details(result),
     )
@@ -544,9 +503,7 @@ def measure_table(result: WithinClasses, measure: str) -> Table:
 
 def several_table(result: SeveralWithinClasses, measure: str) -> Table:
     """Return a table of calibrated scores, with a line per class and a column per representation."""
-    return Table(
-        result.classes, (several_columns(result, measure),), f"{measure}, calibrated (* above chance)", "class"
-    )
+    return Table(result.classes, (several_columns(result, measure),), f"{measure}, calibrated", "class")
 
 
 def several_columns(result: SeveralWithinClasses, measure: str) -> tuple[Column, ...]:

@@ -8,9 +8,9 @@ from math import hypot
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shesha.charts import curves, name_ticks
-from shesha.report import columns
+from shesha.report import Part, Table
 from shesha.results.base import Result, draws_axes
-from shesha.results.number import NAN, Number
+from shesha.results.number import NAN, Number, numeral
 from shesha.support.wording import count
 
 if TYPE_CHECKING:
@@ -107,10 +107,12 @@ class DriftPath(Result):
         ax.set_ylim(-0.02, max(1.02, ax.get_ylim()[1]))
         return ax
 
-    def _text(self) -> str:
-        """Return a text with one line per representation."""
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return one row per representation."""
         reasons = self.reasons or ("",) * len(self.names)
-        rows = [["", "from first", "from prev.", ""]]
-        for name, first, previous, reason in zip(self.names, self.from_first, self.from_previous, reasons, strict=True):
-            rows.append([name, f"{first:.4f}", f"{previous:.4f}", f"({reason})" if reason else ""])
-        return "\n".join(columns(rows, "<>><"))
+        columns = {
+            "from the first": [numeral(value) for value in self.from_first],
+            "from the previous": [numeral(value) for value in self.from_previous],
+            "": reasons,
+        }
+        return (Table.of(self.names, columns, "Drift", "representation"),)

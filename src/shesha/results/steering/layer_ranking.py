@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shesha.report import columns, page_width, wrap
+from shesha.report import Part, texts
 from shesha.results.base import Result, draws_axes, reaches_level
-from shesha.results.number import Number, frame_of_numbers
+from shesha.results.number import Number, frame_of_numbers, numeral, table_of_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,25 +128,22 @@ class LayerRanking(Result):
         chance_band(ax, [layer.chance for layer in self.layers], self.null, self.best.threshold)
         return ax
 
-    def _text(self) -> str:
-        """Return a text that lists the layers, best first."""
-        rows = [["", BY[self.by], "95 % interval", "chance", "p", "p (best of all)", "behind", "half flip at"]]
-        for layer in self.layers_best_first:
-            interval = f"{layer.low:.3f} to {layer.high:.3f}"
-            p_values = [f"{layer.p_value:.2g}", f"{layer.corrected_p_value:.2g}"]
-            gap = "tied" if layer.is_tied and layer.rank > 1 else f"{layer.behind:.3f}"
-            values = [f"{layer.value:.3f}", interval, f"{layer.chance:.3f}", *p_values, gap, f"{layer.strength:.3g}"]
-            rows.append([layer.name, *values])
-        return "\n".join(
-            [
-                *wrap(self.headline, page_width(), hanging=""),
-                "",
-                f"Layers by {BY[self.by]} ({self.method}), {self.n_rows:,} rows, {self.n_splits} splits into halves",
-                *columns(rows, "<>>>>>>>"),
-                f"best layer for shuffled labels: mean {self.best.chance:.3f}, threshold {self.best.threshold:.3f}",
-                f"chance level: {self.exchanged} shuffled {self.n_draws} times, in the same way for all layers",
-                *(f"note: {note}" for note in self.notes),
-            ]
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return the layers, best first."""
+        layers = self.layers_best_first
+        gaps = ["tied" if layer.is_tied and layer.rank > 1 else numeral(layer.behind) for layer in layers]
+        further = {"behind": gaps, "half flip at": [numeral(layer.strength) for layer in layers]}
+        return (
+            *table_of_numbers(layers, f"Layers by {BY[self.by]}", "layer", further),
+            *texts(
+                [
+                    f"Best layer for shuffled labels: mean {self.best.chance:.3f}, threshold "
+                    f"{self.best.threshold:.3f}. The corrected p compares a layer with the best of all.",
+                    f"{BY[self.by].capitalize()} ({self.method}), {self.n_rows:,} rows, {self.n_splits} splits into "
+                    f"halves. Chance level: {self.exchanged} shuffled {self.n_draws} times, in the same way for all "
+                    "layers.",
+                ]
+            ),
         )
 
 

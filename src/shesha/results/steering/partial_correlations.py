@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shesha.report import columns, page_width, wrap
+from shesha.report import Part, Table, texts
 from shesha.results.base import Result
+from shesha.results.number import numeral, numeral_of_p
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,27 +82,27 @@ class PartialCorrelations(Result):
 
         return pd.DataFrame([line.to_dict() for line in self.lines])
 
-    def _text(self) -> str:
-        """Return a text with the raw and partial correlations and their intervals."""
-        rows = [["", "raw", "95 % interval", "p", "partial", "95 % interval", "p"]]
-        for line in self.lines:
-            raw = [f"{line.raw:.3f}", f"{line.raw_low:.2f} to {line.raw_high:.2f}", f"{line.raw_p:.2g}"]
-            partial = [
-                f"{line.partial:.3f}",
-                f"{line.partial_low:.2f} to {line.partial_high:.2f}",
-                f"{line.partial_p:.2g}",
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return the raw and partial correlations with their intervals."""
+        columns = {}
+        for kind in ("raw", "partial"):
+            ends = [
+                tuple(getattr(line, f"{kind}{part}") for part in ("", "_low", "_high", "_p")) for line in self.lines
             ]
-            rows.append([line.predictor, *raw, *(partial if line.partial == line.partial else ["-", "", ""])])
+            columns[kind] = [
+                f"{numeral(value)} [{numeral(low)}, {numeral(high)}]" if value == value else ""
+                for value, low, high, _ in ends
+            ]
+            columns[f"p {kind}"] = [numeral_of_p(p) for *_, p in ends]
         units = f"{self.n_models} models" + ("" if self.n_units == self.n_models else f" in {self.n_units} groups")
-        return "\n".join(
-            [
-                *wrap(self.headline, page_width(), hanging=""),
-                "",
-                f"Spearman correlations with {self.target} over {units}; partial: controlling for "
-                f"{' and '.join(self.covariates)}",
-                *columns(rows, "<>>>>>>"),
-                f"two-sided 5 % critical values: {self.chance:.2f} (raw), {self.partial_chance:.2f} (partial), "
-                f"from {self.n_draws} shuffles",
-                *(f"note: {note}" for note in self.notes),
-            ]
+        controls = f"; partial: controlling for {' and '.join(self.covariates)}" if self.covariates else ""
+        return (
+            Table.of([line.predictor for line in self.lines], columns, "Spearman correlations", "predictor"),
+            *texts(
+                [
+                    f"Spearman correlations with {self.target} over {units}{controls}.",
+                    f"Two-sided 5 % critical values: {self.chance:.2f} (raw), {self.partial_chance:.2f} (partial), "
+                    f"from {self.n_draws} shuffles.",
+                ]
+            ),
         )

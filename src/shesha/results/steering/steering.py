@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shesha.report import columns, page_width, wrap
+from shesha.report import Part, Text, texts
 from shesha.results.base import Result, draws_axes
-from shesha.results.number import NAN, Number, frame_of_numbers
+from shesha.results.number import NAN, Number, frame_of_numbers, table_of_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,24 +21,6 @@ class SteeringScore(Number):
 
     closer: str = "higher"
     """Whether 'higher' or 'lower' values indicate a relation with the labels."""
-
-    def cells(self) -> list[str]:
-        """Name, value, interval, chance level and p-value as text."""
-        interval = f"{self.low:.3f} to {self.high:.3f}" if self.low == self.low else ""
-        chance = [f"{self.chance:.3f}", f"{self.p_value:.2g}"] if self.has_null else ["", ""]
-        return [self.name, f"{self.value:.3f}", interval, *chance]
-
-    def _text(self) -> str:
-        """Return a text with the number, its interval and its chance level."""
-        name, value, interval, chance, p = self.cells()
-        interval = f" (95 % {interval})" if interval else ""
-        note = f", chance {chance}, p = {p}" if chance else ""
-        return f"{name}: {value}{interval}{note}"
-
-
-def score_table(scores: Sequence[SteeringScore]) -> list[str]:
-    """Return the lines of a table of scores."""
-    return columns([["", "value", "95 % interval", "chance", "p"], *(score.cells() for score in scores)], "<>>>>")
 
 
 @dataclass(frozen=True)
@@ -96,9 +78,7 @@ class Steerability(Result):
         drop = self.max_drop
         if drop.value != drop.value:
             return f"Steering from {self.source} to {self.target} could not be scored: {drop.reason}."
-        verdict = (
-            f", {_verdict(drop)} (chance level {drop.chance:.2f}, p = {drop.p_value:.2g})" if drop.has_null else ""
-        )
+        verdict = f", {drop.verdict} (chance level {drop.chance:.2f}, p = {drop.p_value:.2g})" if drop.has_null else ""
         return (
             f"Steering from {self.source} to {self.target} lowers the accuracy of a probe by at most "
             f"{drop.value:.2f}{verdict}. Random directions lower it by {self.random_drop:.2f}."
@@ -130,34 +110,24 @@ class Steerability(Result):
             ax=ax,
         )
 
-    def _text(self) -> str:
-        """Return a text with the numbers, each with its chance level."""
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return the numbers, each with its chance level, and how they were obtained."""
         span = f"{self.alphas[0]:g} to {self.alphas[-1]:g} {_UNITS[self.units]}"
         ratio = (
             f" (that of the steering vector is {self.random_ratio:.1f} times as large)" if self.random_drop > 0 else ""
         )
-        return "\n".join(
-            [
-                *wrap(self.headline, page_width(), hanging=""),
-                "",
-                f"Steering from {self.source} to {self.target} ({self.method}), {self.n_rows:,} rows, {self.n_splits} "
-                f"splits into halves, strengths {span}",
-                *score_table(self.scores),
-                f"random directions: max drop {self.random_drop:.3f}{ratio}, "
-                f"anti-steerable {self.random_anti_steerable:.3f}",
-                f"half of the rows flip to {self.target} at {self.strength:.3g} {_UNITS[self.units]}",
-                f"chance level: {self.exchanged} shuffled {self.n_draws} times",
-                *(f"note: {note}" for note in self.notes),
-            ]
+        return (
+            *table_of_numbers(self.scores, "Scores", "score"),
+            *texts(
+                [
+                    f"Random directions: max drop {self.random_drop:.3f}{ratio}, anti-steerable "
+                    f"{self.random_anti_steerable:.3f}.",
+                    f"Half of the rows flip to {self.target} at {self.strength:.3g} {_UNITS[self.units]}.",
+                    f"Steering by {self.method}, {self.n_rows:,} rows, {self.n_splits} splits into halves, strengths "
+                    f"{span}. Chance level: {self.exchanged} shuffled {self.n_draws} times.",
+                ]
+            ),
         )
-
-
-LEVEL = 0.05
-"""Significance level that the headlines use."""
-
-
-def _verdict(score: SteeringScore) -> str:
-    return "above chance" if score.p_value <= LEVEL else "not above chance"
 
 
 _UNITS = {"raw": "units of the features", "norm": "mean lengths of a row"}
@@ -189,9 +159,10 @@ class SteeringPredictors(Result):
     def headline(self) -> str:
         """Which predictors are beyond chance."""
         tested = [score for score in self.scores if score.has_null]
-        names = [score.name for score in tested if score.p_value <= LEVEL]
+        names = [score.name for score in tested if score.significant]
+        level = f" at {tested[0].alpha:g}" if tested else ""
         named = f": {', '.join(names)}" if names else ""
-        return f"{len(names)} of {len(tested)} predictors are beyond chance at {LEVEL:g} (uncorrected){named}."
+        return f"{len(names)} of {len(tested)} predictors are beyond chance{level} (uncorrected){named}."
 
     def values(self) -> dict[str, float]:
         """Return every value by name, for one line in a table of models."""
@@ -201,16 +172,7 @@ class SteeringPredictors(Result):
         """Return one row per predictor."""
         return frame_of_numbers(self.scores, full=full)
 
-    def _text(self) -> str:
-        """Return a text with every predictor and its chance level."""
-        return "\n".join(
-            [
-                *wrap(self.headline, page_width(), hanging=""),
-                "",
-                f"Predictors of steering, {self.n_rows:,} rows; chance level: {self.exchanged} shuffled "
-                f"{self.n_draws} times",
-                *score_table(self.scores),
-                *(f"{score.name}: {score.reason}" for score in self.scores if score.reason),
-                *(f"note: {note}" for note in self.notes),
-            ]
-        )
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return every predictor with its chance level."""
+        drawn = f"{self.n_rows:,} rows. Chance level: {self.exchanged} shuffled {self.n_draws} times."
+        return (*table_of_numbers(self.scores, "Predictors", "predictor"), Text(drawn))

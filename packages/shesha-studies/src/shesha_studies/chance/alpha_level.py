@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shesha.calibration import calibrate_layers
+from shesha.comparison import compare_layers
 from shesha.nulls.null_summary import summarise
 from shesha_studies.chance._two_modality_models import DATA, WIDTHS, sides, trends
 from shesha_studies.framework.facts import largest, over_correlations, over_draws
@@ -37,7 +37,9 @@ def alpha(data: str, epochs: int, width: int, measure: str) -> dict[str, float]:
     and 500 permutations, each applied to all layers.
     """
     pair = sides(data, epochs, width, 512)
-    result = calibrate_layers(pair.first, pair.second, measure_of_stored_rows(measure), n_permutations=500, seed=0)
+    result = compare_layers(
+        pair.first, pair.second, measure_of_stored_rows(measure), calibrate=True, n_permutations=500, seed=0
+    )
     null = np.array(result.null)
     at_levels = (summarise(result.value, null, result.closer, level, result.best) for level in LEVELS)
     scores = {name: summary.calibrated for name, summary in zip(NAMES, at_levels, strict=True)}

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shesha.calibration import calibrate, calibrate_layers
+from shesha.calibration import calibrate
 from shesha.charts import PALETTE
+from shesha.comparison import compare_layers
 from shesha.support.types import Matrix
 from shesha_studies.framework.facts import (
     Fact,
@@ -55,9 +56,9 @@ def depth(layers: int, aggregate: str, kinship: float, seed: int) -> dict[str, f
     """
     rng = np.random.default_rng([seed, layers, round(100 * kinship)])
     a, b = (_model(layers, kinship, rng) for _ in range(2))
-    result = calibrate_layers(a, b, "CKA", aggregate=aggregate, n_permutations=99, seed=seed)
-    grid = np.array(result.grid)
-    i, j = (int(name) for name in result.closest)
+    result = compare_layers(a, b, "CKA", calibrate=True, aggregate=aggregate, n_permutations=99, seed=seed)
+    grid = result.matrix().to_numpy()
+    i, j = int(result.closest.first), int(result.closest.second)
     alone = calibrate(a[i], b[j], "CKA", n_permutations=99, seed=seed)
     return {
         "raw": result.value,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shesha.calibration import calibrate_layers
+from shesha.comparison import compare_layers
 from shesha.support.types import Matrix
 from shesha_bench.domains import local_folder
 from shesha_studies.chance._two_modality_models import (
@@ -130,10 +130,11 @@ def platonic(data: str, epochs: int, width: int | str, partner: int | str, measu
         pair, n_permutations = Sides(first, second, np.zeros(0, int), float(LANGUAGE.index(str(width)))), 500
     else:
         pair, n_permutations = sides(data, epochs, width, partner), 200
-    result = calibrate_layers(
+    result = compare_layers(
         pair.first,
         pair.second,
         measure_of_stored_rows(measure),
+        calibrate=True,
         n_permutations=n_permutations,
         blocks=pair.labels if null == "within classes" else None,
         truncate=_TRUNCATED.get(measure),

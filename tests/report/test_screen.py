@@ -1,0 +1,102 @@
+"""The first screen of a report: the answer, as much of each table as fits, and how to see the rest."""
+
+import itertools
+
+import pytest
+
+from shesha.report import (
+    SCREEN,
+    Column,
+    Explained,
+    HeatMap,
+    Item,
+    Page,
+    Point,
+    Section,
+    Table,
+    Text,
+    as_full_text,
+    as_screen,
+)
+
+ANSWER = "The layers differ."
+
+
+def page(n=3, important=(), **parts):
+    names = tuple(f"layer{i}" for i in range(n))
+    table = Table(names, ((Column("value", tuple(str(i) for i in range(n))),),), "Layers", "layer", important)
+    return Page("title", "question?", (ANSWER,), **{"numbers": (table,), **parts})
+
+
+def shown(found):
+    return [int(line.split()[0].removeprefix("layer")) for line in found.split("\n") if line.startswith("  layer")]
+
+
+def test_what_fits_is_shown_whole_and_nothing_more_is_offered():
+    assert as_screen(page(3), width=80).split("\n") == [
+        ANSWER,
+        "",
+        "          value",
+        "  layer0      0",
+        "  layer1      1",
+        "  layer2      2",
+    ]
+
+
+@pytest.mark.parametrize("n", [31, 40, 400])
+@pytest.mark.parametrize("important", [(), (17,), (30, 0, 5, 7), tuple(range(9))])
+def test_a_long_table_shows_important_rows_and_evenly_spaced_ones(n, important):
+    found = as_screen(page(n, important), width=80)
+    rows = shown(found)
+    assert len(found.split("\n")) <= SCREEN
+    assert rows == sorted(set(rows)) and set(important) <= set(rows)
+    assert f"{n - len(rows)} more: see to_frame(), --json or --html" in found
+    assert " ".join(found.split()).endswith("`save_html()` or `--html` writes a page.")
+    if not important:
+        assert rows == list(range(len(rows)))
+    assert shown(as_full_text(page(n, important), 80)) == list(range(n))
+
+
+def test_rows_between_the_ends_are_evenly_spaced():
+    rows = shown(as_screen(page(50, (0, 49)), most=14, width=80))
+    gaps = [b - a for a, b in itertools.pairwise(rows)]
+    assert (rows[0], rows[-1]) == (0, 49) and max(gaps) - min(gaps) <= 1
+
+
+def test_sections_are_shown_while_they_fit_and_without_explanations():
+    sections = (
+        Section("Small", (Text("one line"), Explained("name", "a long explanation", brief="brief"))),
+        Section("Large", tuple(Item(f"item {i}") for i in range(40))),
+        Section("Last", (Text("another line"),), "explanation"),
+        Section("Every number", (Text("never printed"),), printed=False),
+    )
+    found = as_screen(page(3, sections=sections), width=80)
+    assert "Small\n  one line" in found and "Last\n  another line" in found
+    assert not any(text in found for text in ("item 0", "brief", "explanation", "never printed"))
+    everything = as_full_text(page(3, sections=sections), 80)
+    assert all(text in everything for text in ("- item 39", "name: brief", "explanation"))
+    assert "never printed" not in everything
+
+
+def test_the_first_problem_is_explained_and_the_others_are_named():
+    doubts = (*(Item(f"fault {i}") for i in range(9)), *(Point(f"p{i}", "effect", "text.", "Do it.") for i in range(3)))
+    found = as_screen(page(doubts=doubts), width=80)
+    assert "! fault 3" in found and "! fault 4" not in found
+    assert "! 5 more problems: see `full_text()`" in found
+    assert "p0 (effect): text.\n  -> Do it.\nOther problems: p1, p2." in found
+    assert "p2 (effect): text.\n  -> Do it." in as_full_text(page(doubts=doubts), 80)
+
+
+def test_a_map_that_is_too_wide_shows_the_closest_column_of_each_row():
+    values = tuple(tuple(float(i == j) if j else float("nan") for j in range(30)) for i in range(3))
+    columns = tuple(f"column{j}" for j in range(30))
+    wide = HeatMap("CKA", ("a", "b", "c"), columns, values, "higher")
+    found = as_screen(page(numbers=(wide,)), width=80)
+    assert [line.split() for line in found.split("\n") if line.startswith("  c  ")] == [["c", "column2", "1.00"]]
+    assert "The grid of 3 x 30 is too wide to print." in found
+    narrow = HeatMap("CKA", ("a",), ("x",), ((0.5,),), "lower")
+    assert as_screen(page(numbers=(narrow,)), width=80).split("\n")[2:] == [
+        "  CKA (lower is closer)",
+        "        x",
+        "  a  0.50",
+    ]
