@@ -109,7 +109,7 @@ class Evidence:
         n: int,
         n_permutations: int,
         alpha: float,
-        confidence: float,
+        confidence: float | None,
         seed: Seed,
         *,
         design: Design | Exchange | None = None,
