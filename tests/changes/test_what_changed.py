@@ -47,7 +47,7 @@ def test_classes_that_moved_apart_are_named(rows, rng):
         frozenset((one.first, one.second)) for one in found.classes if one.corrected_p_value <= 0.05 and one.change > 0
     }
     assert {frozenset("ab"), frozenset("bc")} <= apart
-    assert "b moved apart" in str(found)
+    assert "b moved apart" in found.full_text()
     assert found.separation.after > found.separation.before + 0.2
     assert found.separation.low > 0
     assert "better" in found.separation.in_words

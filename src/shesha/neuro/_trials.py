@@ -317,7 +317,8 @@ def _missing(labels: NDArray[Any]) -> Mask:
     from pandas import isna
 
     written = labels.dtype.kind in "UO"
-    return np.asarray(isna(labels)) | np.array([written and value in NO_LABEL for value in labels.tolist()], dtype=bool)
+    unlabelled = [written and value in NO_LABEL for value in labels.tolist()]
+    return np.asarray(isna(labels) | np.array(unlabelled, dtype=bool))
 
 
 def _ordered_categories(labels: Any) -> list[tuple[str, ...] | None]:
