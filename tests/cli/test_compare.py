@@ -1,6 +1,7 @@
 """`shesha compare`: arrays of files in, a table or matrices out, and a status that scripts can trust."""
 
 import re
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -58,7 +59,11 @@ def test_many_rows_and_chosen_measures_are_calibrated_on_request_only(invoke, fo
     assert "Raw values" in invoke(*pair, "--pairs", "200").out
     distances = ("compare", folder / "dX.npy", folder / "dY.npy", "--rdm")
     assert "above chance" in invoke(*distances).out
-    monkeypatch.setattr("shesha.cli.compare.MOST_ROWS_CALIBRATED", 39)
+    module = import_module("shesha.comparison.compare")
+    monkeypatch.setattr(module, "_MOST_ROWS_WITH_INTERVALS", 39)
+    told = " ".join(invoke(*pair).out.split())
+    assert "above chance" in told and "Use --calibrate for intervals." in told and "intervals. The" not in told
+    monkeypatch.setattr(module, "_MOST_ROWS_TESTED", 39)
     assert "Raw values" in invoke(*pair).out
     assert "Raw values" in invoke(*distances).out
 

@@ -61,7 +61,7 @@ def test_tables_with_named_rows(invoke, tmp_path, rng):
     table = pd.DataFrame(rng.standard_normal((40, 5)), index=[f"cell {i}" for i in range(40)])
     table.to_csv(tmp_path / "before.csv")
     (table + 0.3 * rng.standard_normal(table.shape)).to_csv(tmp_path / "after.csv")
-    ended = invoke("diff", tmp_path / "before.csv", tmp_path / "after.csv")
+    ended = invoke("diff", tmp_path / "before.csv", tmp_path / "after.csv", "--full")
     assert ended.status == 0, ended
     assert "cell " in ended.out
 

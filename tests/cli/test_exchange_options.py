@@ -74,7 +74,7 @@ def test_layers_take_them(invoke, files):
         "layers", folder / "a.npz", folder / "a.npz", "--groups", folder / "subject.txt", "--permutations", "39"
     )
     assert ended.status == 0, ended.err
-    assert "Permuted under the null: whole groups (39 draws)." in " ".join(ended.out.split())
+    assert "39 permutations of whole groups." in " ".join(ended.out.split())
 
 
 @pytest.mark.parametrize(

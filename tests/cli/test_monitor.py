@@ -39,7 +39,7 @@ def test_the_statuses_are_unchanged_drift_and_could_not_tell(files, invoke, invo
         0,
         f"{files / 'm'}: 60 canary rows, 99 re-encodings\nNext: shesha monitor check {files / 'm'} FILE\n",
     )
-    for name, status, said in (("same", 0, "ok: "), ("other", 1, "alert: "), ("broken", 2, "not estimable: ")):
+    for name, status, said in (("same", 0, "Ok: "), ("other", 1, "Alert: "), ("broken", 2, "Not estimable (")):
         ended = invoke("monitor", "check", files / "m", files / f"{name}.npy")
         assert (ended.status, ended.out.startswith(said)) == (status, True), ended
         assert max(map(len, ended.out.splitlines())) <= 80
@@ -122,7 +122,7 @@ def test_tables_with_names_and_labels(files, invoke, X, kinds):
     made = invoke("monitor", "init", files / "ref.csv", "--labels", "kind", "--out", files / "m")
     assert "60 canary rows, no re-encodings, so a drift above the tolerance raises an alert\n" in made.out
     with pytest.warns(UserWarning, match="a different order"):
-        ended = invoke("monitor", "check", files / "m", files / "now.csv")
+        ended = invoke("monitor", "check", files / "m", files / "now.csv", "--full")
     assert ended.status == 0
     assert "\nClasses\n" in ended.out and "yy" in ended.out
 

@@ -71,7 +71,7 @@ def test_stacks_of_distances_are_subjects_in_every_form(tmp_path, invoke):
         options = ("--rdm", "--resamples", "20", "--permutations", "19")
         ended = invoke("rank", tmp_path / "models.npz", "--data", tmp_path / f"{name}.npy", *options)
         assert ended.status == 0, ended
-        answers.add(ended.out[ended.out.index("  model ") :])
+        answers.add(ended.out[ended.out.index("  value ") :])
     assert len(answers) == 1
 
 
@@ -79,4 +79,4 @@ def test_distances_are_compared_by_measures_of_distances(tmp_path, invoke):
     stack = np.abs(np.random.default_rng(0).standard_normal((3, 45)))
     np.save(tmp_path / "stack.npy", stack)
     ended = invoke("compare", tmp_path / "stack.npy", "--rdm")
-    assert "RSA (higher is closer)" in ended.out and "unbiased CKA" not in ended.out
+    assert "RSA of each pair (higher is closer)" in ended.out and "unbiased CKA" not in ended.out

@@ -233,7 +233,7 @@ def test_an_interrupted_audit_tells_what_is_finished(invoke_main, monkeypatch, t
     monkeypatch.setattr(representation_audit, "find_faults", until_the_second)
     ended = invoke_main("audit", "layers.npz", "--bootstrap", "0", "--permutations", "19", *options)
     assert ended.status == 130
-    assert ended.out.startswith("Audit of layer1: 60 rows x 12 features\n")
+    assert "1 representation of 60 rows x 12 features" in " ".join(ended.out.split())
     assert "Interrupted: the other representations were not audited." in ended.out
     assert ended.err.endswith("shesha: interrupted\n")
 

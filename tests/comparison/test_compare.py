@@ -1,6 +1,7 @@
 """A comparison of two gives what the measures give one by one, in the order asked, whatever the data are."""
 
 import time
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -63,13 +64,13 @@ def test_every_value_and_reason_is_that_of_the_function(layers, names, direct, k
 
 
 def test_degenerate_data_give_reasons_and_leave_the_rest_alone(layers):
-    found = compare(*constant(layers), names=("flat", "other"))
+    found = compare(*constant(layers), "standard", names=("flat", "other"))
     assert found["CKA"].reason == "flat: all rows are equal"
     assert np.isfinite(found["MagDiff"].value)
 
 
 def test_distances_serve_the_measures_that_look_at_them_only(layers):
-    found = compare(*DATA["distances and features"](layers))
+    found = compare(*DATA["distances and features"](layers), "standard")
     for score in found.scores:
         if measures.get(score.name).takes_distances:
             assert score.has_value
@@ -93,7 +94,7 @@ def test_a_shape_is_that_of_the_data(layers):
     X, D = layers["early"], Rdm(distances_of(layers["middle"]))
     found = compare(X, D, "RSA")
     assert found.shapes == ((40, 11), (40,))
-    assert str(found).split("\n")[0] == "X (40 x 11) and Y (distances of 40 rows)"
+    assert "X (40 x 11) and Y (distances of 40 rows)" in " ".join(str(found).split())
     assert Representation.build(D).shape == (40,)
 
 
@@ -134,8 +135,27 @@ def test_scores_come_in_the_order_asked_once_each(pair):
     assert [score.name for score in found.scores] == ["RSA", "CKA", *family]
 
 
+def test_the_default_is_the_recommended_measures_with_chance_levels(pair, monkeypatch):
+    X, Y = pair
+    default, asked = (
+        [(score.name, score.value, score.low, score.high, score.p_value) for score in found]
+        for found in (compare(X, Y), compare(X, Y, "recommended", calibrate=True))
+    )
+    assert default == asked
+    distances = [Rdm(np.linalg.norm(side[:, None] - side, axis=-1)) for side in pair]
+    assert [score.name for score in compare(*distances)] == ["RSA", "mutual kNN"]
+    assert not any(score.has_null for score in compare(X, Y, queries=20))
+    module = import_module("shesha.comparison.compare")
+    monkeypatch.setattr(module, "_MOST_ROWS_WITH_INTERVALS", len(X) - 1)
+    without = compare(X, Y)
+    assert [(score.has_null, score.has_interval) for score in without] == [(True, False)] * 3
+    assert [score.p_value for score in without] == [s.p_value for s in compare(X, Y, "recommended", calibrate=True)]
+    monkeypatch.setattr(module, "_MOST_ROWS_TESTED", len(X) - 1)
+    assert not any(score.has_null for score in compare(X, Y))
+
+
 def test_the_standard_choice_leaves_out_what_costs_more(pair):
-    found = {score.name for score in compare(*pair).scores}
+    found = {score.name for score in compare(*pair, "standard").scores}
     assert found == {name for name in measures.names() if measures.get(name).cost != "more"}
     assert "RTD" not in found
 
@@ -253,7 +273,6 @@ def test_what_cannot_be_compared_is_refused(pair, make, options, message):
     ("chosen", "message"),
     [
         (5, "measures must be names or functions, got 5"),
-        (None, "measures must be names or functions, got None"),
         ([5], "a measure must be given by name or as a marked function, got 5"),
         (["CKA", None], "a measure must be given by name or as a marked function, got None"),
     ],

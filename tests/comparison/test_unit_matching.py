@@ -87,7 +87,7 @@ def test_the_result_prints_and_draws_itself(rng):
     found = shesha.match_units(X, X[:, ::-1])
     text = str(found)
     assert "14 of 14 units have a match above chance (false discovery rate 5 %)" in text
-    assert "4 more pairs are in `to_frame()`" in text
+    assert "13, 0" in text
     assert found.plot().get_xlabel()
 
 

@@ -58,7 +58,7 @@ def test_what_was_lost_within_a_class_is_found_though_classes_stay_apart(cells):
         assert own["corrected_p_value"].tolist() == benjamini_hochberg(own["p_value"]).tolist()
         assert np.isnan(frame.loc[(measure, "all rows"), "corrected_p_value"])
     text = str(found)
-    assert "before and after, within 3 classes" in text
+    assert found.page().title == "after compared with before, within 3 classes"
     assert "Not compared: rare (6 rows, fewer than 20)." in text
     assert found.to_dict()["classes"]["B"]["scores"][0]["name"] == "RSA"
     with pytest.raises(KeyError, match="name must be one of B, NK, T, got 'rare'"):

@@ -149,8 +149,6 @@ def _state_file(files: Sequence[Path]) -> Path | None:
     return folder / f"moments-{hashlib.blake2b(known.encode(), digest_size=8).hexdigest()}.npz"
 
 
-MOST_ROWS_CALIBRATED = 2_000
-"""Largest number of rows for which the default is to calibrate (about 20 s of processor time)."""
 _NO_VALUE = 2
 
 
@@ -159,16 +157,14 @@ def _compare_pair(run: Run, chosen: list[str], arrays: dict[str, Any], calibrate
     from shesha.comparison import compare
 
     options = run.arguments(compare)
-    if calibrate is None:
-        sampled = any(options[name] for name in (*_SAMPLING, "folds"))
-        calibrate = not run.measures and not sampled and is_quickly_calibrated(arrays)
     (first, X), (second, Y) = arrays.items()
-    options |= {"calibrate": calibrate, "measures": chosen, "names": (first, second), "exact": run.exact or "auto"}
+    measures = chosen if run.measures else None
+    options |= {"calibrate": calibrate, "measures": measures, "names": (first, second), "exact": run.exact or "auto"}
     comparison = compare(X, Y, **options)
     run.outputs.write(
         comparison,
         run.sources,
-        notes=_default_measures_note(chosen, run.permutations if calibrate else 0),
+        notes=_default_measures_note(chosen, comparison.n_draws, any(one.has_interval for one in comparison)),
         picture=partial(_heat_map, run, chosen, arrays),
         row_map=partial(_row_map, run, arrays),
         data=describe_inputs(run.sources, run.model),
@@ -186,7 +182,7 @@ def _compare_pairs(run: Run, chosen: list[str], arrays: Any, calibrate: bool) ->
     run.outputs.write(
         pairs,
         run.sources,
-        notes=_default_measures_note(chosen, run.permutations) if calibrate else (),
+        notes=_default_measures_note(chosen, run.permutations, True) if calibrate else (),
         picture=partial(pairs.plot, pairs.measures[0], what=what),
         data=describe_inputs(run.sources, run.model),
     )
@@ -246,14 +242,6 @@ def _heat_map(run: Run, chosen: list[str], arrays: dict[str, Any]) -> Any:
     return pairs.plot(pairs.measures[0])
 
 
-def is_quickly_calibrated(arrays: Mapping[str, Any]) -> bool:
-    """Return whether chance levels and intervals for these representations take only seconds."""
-    from shesha.views import Rdm
-
-    sizes = [rows.n_rows if isinstance(rows, Rdm) else len(rows) for rows in arrays.values()]
-    return max(sizes) <= MOST_ROWS_CALIBRATED
-
-
 def require_value(scores: Sequence[Score]) -> None:
     """Exit with status 2 if no measure has a value."""
     if not any(score.has_value for score in scores):
@@ -261,8 +249,8 @@ def require_value(scores: Sequence[Score]) -> None:
         raise typer.Exit(_NO_VALUE)
 
 
-def _default_measures_note(chosen: list[str], permutations: int) -> list[str]:
-    """Return notes on further measures and on the smallest possible p-value."""
+def _default_measures_note(chosen: list[str], permutations: int, has_intervals: bool) -> list[str]:
+    """Return notes on further measures, on what was left out, and on the smallest possible p-value."""
     from shesha.measures import choose
     from shesha.report import page_width, wrap
 
@@ -270,8 +258,8 @@ def _default_measures_note(chosen: list[str], permutations: int) -> list[str]:
     if chosen == ["recommended"]:
         others = len(choose("all")) - len(choose("recommended"))
         texts.append(f"These three measures answer different questions. Use --measures all for the other {others}.")
-        if not permutations:
-            texts.append("Use --calibrate for chance levels, p-values and intervals.")
+        if not (permutations and has_intervals):
+            texts.append(f"Use --calibrate for {'' if permutations else 'chance levels, p-values and '}intervals.")
     if permutations:
         least = 1 / (permutations + 1)
         texts.append(f"With {permutations:,} permutations of the rows, the smallest possible p-value is {least:.2g}.")
@@ -309,7 +297,7 @@ def compare_command(
         'ReSi', or names such as 'CKA,mutual kNN(k=20)'.
     calibrate
         Add chance level, p-value, calibrated score and interval. [default: on for two representations of up to 2,000
-        rows, with the recommended measures]
+        rows, with the recommended measures; intervals for up to 500 rows]
     permutations
         Number of permutations of the rows for chance levels. [default: 200; with --labels, as many as the number of
         classes needs]

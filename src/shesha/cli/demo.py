@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -121,7 +121,9 @@ def _steps(audited: Audit, raw: Comparison, calibrated: Comparison, out: Path) -
 def _first_table(audited: Audit) -> Part:
     from shesha.report import Table
 
-    return next(part for part in audited.page().numbers if isinstance(part, Table))
+    table = next(part for part in audited.page().numbers if isinstance(part, Table))
+    # Further columns would need a second table.
+    return replace(table, groups=table.groups[:2])
 
 
 def _lines(steps: list[_Step]) -> Iterator[str]:

@@ -109,7 +109,7 @@ class Evidence:
         n: int,
         n_permutations: int,
         alpha: float,
-        confidence: float,
+        confidence: float | None,
         seed: Seed,
         *,
         design: Design | Exchange | None = None,
@@ -198,6 +198,12 @@ class Evidence:
                 score, f"no interval: {wide}, {estimates[0]:g} to {estimates[1]:g}. Use more rows or features"
             )
         return replace(score, low=low, high=high)
+
+
+def worst_and_best(score: Score) -> tuple[float, float]:
+    """Return the values for no and for perfect agreement."""
+    ends = score.possible_low, score.possible_high
+    return ends if score.closer == "higher" else ends[::-1]
 
 
 def draw_values(draws: Sequence[Outcome]) -> Vector:

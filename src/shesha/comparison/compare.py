@@ -20,7 +20,7 @@ from shesha.calibration.single_pair import (
 )
 from shesha.comparison import chance_and_intervals as calibrated
 from shesha.comparison import engine, estimation_choice
-from shesha.comparison.chance_and_intervals import Evidence, correct_p_values, require_calibrate
+from shesha.comparison.chance_and_intervals import Evidence, correct_p_values, require_calibrate, worst_and_best
 from shesha.comparison.estimation_choice import require_one_that_fits
 from shesha.comparison.held_out import add_held_out, draw_folds, warn_of_leaking_folds
 from shesha.comparison.moment_scores import compare_moments
@@ -61,7 +61,7 @@ def add_saturation_doubt(doubts: Doubts, sides: list[Representation], scores: Ma
     # If all rows are equal, every permutation has the same score, which says nothing about the measure.
     flat = any(_has_equal_rows(side) for side in sides)
     levels = {score.name: score.chance if flat else _null_level(score) for score in scores.values()}
-    known = {score.name: (levels[score.name], *_worst_and_best(score)) for score in scores.values()}
+    known = {score.name: (levels[score.name], *worst_and_best(score)) for score in scores.values()}
     return add_saturation(doubts, known, sides)
 
 
@@ -76,15 +76,7 @@ def _has_equal_rows(side: Representation) -> bool:
 def _null_level(score: Score) -> float:
     """Return the mean of the null, or the best value if every matching of the rows has the same score."""
     constant = score.chance_sd <= _CONSTANT * abs(score.chance)
-    return _worst_and_best(score)[1] if constant else score.chance
-
-
-def _worst_and_best(score: Score) -> tuple[float, float]:
-    return (
-        (score.possible_low, score.possible_high)
-        if score.closer == "higher"
-        else (score.possible_high, score.possible_low)
-    )
+    return worst_and_best(score)[1] if constant else score.chance
 
 
 _MANY = 5
@@ -108,6 +100,8 @@ class PairRequest:
     covariates: ArrayLike | Rdm | None
     folds: int | None
     seed: Seed
+    intervals: bool = True
+    """Whether calibration includes intervals."""
 
     @property
     def additions(self) -> dict[str, Any]:
@@ -229,7 +223,7 @@ def _score_with_chance(
         sides[0].n_rows,
         request.n_permutations,
         request.alpha,
-        request.confidence,
+        request.confidence if request.intervals else None,
         request.seed,
         design=covariate_design(design, request.permutations, known),
         permutations=request.permutations,
@@ -298,14 +292,18 @@ def _add_ceilings(repeated: SidesWithRepeats, work: Sequence[engine.Group], scor
     return False
 
 
+_MOST_ROWS_TESTED, _MOST_ROWS_WITH_INTERVALS = 2_000, 500
+"""Most rows for which the default computes chance levels, and intervals: each about a second of processor time."""
+
+
 @keep_statements
 def compare(
     X: ArrayLike | Rdm | Moments,
     Y: ArrayLike | Rdm | Choice | Iterable[Choice] | None = None,
-    measures: Choice | Iterable[Choice] = "standard",
+    measures: Choice | Iterable[Choice] | None = None,
     *,
     names: tuple[str, str] = ("X", "Y"),
-    calibrate: bool = False,
+    calibrate: bool | None = None,
     confidence: float = 0.95,
     n_permutations: int = N_PERMUTATIONS,
     alpha: float = 0.05,
@@ -328,12 +326,13 @@ def compare(
 ) -> Comparison:
     """Compare two representations of the same inputs with several measures.
 
-    Each view (ranked distances, neighbours, ...) is computed once for all measures that use it. If a measure fails or
-    cannot be computed from the data, its value is NaN with a reason, and the other measures are still computed. A
-    measure that would exceed the memory budget is estimated from a sample of rows or pairs, with the standard error in
-    its note. If no estimate is possible, it is left out, with a warning at the start. Arrays in files that do not fit
-    in memory (mapped .npy files, Zarr arrays) are read in pieces. After Ctrl-C, the results so far are returned. A
-    measure that was in progress keeps whatever was computed (value or interval), with a note.
+    By default, these are the three recommended measures: unbiased CKA, RSA and mutual kNN. Each view (ranked distances,
+    neighbours, ...) is computed once for all measures that use it. If a measure fails or cannot be computed from the
+    data, its value is NaN with a reason, and the other measures are still computed. A measure that would exceed the
+    memory budget is estimated from a sample of rows or pairs, with the standard error in its note. If no estimate is
+    possible, it is left out, with a warning at the start. Arrays in files that do not fit in memory (mapped .npy files,
+    Zarr arrays) are read in pieces. After Ctrl-C, the results so far are returned. A measure that was in progress keeps
+    whatever was computed (value or interval), with a note.
 
     Parameters
     ----------
@@ -346,14 +345,16 @@ def compare(
         regression, spectra). With `calibrate`, the intervals then leave out one stretch of rows at a time
         (delete-a-group jackknife). The p-value of CKA uses the exact mean and variance over all permutations; other
         p-values use draws from the limiting distribution for many rows.
-    measures : str, measure or sequence of them
-        'standard' (all measures whose cost grows at most as n^2 d, except RTD), 'all', a family ('neighbours'), a group
-        ('ReSi'), a name that may include options ('mutual kNN(k=20)'), functions of `shesha.measures`, or your own f(X,
-        Y) -> float, whose higher values must mean more similar.
+    measures : str, measure or sequence of them, optional
+        'recommended', 'standard' (all measures whose cost grows at most as n^2 d, except RTD), 'all', a family
+        ('neighbours'), a group ('ReSi'), a name that may include options ('mutual kNN(k=20)'), functions of
+        `shesha.measures`, or your own f(X, Y) -> float, whose higher values must mean more similar. Default: the
+        recommended measures; for distances, RSA and mutual kNN; for `Moments`, the standard measures.
     names : pair of str
         Names of X and Y in the table.
-    calibrate : bool
-        Whether to add an interval, and the chance level, p-value and calibrated score as in `shesha.calibrate`. The
+    calibrate : bool, optional
+        Whether to add an interval, and the chance level, p-value and calibrated score as in `shesha.calibrate`.
+        Default: if `measures` is left out, chance levels for up to 2,000 rows, and intervals for up to 500 rows. The
         `corrected_p_value` accounts for the number of measures (step-down maximum over the permutations that all
         measures share). If X and Y are unrelated, the probability that any corrected p-value is at most alpha is alpha.
         Calibration takes as long as hundreds of comparisons.
@@ -416,12 +417,14 @@ def compare(
       higher is closer, possible values 0 to 1
     """
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
-    chance = {"calibrate": calibrate, "n_draws": n_permutations, "alpha": alpha}
     if isinstance(X, Moments):
+        chance = {"calibrate": bool(calibrate), "n_draws": n_permutations, "alpha": alpha}
         unused = {**design, "permutations": permutations, "repeats": repeats}
         unused |= {"covariates": covariates, "folds": folds, "queries": queries, "pairs": pairs, "error": error}
         unused |= {"exact": None if exact == "auto" else "exact"}
-        return _compare_sums(X, cast(Choice, measures if Y is None else Y), unused, chance, confidence, seed)
+        return _compare_sums(
+            X, cast(Choice, (measures or "standard") if Y is None else Y), unused, chance, confidence, seed
+        )
     if Y is None:
         raise TypeError("Y must be a second representation, got None; only Moments need no Y")
     Y = cast(ArrayLike | Rdm, Y)
@@ -429,15 +432,21 @@ def compare(
     check.fraction(confidence, "confidence", closed=False)
     check.fraction(alpha, "alpha", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
-    check.boolean(calibrate, "calibrate")
+    is_default = measures is None and calibrate is None
     along: dict[str, Any] = {**design, "covariates": covariates}
-    chosen = seed_measures(choose(measures), seed)
+    chosen = seed_measures(choose(_default_measures(X, Y) if measures is None else measures), seed)
     named = dict(zip(both_names, (X, Y), strict=True))
     sides, along = select_rows(named, along, rows=rows, missing=missing, **metric_of_rows(chosen))
     first, second = cast(dict[str, ArrayLike | Rdm], sides).values()
     covariates = along.pop("covariates")
     design = cast(Design, along)
     hint_of_distances(sides)
+    n_rows = max(map(_n_rows, (first, second)))
+    if calibrate is None:
+        sampled = exact is False or any(one is not None for one in (folds, queries, pairs, error))
+        calibrate = is_default and n_rows <= _MOST_ROWS_TESTED and not sampled
+    check.boolean(calibrate, "calibrate")
+    chance = {"calibrate": calibrate, "n_draws": n_permutations, "alpha": alpha}
     request = PairRequest(
         names=both_names,
         measures=chosen,
@@ -445,6 +454,7 @@ def compare(
         design=design,
         permutations=permutations,
         calibrate=calibrate,
+        intervals=not is_default or n_rows <= _MOST_ROWS_WITH_INTERVALS,
         confidence=confidence,
         n_permutations=n_permutations,
         alpha=alpha,
@@ -474,6 +484,15 @@ def _compare_sums(
         alpha=check.fraction(chance["alpha"], "alpha", closed=False),
         seed=seed,
     )
+
+
+def _default_measures(*sides: Any) -> str | list[str]:
+    """Return the measures that are used by default."""
+    return ["RSA", "mutual kNN"] if any(isinstance(side, Rdm) for side in sides) else "recommended"
+
+
+def _n_rows(side: Any) -> int:
+    return int(side.n_rows if isinstance(side, Rdm) else side.shape[0] if hasattr(side, "shape") else len(side))
 
 
 def two_names(names: Any) -> tuple[str, str]:

@@ -61,9 +61,7 @@ _BRIEF = 4
 """Rows of the tables in further sections on a first screen."""
 
 
-_MORE = Section(
-    "", (Text("More: `full_text()` or `--full` prints everything, and `save_html()` or `--html` writes a page."),)
-)
+_MORE = Section("", (Text("More: full_text() or --full prints everything, save_html() or --html a page."),))
 
 
 def as_screen(page: Page, *, most: int = SCREEN, width: int | None = None, more: Section = _MORE) -> str:

@@ -103,8 +103,8 @@ class Column:
 
     @property
     def width(self) -> int:
-        """Width of the longest cell or header word; a header of several words gets at least ten characters."""
-        return max([min(len(self.head), 10), *map(len, (*self.cells, *self.head.split()))])
+        """Width of the longest cell or header word; a header of several words gets at least eleven characters."""
+        return max([min(len(self.head), 11), *map(len, (*self.cells, *self.head.split()))])
 
     @property
     def empty(self) -> bool:

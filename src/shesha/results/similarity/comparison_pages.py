@@ -51,10 +51,16 @@ _CALIBRATED_PAIRS_NOTE = (
 
 
 def measure_table(result: PairwiseComparison, measure: str) -> Table:
-    """Return the table for one measure on a page."""
+    """Return the table for one measure; if there is no room for all pairs, those farthest from chance are shown."""
     pairs = select_pairs(result, measure)
     names = tuple(pair.pair(", ") for pair in pairs)
-    return Table(names, tuple((column,) for column in _columns(pairs)), measure, "pair")
+    # NaN values are sorted to the end.
+    order = sorted(range(len(pairs)), key=lambda i: _distance_from_chance(pairs[i]))
+    return Table(names, tuple((column,) for column in _columns(pairs)), measure, "pair", tuple(order))
+
+
+def _distance_from_chance(pair: Score) -> tuple[bool, float, float]:
+    return not pair.has_null, pair.deciding_p_value, -pair.calibrated
 
 
 def significance_sentence(result: PairwiseComparison, measure: str) -> str:
@@ -242,14 +248,18 @@ def _scores(scores: Sequence[Score], title: str) -> Table:
             ">",
             tuple(map(_strip, scores)),
         ),
-        Column("closer is", tuple(score.closer for score in scores), "<"),
         Column("chance", tuple(numeral(score.chance) for score in scores)),
         Column("calibrated", tuple(f"{score.calibrated:.3f}" if score.has_null else "" for score in scores)),
         Column("p", tuple(f"{score.p_value:.2g}" if score.has_null else "" for score in scores)),
         Column("corrected p", tuple(numeral_of_p(score.corrected_p_value) for score in scores)),
-        Column("family", tuple(score.family for score in scores), "<"),
     ]
-    return Table(tuple(score.name for score in scores), (tuple(columns),), title, "measure")
+    # Few measures are named with what they respond to; only a direction other than the usual one is shown.
+    is_short, directions = len(scores) <= _FEW, [score.closer for score in scores]
+    about = (
+        Column("closer is", ("",) * len(scores) if is_short and "lower" not in directions else tuple(directions), "<"),
+        Column("family", tuple("" if is_short else score.family for score in scores), "<"),
+    )
+    return Table(tuple(score.name for score in scores), (tuple(columns), about), title, "measure")
 
 
 def _strip(score: Score) -> Strip | None:
@@ -301,6 +311,7 @@ def pairwise_page(result: PairwiseComparison) -> Page:
     more = [Text(f"{n_left} more measures are in `to_frame()` and `--json`.")] if n_left else []
     one_each = [next(pair for pair in result.scores if pair.name == name) for name in ordered]
     tables = [measure_table(result, name) for name in ordered] if result.exchanged or not result.names else []
+    others = maps if tables else maps[1:]
     condition = ", above chance" if tables else ""
     notes = tuple(_remarks((pair.name, note) for pair in result.scores for note in pair.notes))
     return Page(
@@ -310,7 +321,7 @@ def pairwise_page(result: PairwiseComparison) -> Page:
             *(f"{name}: {significance_sentence(result, name)}." for name in ordered[:3] if tables),
             *(_extremes_sentence(result, name) for name in ordered[:3]),
         ),
-        numbers=(*(part for table in tables[:1] for part in (Text(f"{table.title}:", ""), table)), *maps[:1]),
+        numbers=(Text(f"{tables[0].title}:", ""), tables[0]) if tables else tuple(maps[:1]),
         doubts=(
             *((Item("Interrupted: the remaining values were not computed."),) if result.interrupted else ()),
             *_missing_pairs(result),
@@ -318,7 +329,7 @@ def pairwise_page(result: PairwiseComparison) -> Page:
         ),
         sections=(
             *(Section(f"{table.title}, compared with chance", (table,)) for table in tables[1:]),
-            *((Section("Other measures", (*maps[1:], *more)),) if maps[1:] else ()),
+            *((Section("Maps" if tables else "Other measures", (*others, *more)),) if others else ()),
             *((Section("Notes", notes),) if notes else ()),
             Section("What the measures respond to", tuple(measures_explained(one_each))),
         ),
