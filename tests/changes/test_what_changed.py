@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import shesha
-from shesha.changes.class_distance_changes import class_means
+from shesha.changes.class_distance_changes import ClassTest, _p_values_of_samples, class_changes, class_means
+from shesha.views import Representation
 
 
 @pytest.fixture
@@ -45,7 +47,7 @@ def test_classes_that_moved_apart_are_named(rows, rng):
         frozenset((one.first, one.second)) for one in found.classes if one.corrected_p_value <= 0.05 and one.change > 0
     }
     assert {frozenset("ab"), frozenset("bc")} <= apart
-    assert "b moved apart" in str(found)
+    assert "b moved apart" in found.full_text()
     assert found.separation.after > found.separation.before + 0.2
     assert found.separation.low > 0
     assert "better" in found.separation.in_words
@@ -77,6 +79,42 @@ def test_unrelated_labels_are_told_apart_by_chance_alone(rows, rng):
     labels = rng.permutation(np.repeat([0, 1, 1], 100))
     found = shesha.diff(rows, 2 * rows, labels, max_rows=None).separation
     assert abs(found.before - 0.5) < 0.12
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_noise_moves_no_class(size):
+    """Rows (or groups of 5) of three clear classes, measured twice: 7 of 15 movements by permuted labels alone."""
+    found, test = 0, ClassTest(0.05, groups=None if size == 1 else np.repeat(np.arange(12), 5))
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        codes = np.repeat(np.arange(60 // size) % 3, size)
+        centres = rng.standard_normal((3, 10))[codes] + 0.5 * rng.standard_normal((60, 10))
+        before, after = (
+            Representation.build(centres + 0.6 * np.repeat(rng.standard_normal((60 // size, 10)), size, axis=0))
+            for _ in range(2)
+        )
+        changes, _ = class_changes(before, after, [], codes, [*"abc"], test)
+        found += any(change.corrected_p_value <= 0.05 for change in changes)
+    assert found <= 2
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_the_variance_over_samples_is_the_jackknifes(rng, nested):
+    codes = np.repeat([0, 0, 0, 1, 1, 1, 2, 2], 3) if nested else rng.permutation(np.repeat([0, 1, 2], 8))
+    groups = np.repeat(np.arange(8), 3) if nested else np.arange(24)
+    matrix = np.abs(rng.standard_normal((24, 24)))
+    matrix = (matrix + matrix.T) * (1 - np.eye(24))
+    alone, _ = _p_values_of_samples(matrix, codes, groups if nested else None)
+    for k, (a, b) in enumerate(zip(*np.triu_indices(3), strict=True)):
+        parts = []
+        for code in {int(a), int(b)}:
+            units = np.unique(groups[codes == code])
+            left = [class_means(matrix[np.ix_(groups != u, groups != u)], codes[groups != u])[a, b] for u in units]
+            parts.append((len(units) - 1, (len(units) - 1) / len(units) * np.sum((left - np.mean(left)) ** 2)))
+        variance = sum(part for _, part in parts)
+        freedom = variance**2 / sum(part**2 / df for df, part in parts)
+        expected = 2 * scipy.stats.t.sf(class_means(matrix, codes)[a, b] / np.sqrt(variance), freedom)
+        assert alone[k] == pytest.approx(expected, rel=1e-9)
 
 
 def test_class_means_against_a_loop(rng):

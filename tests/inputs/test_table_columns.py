@@ -100,6 +100,16 @@ TABLES = {
         D,
         "doc_id and chunk_index",
     ),
+    "wells of plates": (
+        {
+            "Metadata_Plate": ["P1"] * 15 + ["P2"] * 15,
+            "Metadata_Well": [f"A{i % 15:02d}" for i in range(N)],
+            "Metadata_Site": 1,
+            **{f"Cells_{c}": x for c, x in PLAIN.items()},
+        },
+        4,
+        "Metadata_Plate and Metadata_Well",
+    ),
     "pages": (
         {"pdf_id": [i // 5 for i in range(N)], "page": [i % 5 for i in range(N)], "a": X[:, 0]},
         1,

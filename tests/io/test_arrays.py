@@ -1,6 +1,7 @@
 """NumPy files: which arrays are representations, what they are called, and what stays on disk."""
 
 import io
+import re
 import zipfile
 
 import numpy as np
@@ -251,6 +252,26 @@ def test_masks_and_neighbours_are_read_only_if_they_are_named(tmp_path, rng, bes
     assert set(files.open_file(tmp_path / "a.npz", keys=[*beside]).representations) == set(beside)
     np.savez(tmp_path / "b.npz", distances=rng.normal(size=(20, 6)))
     assert list(files.open_file(tmp_path / "b.npz").representations) == ["distances"]
+
+
+@pytest.mark.parametrize(
+    ("names", "rows", "refused"),
+    [
+        (["batch_0", "batch_1"], [20, 20], True),
+        (["emb[0]", "emb[1]", "emb[2]"], [20, 20, 7], True),
+        (["layer_0", "layer_1", "layer_2"], [20, 20, 20], False),
+        (["sub-1", "sub-2", "sub-3"], [20, 15, 18], False),
+    ],
+)
+def test_batches_of_rows_are_refused(tmp_path, rng, names, rows, refused):
+    arrays = {name: rng.normal(size=(n, 6)) for name, n in zip(names, rows, strict=True)}
+    np.savez(tmp_path / "a.npz", **arrays)
+    if refused:
+        with pytest.raises(files.UnreadableFileError, match=f"got {re.escape(names[0])} to .* parts of one"):
+            files.read(tmp_path / "a.npz")
+    else:
+        assert set(files.read(tmp_path / "a.npz")) == set(names)
+    assert len(files.read(tmp_path / "a.npz", keys=names)) == len(names)
 
 
 @pytest.mark.parametrize("column", ["Symbol", "gene", "gene_id", "GeneName", "ensembl_id"])

@@ -424,10 +424,26 @@ def test_the_word_for_a_hash_sign_is_no_comment(tmp_path):
     assert files.open_file(tmp_path / "a.vec").row_names.values.tolist() == ["#", "a", "b"]
 
 
-@pytest.mark.parametrize(("first", "n"), [("c0", 12), ("kind", 11)])
-def test_a_list_of_labels_may_lack_a_name(tmp_path, first, n):
-    (tmp_path / "metadata.tsv").write_text("\n".join([first, *(f"c{i % 4}" for i in range(1, 12))]) + "\n")
-    assert len(files.read_labels(tmp_path / "metadata.tsv")) == n
+@pytest.mark.parametrize(
+    ("name", "first", "n"), [("m.tsv", "c0", 12), ("m.tsv", "kind", 11), ("m.txt", "c0", 12), ("m.txt", "label", 11)]
+)
+def test_a_list_of_labels_may_have_a_heading(tmp_path, name, first, n):
+    (tmp_path / name).write_text("\n".join([first, *(f"c{i % 4}" for i in range(1, 12))]) + "\n")
+    assert len(files.read_labels(tmp_path / name)) == n
+
+
+def test_excel_may_begin_with_the_separator(tmp_path):
+    (tmp_path / "a.csv").write_text("sep=;\na;b;c\n" + "".join(f"{i},5;{-i},25;1,0\n" for i in range(5)))
+    assert files.read(tmp_path / "a.csv")["a"].tolist() == [[i + 0.5, -i - (0.25 if i else -0.25), 1] for i in range(5)]
+
+
+@pytest.mark.parametrize("orient", ["records", "columns", "index", "split"])
+def test_tables_that_pandas_wrote_as_json(tmp_path, orient):
+    frame = pd.DataFrame(X.round(6), columns=[f"dim_{j}" for j in range(X.shape[1])])
+    frame.assign(id=[f"a{i}" for i in range(len(X))]).to_json(tmp_path / "a.json", orient=orient)
+    found = files.open_file(tmp_path / "a.json")
+    np.testing.assert_allclose(found.representations["a"], X.round(6))
+    assert found.row_names.column == "id"
 
 
 def test_times_of_netcdf_are_layers_and_coordinates_are_labels(tmp_path):

@@ -66,6 +66,7 @@ def test_numbers_stay_in_numerical_order(kind):
         ([0.5, 1, 0.25], ("0.25", "0.5", "1")),
         ([0.1 + 0.2, 0.3, -1.1, 1.1 - 2.2, 0, 1e-9], ("-1.1", "0", "1e-09", "0.3")),
         (np.array([0.3, 0.4], dtype="f4"), ("0.3", "0.4")),
+        (["B", "A ", " A"], ("A", "B")),
         (np.array([10, "catch", 2, "2"], dtype=object), ("2", "10", "catch")),
         (np.array([b"b", b"a"]), ("a", "b")),
         ([True, False], ("False", "True")),

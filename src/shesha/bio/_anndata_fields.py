@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
+from shesha.inputs.class_labels import NO_LABEL
 from shesha.support import argument_types as kinds
 from shesha.support.types import Array, Mask, Matrix
-
-_MISSING = ("nan", "NaN", "<NA>", "")
-"""Texts that stand for a missing label in tables that were written as text."""
 
 
 def require_anndata(adata: Any) -> None:
@@ -44,7 +42,7 @@ def label_text(value: Any) -> str | None:
     """Return a label as text, so that 1.0 equals 1; None for missing labels, also those written as 'nan'."""
     if isinstance(value, float | np.floating) and value == np.floor(value):
         value = int(value)
-    return None if value is None or str(value) in _MISSING else str(value)
+    return None if value is None or str(value) in NO_LABEL else str(value)
 
 
 def data_matrix(adata: Any, layer: str | None) -> Any:

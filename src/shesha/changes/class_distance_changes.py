@@ -8,12 +8,13 @@ from math import factorial, prod
 from typing import cast
 
 import numpy as np
+from scipy.stats import t
 
 from shesha.changes.verdicts_by_noise_floor import noise_limit
 from shesha.inputs import validation as check
 from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import Metric, condensed_distances
-from shesha.nulls.null_summary import max_statistic_p_values
+from shesha.nulls.null_summary import holm, max_statistic_p_values
 from shesha.nulls.permutations import Design, draw_permutations
 from shesha.results.changes.kind_of_change import ClassChange
 from shesha.support.seeds import spawn
@@ -47,10 +48,10 @@ def class_changes(
 ) -> tuple[tuple[ClassChange, ...], str]:
     """Return the change in distance for each pair of classes and within each class, sorted by p-value, and a note.
 
-    A change must be larger than with permuted labels, and larger than between encodings by an unchanged model. It must
-    be so for the distances as they are and after division by a common factor, the median ratio of the distances of all
-    pairs of classes. Otherwise, one class that moves would seem to move all others, or a common offset of all rows
-    would seem to move all classes.
+    A change must be larger than with permuted labels, larger than other samples of rows (or groups) of each class
+    explain, and larger than between encodings by an unchanged model. It must be so for the distances as they are and
+    after division by a common factor, the median ratio of the distances of all pairs of classes. Otherwise, one class
+    that moves would seem to move all others, or a common offset of all rows would seem to move all classes.
 
     Parameters
     ----------
@@ -76,7 +77,11 @@ def class_changes(
     tested, note = draws(matrices, codes, classes, test)
     if not tested:
         return (), note
-    p, corrected = (np.maximum(*values) for values in zip(*map(_p_values, tested), strict=True))
+    found = list(map(_p_values, tested))
+    if not is_crossed:
+        # Permuted labels mix classes, whose distances vary less than those of single classes.
+        found += [_p_values_of_samples(matrix, codes, test.groups) for matrix in matrices]
+    p, corrected = (np.max(values, axis=0) for values in zip(*found, strict=True))
     moved = ends - starts
     # Only a movement in the same direction by both distances is one.
     is_ambiguous = np.sign(moved) != np.sign(class_means(matrices[1], codes)[first, second])
@@ -210,6 +215,46 @@ def _p_values(draws: Matrix) -> tuple[Vector, Vector]:
     alone = (draws >= draws[0] - 1e-12).mean(axis=0)
     columns = list(draws.T)
     return alone, np.maximum(alone, max_statistic_p_values(columns, ["higher"] * len(columns)))
+
+
+def _p_values_of_samples(matrix: Matrix, codes: Labels, groups: Labels | None) -> tuple[Vector, Vector]:
+    """Return p-values of the mean change of each pair of classes for other samples of rows or groups, and by Holm.
+
+    The variance is the jackknife's, with the units of each class as a sample of its own (Arvesen 1969), and the
+    degrees of freedom are those of Welch and Satterthwaite.
+    """
+    units = np.arange(len(codes)) if groups is None else groups
+    n_classes, n_units = int(codes.max()) + 1, int(units.max()) + 1
+    member, unit_of_row = np.eye(n_classes)[codes], np.eye(n_units)[units]
+    unit_codes = codes[np.unique(units, return_index=True)[1]]
+    sizes, unit_sizes = member.sum(axis=0), unit_of_row.sum(axis=0)
+    sums = member.T @ matrix @ member
+    to_classes = unit_of_row.T @ matrix @ member
+    inside = (unit_of_row.T @ matrix * unit_of_row.T).sum(axis=1)
+    first, second = np.triu_indices(n_classes)
+    same = first == second
+    means = class_means(matrix, codes)[first, second]
+    variances, weights = np.zeros((2, len(means)))
+    for code in range(n_classes):
+        own = np.flatnonzero(unit_codes == code)
+        if len(own) < 2:
+            continue
+        there = np.flatnonzero((first == code) | (second == code))
+        other = np.where(first[there] == code, second[there], first[there])
+        rest = (sizes[code] - unit_sizes[own])[:, None]
+        # Distances within a class are counted twice.
+        without = sums[code, other] - np.where(same[there], 2.0, 1.0) * to_classes[own][:, other]
+        without += np.where(same[there], 1.0, 0.0) * inside[own][:, None]
+        n_pairs = np.where(same[there], rest * (rest - 1), rest * sizes[other])
+        parts = without / np.maximum(n_pairs, 1)
+        variance = (len(own) - 1) / len(own) * ((parts - parts.mean(axis=0)) ** 2).sum(axis=0)
+        variances[there] += variance
+        weights[there] += variance**2 / (len(own) - 1)
+    few = np.bincount(unit_codes, minlength=n_classes) < 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alone = 2 * t.sf(np.abs(means) / np.sqrt(variances), variances**2 / weights)
+    alone = np.where(few[first] | few[second], 1.0, np.where(means == 0, 1.0, np.nan_to_num(alone, nan=0.0)))
+    return alone, holm(alone)
 
 
 def _limits(unchanged: Pairs, codes: Labels) -> Matrix:

@@ -200,6 +200,12 @@ class Evidence:
         return replace(score, low=low, high=high)
 
 
+def worst_and_best(score: Score) -> tuple[float, float]:
+    """Return the values for no and for perfect agreement."""
+    ends = score.possible_low, score.possible_high
+    return ends if score.closer == "higher" else ends[::-1]
+
+
 def draw_values(draws: Sequence[Outcome]) -> Vector:
     """Return the observed score and the score of each draw as an array; raise an error if any draw failed."""
     for draw in draws:

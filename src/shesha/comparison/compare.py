@@ -20,7 +20,7 @@ from shesha.calibration.single_pair import (
 )
 from shesha.comparison import chance_and_intervals as calibrated
 from shesha.comparison import engine, estimation_choice
-from shesha.comparison.chance_and_intervals import Evidence, correct_p_values, require_calibrate
+from shesha.comparison.chance_and_intervals import Evidence, correct_p_values, require_calibrate, worst_and_best
 from shesha.comparison.estimation_choice import require_one_that_fits
 from shesha.comparison.held_out import add_held_out, draw_folds, warn_of_leaking_folds
 from shesha.comparison.moment_scores import compare_moments
@@ -61,7 +61,7 @@ def add_saturation_doubt(doubts: Doubts, sides: list[Representation], scores: Ma
     # If all rows are equal, every permutation has the same score, which says nothing about the measure.
     flat = any(_has_equal_rows(side) for side in sides)
     levels = {score.name: score.chance if flat else _null_level(score) for score in scores.values()}
-    known = {score.name: (levels[score.name], *_worst_and_best(score)) for score in scores.values()}
+    known = {score.name: (levels[score.name], *worst_and_best(score)) for score in scores.values()}
     return add_saturation(doubts, known, sides)
 
 
@@ -76,15 +76,7 @@ def _has_equal_rows(side: Representation) -> bool:
 def _null_level(score: Score) -> float:
     """Return the mean of the null, or the best value if every matching of the rows has the same score."""
     constant = score.chance_sd <= _CONSTANT * abs(score.chance)
-    return _worst_and_best(score)[1] if constant else score.chance
-
-
-def _worst_and_best(score: Score) -> tuple[float, float]:
-    return (
-        (score.possible_low, score.possible_high)
-        if score.closer == "higher"
-        else (score.possible_high, score.possible_low)
-    )
+    return worst_and_best(score)[1] if constant else score.chance
 
 
 _MANY = 5

@@ -25,7 +25,7 @@ from shesha.calibration import side_by_side
 from shesha.calibration.single_pair import warn_of_dependence
 from shesha.comparison import chance_and_intervals as calibrated
 from shesha.comparison import engine
-from shesha.comparison.chance_and_intervals import Evidence, correct_p_values, interval
+from shesha.comparison.chance_and_intervals import Evidence, correct_p_values, interval, worst_and_best
 from shesha.comparison.engine import Group, Pair
 from shesha.comparison.input_manifest import (
     Files,
@@ -130,16 +130,11 @@ def _warn_of_saturation(scores: Sequence[Score]) -> None:
     """Warn of each measure for which unrelated data reach the best value, and name one such pair."""
     warned: set[str] = set()
     for pair_score in scores:
-        score = pair_score
-        worst, best = (
-            (score.possible_low, score.possible_high)
-            if score.closer == "higher"
-            else (score.possible_high, score.possible_low)
-        )
-        if score.name not in warned and saturated_measures({score.name: (score.chance, worst, best)}):
-            warned.add(score.name)
+        name = pair_score.name
+        if name not in warned and saturated_measures({name: (pair_score.chance, *worst_and_best(pair_score))}):
+            warned.add(name)
             warn(
-                f"{score.name} is saturated for {pair_score.first} and {pair_score.second}: unrelated data reach "
+                f"{name} is saturated for {pair_score.first} and {pair_score.second}: unrelated data reach "
                 "the value of perfect agreement. Use more rows, fewer features, or another measure",
                 CalibrationWarning,
             )

@@ -70,6 +70,8 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
     index_by_name = _family(certain, labels=labels) | _family(numbers, labels=labels)
     if not labels:
         _state_matching(certain, index_by_name)
+        if certain and (unnamed := [name for name in named if name not in known]):
+            state(f"rows of {join_names(unnamed[:_TOLD])} paired by position (no names)")
     elif index_by_name:
         state(f"{', '.join(index_by_name)} matched by {_words(certain or numbers)}")
     doubtful = [name for name in index_by_name if not known[name].column or known[name].doubtful]

@@ -15,6 +15,8 @@ from shesha.support.types import Index
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WHOLE_TEXT = re.compile(r"^([+-]?\d+)\.0+$")
 """Whole numbers as other programs write a column of numbers with missing values, such as 1.0."""
+NO_LABEL = ("", "nan", "NaN", "<NA>")
+"""Texts that stand for a missing label, which other programs write."""
 _ROUNDING = 4
 """Number of rounding steps within which two numbers are one class."""
 _WHOLE = 2.0**53
@@ -51,11 +53,11 @@ def _merge_rounded(classes: NDArray[Any], codes: NDArray[Any]) -> tuple[NDArray[
 
 
 def class_name(value: Any) -> str:
-    """Return a label as text, without the decimal point of whole numbers, also if these are text; bytes are decoded."""
+    """Return a label as text, without surrounding spaces and the decimal point of whole numbers; bytes are decoded."""
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
     if isinstance(value, str):
-        return _WHOLE_TEXT.sub(r"\1", value)
+        return _WHOLE_TEXT.sub(r"\1", value.strip())
     return str(int(value)) if _is_number(value) and float(value).is_integer() else str(value)
 
 

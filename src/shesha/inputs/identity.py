@@ -349,7 +349,7 @@ _KNOWN_GENE = re.compile(
     re.IGNORECASE,
 )
 """Names of genes that other names of rows hardly have."""
-_CELL = re.compile(r".*[ACGT]{8,}(-\d+)?.*|[ACGT]{4,}\d*-\d+|(cell|GSM|sample|barcode)[_.-]?\w+", re.IGNORECASE)
+_CELL = re.compile(r".*[ACGT]{8,}(-\d+)?.*|[ACGT]{4,}\d*-\d+|(cell(?!s_)|GSM|sample|barcode)[_.-]?\w+", re.IGNORECASE)
 _FEATURE = re.compile(
     r"(dim(ension)?|feat(ure)?|pc|comp(onent)?|latent|neuron|unit|channel|emb(edding)?)s?[ _.-]?\d+", re.IGNORECASE
 )
@@ -403,7 +403,7 @@ def kinds_if_transposed(rows: Iterable[str], columns: Iterable[str], column: str
         return "features", "inputs"
     genes = [_GENE.fullmatch(name) is not None and _CELL.fullmatch(name) is None for name in rows]
     cells = [_CELL.fullmatch(name) is not None for name in columns]
-    if not genes or not cells or sum(genes) < _MOSTLY * len(genes):
+    if not genes or not cells or sum(genes) < _MOSTLY * len(genes) or 2 * len(set(rows)) < len(rows):
         return "", ""
     # Cells may have names of plates and wells.
     known, others = (sum(map(bool, map(_KNOWN_GENE.fullmatch, names))) for names in (rows, columns))

@@ -59,7 +59,7 @@ _PICTURE = re.compile(r"x?_?((f?it)?tsne|umap|phate|spatial|draw_?graph(_fa|_fr)
 PICTURE_COLUMNS = 3
 """Largest number of columns of an embedding that is made for plots."""
 _SIDE = re.compile(
-    r"scores?|similarity|distances?|rank|(n|num|number_of|prompt|total)_(tokens|chars|words|genes|counts|cells)"
+    r"metadata_\w+|scores?|similarity|distances?|rank|(n|num|number_of|prompt|total)_(tokens|chars|words|genes|counts|cells)"
     r"|tokens?|(token|char|word)_count|tokens_used|datetime|date|(created|updated|modified|added)(_at|_utc|_on|_ts)?"
     r"|(\w+_)?(timestamp|unix_?(time|ts)|epoch_(time|ms|s|us|ns))(_(ms|us|ns|s|utc))?|ts|row|row_?(num|number|id|nr)|index|idx|level_0|page(_number)?|chunk(_(index|number))?|fold|split"
     r"|seed|cluster|leiden|louvain|batch|total_counts|n_genes_by_counts|n_?(count|feature)_rna|percent_mt"
@@ -87,10 +87,11 @@ _WELL = re.compile(r"(.*[^A-Za-z])?[A-P]")
 _FEWEST = 4
 """Smallest number of numbered columns that form a matrix by their number alone."""
 _PART = re.compile(
-    r"(chunk|page|part|segment|passage|paragraph|sent(ence)?|section|window|turn|line|span|frame|pos(ition)?|offset)"
+    r"(metadata_)?(well|chunk|page|part|segment|passage|paragraph|sent(ence)?|section|window|turn|line|span|frame|pos(ition)?|offset)"
     r"(_(id|idx|index|num|number|no|nr))?"
 )
 """Names of columns that number the parts of a document or recording."""
+_PLATE = re.compile("plate|barcode")
 _AND = " and "
 IDENTIFIES = "identifies the rows"
 INDEX = "is the index of the table"
@@ -338,7 +339,7 @@ def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column
 def _pair_of_identifiers(able: Sequence[Column]) -> Column | None:
     """Return a repeated identifier and the number of a part, such as doc_id and chunk_index, as one identifier."""
     parts = [c for c in able if _PART.fullmatch("_".join(words_of(c.name)))]
-    wholes = [c for c in able if c not in parts and is_certain_identity(c.name)]
+    wholes = [c for c in able if c not in parts and (is_certain_identity(c.name) or has_word(c.name, _PLATE))]
     if not parts or not wholes:
         return None
     joined = [f"{a} | {b}" for a, b in zip(wholes[0].values().tolist(), parts[0].values().tolist(), strict=True)]

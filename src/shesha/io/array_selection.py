@@ -160,6 +160,8 @@ def contents(
     if keys is None and not distances:
         skipped |= _by_products({name: array for name, array in arrays.items() if name not in skipped})
     usable = {name: array for name, array in arrays.items() if name not in skipped}
+    if keys is None and not distances:
+        _refuse_parts(path, usable)
     stacked = {name: distances and _is_distances(array.shape) for name, array in usable.items()}
     splits = {
         name: split(array.shape, (0 if array.shape[1] == array.shape[2] else 2) if stacked[name] else layer_axis)
@@ -330,6 +332,24 @@ def _refusal(path: Path, key: str, known: Iterable[str], skipped: Mapping[str, s
     """Return the error message for an unknown key, which lists the known names."""
     reason = f", which cannot be used because it {skipped[key]}" if key in skipped else ""
     return f"keys must be among {join_names(known)} in {path}, got {key!r}{reason}"
+
+
+def _refuse_parts(path: Path, matrices: Mapping[str, StoredArray]) -> None:
+    """Refuse numbered batches of rows, which are parts of one matrix: by their name, or if only the last is shorter."""
+    parts: dict[str, list[str]] = defaultdict(list)
+    for name, array in matrices.items():
+        if len(array.shape) == 2 and (template := re.sub(r"\d+(?=\D*$)", "#", name)) != name:
+            parts[template].append(name)
+    for template, names in parts.items():
+        rows = [matrices[name].shape[0] for name in names]
+        shorter = len(names) > 2 and len(set(rows[:-1])) == 1 and rows[-1] < rows[0]
+        named = len(names) > 1 and re.search(r"(?:^|[./_])(?:batch|chunk|part|shard|rank|worker)e?s?\W?_?#", template)
+        if (shorter or named) and len({matrices[name].shape[1] for name in names}) == 1:
+            raise UnreadableFileError(
+                f"{path} must contain one array for each representation, got {names[0]} to {names[-1]} with "
+                f"{join_names(map(str, rows))} rows, which look like parts of one. Save them as one array "
+                "(numpy.concatenate), or name those to read with keys= (--key)"
+            )
 
 
 def _by_products(matrices: Mapping[str, StoredArray]) -> dict[str, str]:
@@ -607,6 +627,9 @@ def read_lines(path: Path, column: str | None) -> Array:
         raise UnreadableFileError(str(error)) from error
     while lines and not lines[-1]:
         lines.pop()
+    if lines and label_like_names(lines[:1]) and lines.count(lines[0]) == 1:
+        state(f"{path.name}: first line {lines[0]!r} read as a heading")
+        lines = lines[1:]
     if not lines:
         raise UnreadableFileError(f"{path} must contain one label per line, got only empty lines")
     return np.array(lines) if all(lines) else np.array([line or None for line in lines], dtype=object)

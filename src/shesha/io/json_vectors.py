@@ -241,7 +241,8 @@ def _table(document: Mapping[str, Any]) -> Records | None:
         keys, outer = list(values[0]), list(document)
         plain = any(not isinstance(item, list | dict) for value in values for item in value.values())
         if plain and all(list(value) == keys for value in values):
-            if all(map(_FEATURES.fullmatch, keys)) and not all(map(_FEATURES.fullmatch, outer)):
+            counted = outer == [str(i) for i in range(len(outer))] != keys
+            if counted or (all(map(_FEATURES.fullmatch, keys)) and not all(map(_FEATURES.fullmatch, outer))):
                 # Rows by name, of columns by name.
                 return Records({key: [_vector(value[key]) for value in values] for key in keys}, _own_names(outer))
             columns = {name: list(map(_vector, value.values())) for name, value in document.items()}

@@ -111,12 +111,15 @@ def _open_text(path: Path) -> IO[str]:
 def _n_comments(path: Path) -> int:
     """Return how many lines at the top are comments; the last one may be the line of column names."""
     with open_bytes(path) as stream:
-        lines = list(takewhile(lambda line: line.startswith(b"#"), islice(stream, _MOST_COMMENTS)))
+        # Excel may begin a file with its separator.
+        lines = list(takewhile(lambda line: line.startswith((b"#", b"sep=")), islice(stream, _MOST_COMMENTS)))
     if not lines:
         return 0
     with open_bytes(path) as stream:
         first = next(islice(stream, len(lines), None), b"")
-    is_header = any(0 < first.count(mark) == lines[-1].count(mark) for mark in (b",", b"\t", b";"))
+    is_header = lines[-1][:1] == b"#" and any(
+        0 < first.count(mark) == lines[-1].count(mark) for mark in (b",", b"\t", b";")
+    )
     return len(lines) - is_header
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import MissingRows, align_labels, coordinate_values, is_labelled, table_values, transpose_axes
 from shesha.inputs import validation as check
-from shesha.inputs.class_labels import class_names
+from shesha.inputs.class_labels import NO_LABEL, class_names
 from shesha.kernels.condition_distances import Cube, count_trials, equal_sums
 from shesha.support import provenance
 from shesha.support.device_arrays import to_host
@@ -312,11 +312,13 @@ def _vector_of_objects(entries: Sequence[Any]) -> Array:
 
 
 def _missing(labels: NDArray[Any]) -> Mask:
-    if labels.dtype.kind in "iubUS":
+    if labels.dtype.kind in "iub":
         return np.zeros(len(labels), dtype=bool)
     from pandas import isna
 
-    return np.asarray(isna(labels))
+    written = labels.dtype.kind in "UO"
+    unlabelled = [written and value in NO_LABEL for value in labels.tolist()]
+    return np.asarray(isna(labels) | np.array(unlabelled, dtype=bool))
 
 
 def _ordered_categories(labels: Any) -> list[tuple[str, ...] | None]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from shesha.inputs import MissingRows, NamedRows, Names, RowChoice, align_labels, named_index, orders, split_names
 from shesha.inputs import validation as check
+from shesha.inputs.class_labels import NO_LABEL
 from shesha.kernels.distances import Metric, find_undirected_rows
 from shesha.support.device_arrays import array_shape, to_host
 from shesha.support.device_arrays import take_rows as take_array_rows
@@ -25,8 +26,6 @@ ROWS: tuple[RowChoice, ...] = ("same", "shared")
 MISSING: tuple[MissingRows, ...] = ("refuse", "drop")
 _LABELS = {"y": "label", "labels": "label", "blocks": "block", "groups": "group", "within": "stratum"}
 """Arguments that contain a label of each row, and what the label is called."""
-_NO_LABEL = ("", "nan", "NaN", "<NA>")
-"""Text that stands for a missing label, which other programs write."""
 _READ_TWICE = 1 << 30
 """Number of bytes up to which values are searched for NaN here; larger ones are checked where they are used."""
 _ENTRIES = 1 << 20
@@ -397,5 +396,5 @@ def _unlabelled(name: str, value: Any) -> NDArray[np.bool_]:
 
     missing = np.asarray(isna(array)) if array.dtype.kind in "OmM" else np.zeros(len(array), dtype=bool)
     if array.dtype.kind in "OUT":
-        missing |= np.array([isinstance(label, str) and label.strip() in _NO_LABEL for label in array.tolist()], bool)
+        missing |= np.array([isinstance(label, str) and label.strip() in NO_LABEL for label in array.tolist()], bool)
     return cast(NDArray[np.bool_], missing)
