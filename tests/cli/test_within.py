@@ -44,9 +44,10 @@ def test_one_command_and_one_call_give_the_same(invoke, cells, strict_json):
 def test_the_report_names_classes(invoke, cells):
     ended = invoke("compare", *BOTH, "--labels", "cell_type", "--groups", "donor", "--permutations", 39)
     assert ended.status == 0
-    assert "obsm/X_pca and obsm/X_new, within 2 classes" in ended.out
-    assert "Pass blocks='batch'" in " ".join(ended.out.split())
-    assert all(measure in ended.out for measure in ("RSA (higher", "mutual kNN (higher", "CKA (higher", "all rows"))
+    told = " ".join(ended.out.split())
+    assert "obsm/X_new, compared with obsm/X_pca: partly kept the geometry within both classes" in told
+    assert "Pass blocks='batch' (--blocks batch)" in told
+    assert all(f"{measure} within each class" in told for measure in ("RSA", "mutual kNN", "CKA"))
 
 
 def test_several_embeddings_are_compared_with_the_first(invoke, cells, strict_json):

@@ -321,7 +321,9 @@ def test_changes_between_sessions_are_tested():
     moved = {**still, "d": (rng.poisson((tuning * gain)[shown]), shown)}
     found = shesha.neuro.session_drift(moved, n_permutations=99, alpha=0.02, confidence=0.9)
     assert "The largest change in rate is between" in found.headline and " and d:" in found.headline
-    assert "its 90 % interval" in " ".join(str(found).split()) and "90 % interval of the change" in found.sentence()
+    assert (
+        "its 90 % interval" in " ".join(found.full_text().split()) and "90 % interval of the change" in found.sentence()
+    )
     part = found.pairs[-1]["rate"]
     assert part.change_low < part.change < part.change_high and part.change_p_value == 0.01
     assert found.is_changed(part) and not found.is_changed(found.pairs[0]["rate"])

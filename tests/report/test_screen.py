@@ -83,8 +83,8 @@ def test_the_first_problem_is_explained_and_the_others_are_named():
     found = as_screen(page(doubts=doubts), width=80)
     assert "! fault 3" in found and "! fault 4" not in found
     assert "! 5 more problems: see `full_text()`" in found
-    assert "p0 (effect): text.\n  -> Do it.\nOther problems: p1, p2." in found
-    assert "p2 (effect): text.\n  -> Do it." in as_full_text(page(doubts=doubts), 80)
+    assert "What could be wrong\n  p0 (effect): text.\n    -> Do it.\n  Other problems: p1, p2." in found
+    assert "  p2 (effect): text.\n    -> Do it." in as_full_text(page(doubts=doubts), 80)
 
 
 def test_a_map_that_is_too_wide_shows_the_closest_column_of_each_row():

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
@@ -36,8 +37,22 @@ READING = "key layer_axis by_position id shared_rows missing transpose"
 """Options of commands that read representations from models and from files."""
 
 
+FILES: Mapping[str, tuple[str, str]] = {
+    "files": (
+        "FILE...",
+        "npy, npz, safetensors, pt, parquet, feather, csv, tsv, json, jsonl, txt, vec, bin, fvecs, mat, h5, h5ad, "
+        "h5mu, loom, mtx, nc, nwb or zarr, or a directory of such files; each array is a representation.",
+    )
+}
+
+
 def command(
-    calls: str = "", also: str = "", first: str = "", without: str = "", completion: Any = None
+    calls: str = "",
+    also: str = "",
+    first: str = "",
+    without: str = "",
+    texts: Mapping[str, tuple[str, str]] = MappingProxyType({}),
+    completion: Any = None,
 ) -> Callable[[Any], Any]:
     """Declare that a function of a `Run` is a command.
 
@@ -54,12 +69,16 @@ def command(
         The most common options, with which the help begins.
     without : str
         Parameters of the called function that are no option.
+    texts : mapping
+        Metavar and text of parameters that several commands have.
     completion : callable, optional
         Function that completes the arguments.
     """
 
     def mark(function: Any) -> Any:
-        setattr(function, _KEPT, (calls, also.split(), first.split(), {*without.split(), *_NO_OPTION}, completion))
+        setattr(
+            function, _KEPT, (calls, also.split(), first.split(), {*without.split(), *_NO_OPTION}, texts, completion)
+        )
         return function
 
     return mark
@@ -84,7 +103,7 @@ class Signature:
     """The options of a command, made from its own parameters, those of the function that it calls, and the table."""
 
     def __init__(self, function: Any) -> None:
-        calls, also, self.first, without, self.completion = getattr(function, _KEPT)
+        calls, also, self.first, without, texts, self.completion = getattr(function, _KEPT)
         self.function = function
         module, _, name = calls.partition(":")
         self.called = Declaration.of(module, name) if calls else None
@@ -94,7 +113,8 @@ class Signature:
         _, *own = inspect.signature(function).parameters.values()
         self.own = {one.name: one for one in own}
         self.names = list(dict.fromkeys([*self.own, *self.of_called, *also]))
-        self.about, self.texts, self.examples = sections(inspect.getdoc(function) or "")
+        self.about, own_texts, self.examples = sections(inspect.getdoc(function) or "")
+        self.texts = {**texts, **own_texts}
 
     def parameters(self) -> list[inspect.Parameter]:
         """Return the parameters that typer converts to arguments and options."""

@@ -219,6 +219,7 @@ _VALUES = {
     'missing="drop"': "--missing drop",
     'missing="refuse"': "--missing refuse",
     "transpose=True": "--transpose",
+    "at least 1 / alpha": "at least 1 / --alpha",
 }
 """Options whose names or values are written differently on the command line."""
 _IDS = re.compile(r"ids='([^']*)' \(--id [^)]*\)|\bids=")

@@ -280,7 +280,9 @@ def save_picture(path: Path | None, draw: Callable[[], Any], title: str | None =
     with atomic_files.replacing(path) as draft:
         axes = draw()
         if title is not None:
-            axes.set_title(title)
+            from shesha.charts import set_title
+
+            set_title(axes, title)
         axes.figure.savefig(draft, dpi=150, format=path.suffix.lower().removeprefix("."))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shesha.cli import _file_inputs, _outputs
-from shesha.cli._commands import MODEL, READING, command
+from shesha.cli._commands import FILES, MODEL, READING, command
 from shesha.cli._options import name_options
 from shesha.cli._outputs import describe_inputs, echo
 from shesha.cli._run import Run, split_source
@@ -36,6 +36,7 @@ _UNORDERED = "no order of the representations was given, so drift is not compute
     "shesha.auditing:audit",
     also=f"{MODEL} {READING} rdm json plot title html full card",
     first="labels key model texts quick html",
+    texts=FILES,
 )
 def audit_command(run: Run, files: list[Path] | None = None, *, quick: bool = False) -> None:
     """Check data for problems, and measure how stable the geometry is and whether it is above chance.
@@ -45,9 +46,6 @@ def audit_command(run: Run, files: list[Path] | None = None, *, quick: bool = Fa
 
     Parameters
     ----------
-    files : FILE...
-        npy, npz, safetensors, pt, parquet, feather, csv, tsv, json, jsonl, txt, vec, bin, fvecs, mat, h5, h5ad, h5mu,
-        loom, mtx, nc, nwb or zarr, or a directory of such files; each array is a representation.
     quick
         Compute less, for a first look: 39 resamples, 39 permutations, 100,000 pairs.
     plot

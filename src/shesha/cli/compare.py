@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shesha.cli import _file_inputs
-from shesha.cli._commands import MODEL, READING, command
+from shesha.cli._commands import FILES, MODEL, READING, command
 from shesha.cli._options import flag
 from shesha.cli._outputs import describe_inputs, echo
 from shesha.cli._run import Run
@@ -273,6 +273,7 @@ _SAMPLING = ("queries", "pairs", "error")
     "shesha.comparison:compare",
     also=f"{MODEL} {READING} labels rdm workers scheduler store json plot title html full explore card",
     first="key measures calibrate model texts html",
+    texts=FILES,
 )
 def compare_command(
     run: Run,
@@ -291,9 +292,6 @@ def compare_command(
 
     Parameters
     ----------
-    files : FILE...
-        npy, npz, safetensors, pt, parquet, feather, csv, tsv, json, jsonl, txt, vec, bin, fvecs, mat, h5, h5ad, h5mu,
-        loom, mtx, nc, nwb or zarr, or a directory of such files; each array is a representation.
     measures
         Measures to compute: 'recommended' (default: unbiased CKA, RSA, mutual kNN), 'standard', 'all', a family,
         'ReSi', or names such as 'CKA,mutual kNN(k=20)'.

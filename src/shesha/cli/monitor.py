@@ -216,12 +216,25 @@ for _name, _about in {
 }.items():
     add(monitor, _name, _about, (__name__, f"{_name}_command"))
 CHANGED, COULD_NOT_TELL = 1, 2
+_TEXTS = {
+    "folder": ("DIR", "Directory of the monitor."),
+    "model": (
+        "NAME|FOLDER",
+        "Encode --texts with this model instead of reading a file of rows: a folder with config.json and safetensors "
+        "weights, a package, or a name that the transformers library can load.",
+    ),
+    "texts": ("FILE[:COLUMN]", "Texts for --model: a .txt file with one text per line, or a table."),
+    "key": ("", "Name of the array, if a file contains several."),
+    "about": ("NAME=TEXT", "Information to record, such as revision=abc (may be repeated)."),
+}
+"""Metavar and text of parameters that several commands have."""
 
 
 @command(
     "shesha.drift:DriftMonitor",
     also="model texts layers pool batch_size device id by_position transpose",
     without="n_resamples",
+    texts=_TEXTS,
 )
 def init_command(
     run: Run,
@@ -248,11 +261,6 @@ def init_command(
         File with the canary rows.
     out : DIR
         Directory of the monitor.
-    model
-        Encode --texts with this model instead of reading a file of rows: a folder with config.json and safetensors
-        weights, a package, or a name that the transformers library can load.
-    texts : FILE[:COLUMN]
-        Texts for --model: a .txt file with one text per line, or a table.
     reencodings
         With --model: number of re-encodings, in new random batches. 19 limit false alarms to 1 in 20 checks, 99 to 1 in
         100. Rerun to resume, or with a larger number to add some.
@@ -266,8 +274,6 @@ def init_command(
     groups
         Document, clip or session of each row, if rows share one: FILE (or FILE:COLUMN), or COLUMN of REF. Resampling
         and `monitor update` then count each group once.
-    key
-        Name of the array, if a file contains several.
     false_alarm
         Share of checks that raise an alert although nothing changed. [default: 0.01, or the rate that the re-encodings
         allow]
@@ -277,8 +283,6 @@ def init_command(
         Largest drift that raises no alert. [default: 0 with --nulls, else 0.05]
     measures
         Measures, starting with the one that raises alerts: 'RDM drift,CKA'.
-    about : NAME=TEXT
-        Information to record, such as revision=abc (may be repeated).
     keep_rows
         Store the rows themselves, which `monitor update` needs.
     overwrite
@@ -329,7 +333,8 @@ def init_command(
 
 
 @command(
-    also="texts pool batch_size device id by_position shared_rows missing transpose json plot title html full card"
+    also="texts pool batch_size device id by_position shared_rows missing transpose json plot title html full card",
+    texts=_TEXTS,
 )
 def check_command(
     run: Run,
@@ -345,19 +350,8 @@ def check_command(
 
     Parameters
     ----------
-    folder : DIR
-        Directory of the monitor.
     current : [CURRENT]
         The same rows, encoded again.
-    model
-        Encode --texts with this model instead of reading a file of rows: a folder with config.json and safetensors
-        weights, a package, or a name that the transformers library can load.
-    texts : FILE[:COLUMN]
-        Texts for --model: a .txt file with one text per line, or a table.
-    key
-        Name of the array, if a file contains several.
-    about : NAME=TEXT
-        Information to record, such as revision=abc (may be repeated).
     github_summary
         Add the verdict to the file that GITHUB_STEP_SUMMARY names.
     """
@@ -397,20 +391,16 @@ def check_command(
     _end(verdict.state)
 
 
-@command(also="id by_position missing transpose json plot title")
+@command(also="id by_position missing transpose json plot title", texts=_TEXTS)
 def update_command(run: Run, folder: Path, batch: Path, *, groups: str | None = None, key: str | None = None) -> None:
     """Compare new inputs with the reference. Exit status 0: no change so far, 1: changed, 2: undecided.
 
     Parameters
     ----------
-    folder : DIR
-        Directory of the monitor.
     batch : BATCH
         Rows of new inputs.
     groups
         Group of each row, if the reference has groups: FILE (or FILE:COLUMN), or COLUMN of BATCH.
-    key
-        Name of the array, if a file contains several.
     """
     from shesha.drift import DriftMonitor
 
@@ -422,14 +412,12 @@ def update_command(run: Run, folder: Path, batch: Path, *, groups: str | None = 
     _end(verdict.state)
 
 
-@command(also="json")
+@command(also="json", texts=_TEXTS)
 def history_command(run: Run, folder: Path, *, last: int = 20) -> None:
     """Print earlier checks and updates.
 
     Parameters
     ----------
-    folder : DIR
-        Directory of the monitor.
     last
         Number of checks and updates to print.
     """
@@ -441,29 +429,21 @@ def history_command(run: Run, folder: Path, *, last: int = 20) -> None:
     _outputs.emit("\n".join(status_lines(checks, updates)), {"checks": checks, "updates": updates}, run.json)
 
 
-@command()
+@command(texts=_TEXTS)
 def acknowledge_command(run: Run, folder: Path) -> None:
-    """Acknowledge alarms, and reset the evidence from checks and from the stream.
-
-    Parameters
-    ----------
-    folder : DIR
-        Directory of the monitor.
-    """
+    """Acknowledge alarms, and reset the evidence from checks and from the stream."""
     from shesha.drift import DriftMonitor
 
     DriftMonitor.load(folder).acknowledge()
     echo(f"{folder}: evidence restarts")
 
 
-@command()
+@command(texts=_TEXTS)
 def serve_command(run: Run, folder: Path, *, port: int = 9108, host: str = "127.0.0.1") -> None:
     """Serve gauges for Prometheus under /metrics, and a web page, until Ctrl-C.
 
     Parameters
     ----------
-    folder : DIR
-        Directory of the monitor.
     port
         Port to listen on; 0 for any free port.
     host

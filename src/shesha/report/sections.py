@@ -73,7 +73,7 @@ class Table:
             texts = tuple(cells)
             numbers = not any(text[:1].isalpha() for text in texts if text not in ("none", "tied"))
             made.append(Column(name, texts, ">" if numbers else "<"))
-        return cls(tuple(names), (tuple(made),), title, head)
+        return cls(tuple(names), tuple((column,) for column in made), title, head)
 
     @property
     def columns(self) -> list[Column]:

@@ -94,7 +94,7 @@ def as_screen(page: Page, *, most: int = SCREEN, width: int | None = None, more:
         if lines and used + fewest + len(lines) + 1 <= most:
             sections.append(lines)
             used += len(lines) + 1
-    blocks = [answer, _main_numbers(page, width, most - used), *sections, doubts]
+    blocks = [answer, _main_numbers(page, width, most - used), doubts, *sections]
     if not _is_complete(page, blocks, width):
         blocks.append(last)
     return "\n\n".join("\n".join(block) for block in blocks if block)
@@ -135,13 +135,15 @@ def _doubts(page: Page, width: int, *, brief: bool = False) -> list[str]:
     """Return the possible problems; if brief, the first ones, the first explanation, and the names of the others."""
     points = [part for part in page.doubts if isinstance(part, Point)]
     others = [part for part in page.doubts if not isinstance(part, Point | Explained)]
-    shown: list[Part] = [*others, *points]
-    if brief:
-        names = ", ".join(point.name for point in points[1:])
-        n_left = len(others) - _BRIEF
-        more = [Item(f"{count(n_left, 'more problem')}: see `full_text()`")] if n_left > 0 else []
-        shown = [*others[:_BRIEF], *more, *points[:1], *([Text(f"Other problems: {names}.")] if names else [])]
-    return [line for part in shown for line in _doubt(part, width)]
+    n_left = len(others) - _BRIEF if brief else 0
+    lines = [line for part in (others[:_BRIEF] if brief else others) for line in _doubt(part, width)]
+    lines += [f"! {count(n_left, 'more problem')}: see `full_text()`"] if n_left > 0 else []
+    if not points:
+        return lines
+    explained = [line for part in (points[:1] if brief else points) for line in _lines(part, width - 2)]
+    if brief and len(points) > 1:
+        explained += wrap(f"Other problems: {', '.join(point.name for point in points[1:])}.", width - 2)
+    return [*lines, "What could be wrong", *(f"  {line}" for line in explained)]
 
 
 def _is_complete(page: Page, blocks: list[list[str]], width: int) -> bool:
