@@ -157,7 +157,7 @@ def test_after_an_interrupt_no_other_pair_begins(pair, scripted):
     found = compare_all(dict.fromkeys("abc", pair), scripted(values), calibrate=True, n_permutations=K, seed=0)
     assert ([score.first for score in found.scores], found.interrupted) == (["a"], True)
     assert (found["a"].interrupted, found["a"].n_draws) == (True, 5)
-    assert str(found).endswith("Interrupted: the remaining values were not computed.")
+    assert "Interrupted: the remaining values were not computed." in str(found)
 
 
 @pytest.mark.parametrize("before", [0, 1])

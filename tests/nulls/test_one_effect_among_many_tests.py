@@ -28,7 +28,7 @@ def pairs(m, rng):
 def many(m, rng, n_permutations=None):
     options = {"calibrate": True, "n_permutations": n_permutations, "correction": "holm"}
     found = shesha.compare_all(pairs(m, rng), "CKA", **options)
-    return str(found), found["same"].corrected_p_value
+    return " ".join(str(found).split()), found["same"].corrected_p_value
 
 
 def layers(m, rng):

@@ -205,7 +205,7 @@ _MOST_NUMBERS = 20
 def _name(ax: Axes, rows: list[str], columns: list[str]) -> None:
     down, across = _step(rows), _step(columns)
     ax.set_yticks(range(0, len(rows), down), rows[::down])
-    slanted = max(map(len, columns)) > 4 and across == 1
+    slanted = max(map(len, columns[::across])) > 4
     ha, angle = ("right", 40) if slanted else ("center", 0)
     ax.set_xticks(range(0, len(columns), across), columns[::across], rotation=angle, ha=ha)
     ax.spines[:].set_visible(False)
@@ -232,7 +232,8 @@ def frame_cell(ax: Axes, row: int, column: int) -> None:
     """Draw a frame around one cell of a heat map."""
     from matplotlib.patches import Rectangle
 
-    ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=OBSERVED, linewidth=2.5))
+    width = 2.5 if max(ax.get_images()[0].get_size()) <= _MOST_NUMBERS else 0.8
+    ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=OBSERVED, linewidth=width))
 
 
 Points = Sequence[tuple[float, float]]

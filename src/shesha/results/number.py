@@ -163,7 +163,7 @@ class Number(Result):
         """Draw the null distribution with the value and the threshold; without one, draw the value and its interval."""
         from shesha.charts import null_distribution
 
-        if not self.null or not self.has_value:
+        if not self.null and self.has_value:
             return super().plot(ax)
         label = f"{self.name} ({self.closer} is closer)"
         return null_distribution(self.null, self.value, self.threshold, label=label, ax=ax)

@@ -77,7 +77,7 @@ class OverTime(Number):
         """Draw the values, with frames around those that exceed the threshold of the maximum."""
         from shesha.charts import frame_cell, full_range, heat_map
 
-        names = [f"{time:g}" for time in self.times]
+        names = [f"{time:.3g}" for time in self.times]
         values, meaning = np.array(self.values), "agreement of distances between times"
         ax = heat_map(values, names, names, title=meaning, limits=full_range(values, "higher"), ax=ax)
         for i, line in enumerate(self.p_values):

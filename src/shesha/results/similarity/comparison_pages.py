@@ -312,20 +312,20 @@ def pairwise_page(result: PairwiseComparison) -> Page:
     one_each = [next(pair for pair in result.scores if pair.name == name) for name in ordered]
     tables = [measure_table(result, name) for name in ordered] if result.exchanged or not result.names else []
     others = maps if tables else maps[1:]
-    condition = ", above chance" if tables else ""
+    condition = ", above chance" if result.exchanged else ""
     notes = tuple(_remarks((pair.name, note) for pair in result.scores for note in pair.notes))
     return Page(
         title=f"{len(result.names)} representations, all pairs" if result.names else f"{_n_pairs(result)} pairs",
         question=f"Which of these representations have similar geometries{condition}?",
         answer=(
-            *(f"{name}: {significance_sentence(result, name)}." for name in ordered[:3] if tables),
+            *(f"{name}: {significance_sentence(result, name)}." for name in ordered[:3] if result.exchanged),
             *(_extremes_sentence(result, name) for name in ordered[:3]),
         ),
         numbers=(Text(f"{tables[0].title}:", ""), tables[0]) if tables else tuple(maps[:1]),
         doubts=(
             *((Item("Interrupted: the remaining values were not computed."),) if result.interrupted else ()),
             *_missing_pairs(result),
-            Text(calibrated_pairs_note(result)) if tables else NO_CHANCE,
+            Text(calibrated_pairs_note(result)) if result.exchanged else NO_CHANCE,
         ),
         sections=(
             *(Section(f"{table.title}, compared with chance", (table,)) for table in tables[1:]),

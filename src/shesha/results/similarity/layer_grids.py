@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import isnan
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_NAMED = 12
-"""Most layers whose partners a sentence names."""
+_LONGEST = 160
+"""Most characters of the partners that a sentence names; the table has all."""
 _BEST_OF_MANY = (
     "The closest of many pairs is close by chance alone. Calibrate the maximum, not a single entry (`calibrate=True`)."
 )
@@ -215,8 +215,9 @@ class LayerComparison(PairTables, Number):
         places = [self.columns.index(pair.second) for pair in self.partners]
         rises = len(set(places)) > 1 and all(a <= b for a, b in pairwise(places))
         order = ", in the same order in both models" * rises
-        named = ", ".join(f"{pair.first} - {pair.second}" for pair in self.partners[:_NAMED])
-        return f"Closest partners{order}: {named}{', ...' * (len(places) > _NAMED)}."
+        named = [f"{pair.first} - {pair.second}" for pair in self.partners]
+        n_shown = max(1, sum(length <= _LONGEST for length in accumulate(len(pair) + 2 for pair in named)))
+        return f"Closest partners{order}: {', '.join(named[:n_shown])}{', ...' * (n_shown < len(named))}."
 
     @property
     def _same_sentence(self) -> str:
