@@ -130,6 +130,7 @@ TABLES = {
     "repeated ids": ({"id": [1, 2] * 15, **family("dim_")}, D, None),
     "saved twice": ({"Unnamed: 0.1": range(N), "Unnamed: 0": RNG.permutation(N), **PLAIN}, 4, None),
     "counted rows": ({"nr": range(1, N + 1), **PLAIN}, 4, None),
+    "counts of rows": ({"count": TOKENS, "n_obs": TOKENS, **PLAIN}, 4, None),
     "times and parts": ({"event_time": 1.7e9 + TOKENS, "is_train": TOKENS > 99, "unix_ts": TOKENS, **PLAIN}, 4, None),
     "measured times": ({"time_in_hospital": TOKENS, "reaction_time": X[:, 0], **PLAIN}, 6, None),
     "truth values": ({"smoker": TOKENS > 99, **PLAIN}, 5, None),

@@ -90,7 +90,7 @@ def test_values_that_parquet_gives_as_objects(tmp_path):
 
     columns = {
         "flag": pa.array([True, None, False]),
-        "count": pa.array([1, None, 3]),
+        "dose": pa.array([1, None, 3]),
         "price": pa.array([Decimal("1.5"), None, Decimal("2")]),
         "nothing": pa.nulls(3),
         "half": pa.array(np.array([1, 2, 3], dtype=np.float16)),

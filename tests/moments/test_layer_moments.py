@@ -54,7 +54,7 @@ def test_kernel_alignments_have_corrected_p_values(models):
     assert by_pair["a0", "b0"].corrected_p_value < 1e-6
     assert by_pair["a0", "noise"].corrected_p_value > 0.01
     assert by_pair["a0", "b0"].corrected_p_value >= by_pair["a0", "b0"].p_value
-    assert str(found).startswith("3 x 3 layers over 4,000 inputs\n")
+    assert "3 x 3 layers over 4,000 inputs." in str(found)
     assert "(p < 1e-6, corrected for 9 pairs)." in str(found)
     other = shesha.compare_layers(count(models, [4_000]), "OrthProc")
     assert "for kernel alignments only" in other.scores[0].notes[0]

@@ -60,7 +60,7 @@ PICTURE_COLUMNS = 3
 """Largest number of columns of an embedding that is made for plots."""
 _SIDE = re.compile(
     r"metadata_\w+|scores?|similarity|distances?|rank|(n|num|number_of|prompt|total)_(tokens|chars|words|genes|counts|cells)"
-    r"|tokens?|(token|char|word)_count|tokens_used|datetime|date|(created|updated|modified|added)(_at|_utc|_on|_ts)?"
+    r"|counts?|n|n_(obs|rows|samples)|tokens?|(token|char|word)_count|tokens_used|datetime|date|(created|updated|modified|added)(_at|_utc|_on|_ts)?"
     r"|(\w+_)?(timestamp|unix_?(time|ts)|epoch_(time|ms|s|us|ns))(_(ms|us|ns|s|utc))?|ts|row|row_?(num|number|id|nr)|index|idx|level_0|page(_number)?|chunk(_(index|number))?|fold|split"
     r"|seed|cluster|leiden|louvain|batch|total_counts|n_genes_by_counts|n_?(count|feature)_rna|percent_mt"
     r"|(is|in|use|was)_(train(ing)?|test|val(id(ation)?)?|eval|holdout|outlier|doublet|duplicate|deleted|excluded)"
