@@ -150,7 +150,7 @@ def test_a_measure_is_listed_and_compared(place, data):
     out = command(place, data, "compare", "X.npy", "Y.npy", "--measures", "column agreement,CKA")
     X, Y = np.load(data / "X.npy"), np.load(data / "Y.npy")
     expected = np.mean([np.corrcoef(X[:, j], Y[:, j])[0, 1] for j in range(6)])
-    assert re.search(rf"column agreement +{expected:.4g}"[:-1], out)
+    assert re.search(rf"column agreement +{expected:.3f}", out)
 
 
 def test_a_score_has_interval_chance_and_a_place_in_every_audit(place, data):
