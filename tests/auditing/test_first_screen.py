@@ -6,8 +6,8 @@ import pytest
 import shesha
 from shesha.data import digits_network
 from shesha.report import SCREEN, as_screen
-from shesha.results.audit.report import audit_page
-from shesha.results.audit.verdict import verdict
+from shesha.results.audit_report import audit_page
+from shesha.results.audit_verdict import verdict
 
 
 def lines(found):

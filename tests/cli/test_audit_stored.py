@@ -9,7 +9,7 @@ from shesha import MeasureWarning
 from shesha.auditing import stored_audits
 from shesha.cli._options import name_options
 from shesha.report import as_full_text, as_text
-from shesha.results.audit.report import audit_page
+from shesha.results.audit_report import audit_page
 from shesha.results.paper_sentences import sentence_sections
 
 QUICK = ("--bootstrap", "10", "--permutations", "19")

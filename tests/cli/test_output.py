@@ -12,7 +12,7 @@ from shesha.auditing.audit import meanings
 from shesha.cli._options import name_options
 from shesha.cli.audit import _UNORDERED
 from shesha.report import as_full_text, as_text
-from shesha.results.audit.report import audit_page
+from shesha.results.audit_report import audit_page
 from shesha.results.paper_sentences import sentence_sections
 
 MEANINGS = meanings()

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from shesha import Rdm, compare, compare_all, compare_layers
-from shesha.results import Comparison, LayerComparison, Number, PairwiseComparison, Score
-from shesha.results.similarity import pairwise
-from shesha.results.similarity.score import plain_name
+from shesha.results import Comparison, LayerComparison, Number, PairwiseComparison, Score, comparison
+from shesha.results.comparison import plain_name
 
 NAN = float("nan")
 CKA = Score(
@@ -190,7 +189,7 @@ def test_printing_grows_with_the_number_of_scores_and_no_faster(monkeypatch):
         calls.append(name)
         return plain_name(name)
 
-    monkeypatch.setattr(pairwise, "plain_name", counted)
+    monkeypatch.setattr(comparison, "plain_name", counted)
 
     def work(n):
         measures = {f"m{i}": replace(CKA, name=f"m{i}") for i in range(n)}

@@ -23,7 +23,7 @@ from shesha.nulls import dependence, exchange
 from shesha.nulls.dependence import _is_discrete
 from shesha.nulls.design_warnings import p_value_within_design, undeclared_dependence
 from shesha.nulls.sampled_rows_for_checks import DiagnosticRows
-from shesha.results.audit.dependence import LEVEL
+from shesha.results.doubts import LEVEL
 
 K = 19
 

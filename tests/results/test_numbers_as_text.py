@@ -6,13 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from shesha.results import MeasureChange
-from shesha.results.audit.verdict import _format_range
-from shesha.results.changes import diff_report
-from shesha.results.changes.diff_report import cell
+from shesha.results import MeasureChange, comparison, diff_report, model_ranking
+from shesha.results.audit_verdict import _format_range
+from shesha.results.comparison import format_range
+from shesha.results.diff_report import cell
 from shesha.results.number import numeral
-from shesha.results.similarity import comparison, model_ranking
-from shesha.results.similarity.score import format_range
 from shesha.support.memory import readable
 from shesha.support.wording import shorten
 

@@ -97,7 +97,7 @@ def test_the_page_of_a_comparison_has_chance_or_says_that_there_is_none():
 
 
 def test_the_first_table_of_a_comparison_has_the_measures_to_read_first():
-    from shesha.results.similarity.score import RECOMMENDED
+    from shesha.results.comparison import RECOMMENDED
 
     X, Y = np.random.default_rng(0).standard_normal((2, 30, 5))
     known = shesha.compare(X, Y, ["LinReg", *RECOMMENDED, "MagDiff", "GULP", "EOS", "RV", "CCA"]).page()
@@ -117,7 +117,7 @@ def test_links_to_measures_lead_to_headings_that_exist():
 
     from shesha.measures import choose
     from shesha.report import heading_anchor
-    from shesha.results.similarity.comparison_pages import _SEES
+    from shesha.results.comparison_pages import _SEES
 
     page = Path(__file__).parents[2] / "docs" / "measures.md"
     lines = page.read_text(encoding="utf-8").splitlines()

@@ -4,7 +4,7 @@ from types import SimpleNamespace as Ranking
 
 import pytest
 
-from shesha.results.similarity import model_ranking as text
+from shesha.results import model_ranking as text
 
 NAN = float("nan")
 

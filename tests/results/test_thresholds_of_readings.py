@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.results import LabelClasses
-from shesha.results.audit import verdict
+from shesha.results import LabelClasses, audit_verdict
 
 NAN = float("nan")
 
@@ -26,46 +25,46 @@ NAN = float("nan")
 )
 def test_rows_are_too_few_where_a_tenth_of_the_directions_is_not_seen_or_nothing_is_known(seen, corrected, few):
     one = Finding(participation_ratio=seen, descriptors={"corrected_participation_ratio": corrected})
-    assert verdict._has_too_few_rows(one) == few
+    assert audit_verdict._has_too_few_rows(one) == few
     if corrected != corrected:
-        assert verdict._has_too_few_rows(Finding(participation_ratio=seen, descriptors={})) == few
+        assert audit_verdict._has_too_few_rows(Finding(participation_ratio=seen, descriptors={})) == few
 
 
 @pytest.mark.parametrize(("n_features", "n_used"), [(12, 100), (100, 13), (12, 13)])
 def test_the_rank_is_full_from_three_quarters_of_what_rows_and_features_allow(n_features, n_used):
     for rank, full in ((9.0, True), (8.99, False), (12.0, True)):
         found = Finding(effective_rank=rank, n_features=n_features, n_used=n_used)
-        assert verdict._has_full_rank(found) == full
+        assert audit_verdict._has_full_rank(found) == full
 
 
 def test_labels_look_random_below_a_twentieth_of_the_variance():
     for low, random in ((0.0499, True), (0.05, False), (NAN, False)):
-        assert verdict._labels_look_random(Finding(supervised={"variance_ratio": Finding(low=low)})) == random
-    assert not verdict._labels_look_random(Finding(supervised={}))
+        assert audit_verdict._labels_look_random(Finding(supervised={"variance_ratio": Finding(low=low)})) == random
+    assert not audit_verdict._labels_look_random(Finding(supervised={}))
 
 
 def test_many_features_hide_classes_from_a_hundred_on():
     for n, ratio, told in ((100, 1.24, True), (99, 1.24, False), (100, 1.25, False)):
         one = Finding(n_features=n, supervised={"class_separation_ratio": Finding(value=ratio)})
-        assert verdict._has_many_features(one) == told
-    assert not verdict._has_many_features(Finding(n_features=100, supervised={}))
+        assert audit_verdict._has_many_features(one) == told
+    assert not audit_verdict._has_many_features(Finding(n_features=100, supervised={}))
 
 
 @pytest.mark.parametrize(("sizes", "told"), [((100, 91), False), ((100, 90), True), ((100, 100), False)])
 def test_numbers_of_rows_are_unequal_where_they_differ_by_a_tenth_or_more(sizes, told):
     names = {"scores": {}, "supervised": {}, "descriptors": {"effective_rank": 3.0}}
     audit = Finding(representations=[Finding(n_used=n, **names) for n in (*sizes, sizes[0])])
-    assert bool(verdict._unequal_rows(audit)) == told
+    assert bool(audit_verdict._unequal_rows(audit)) == told
     # Without the number nothing is compared.
     audit.representations[1].descriptors = {}
-    assert not verdict._unequal_rows(audit)
+    assert not audit_verdict._unequal_rows(audit)
 
 
 @pytest.mark.parametrize("sizes", [(90,) * 10, (5, 20, 75), (50, 50)])
 def test_chance_and_limit_of_labels_are_those_of_simulated_rows(sizes):
     """Random labels explain (classes - 1) / (rows - 1); distances rank with labels as Spearman's formula has it."""
     classes = LabelClasses(tuple(map(str, range(len(sizes)))), sizes)
-    told = verdict._placeholder_values(Finding(labels=classes))
+    told = audit_verdict._placeholder_values(Finding(labels=classes))
     y, rng, shares = np.repeat(np.arange(len(sizes)), sizes), np.random.default_rng(0), []
     for _ in range(60):
         X = rng.standard_normal((len(y), 3))

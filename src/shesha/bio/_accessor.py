@@ -10,7 +10,7 @@ from anndata import AnnData
 from shesha.bio import coherence_tables, integration
 from shesha.bio.cluster_stability import ClusterStability, cluster_stability
 from shesha.results import CoherenceTable
-from shesha.results.similarity.within_classes import SeveralWithinClasses, WithinClasses
+from shesha.results.within_classes import SeveralWithinClasses, WithinClasses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

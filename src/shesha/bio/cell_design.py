@@ -14,7 +14,7 @@ from shesha.bio._anndata_fields import data_matrix, label_text, labels, require_
 from shesha.bio.control_labels import Controls, combined_perturbations, find_controls
 from shesha.inputs import MissingRows, load_backed, split_names
 from shesha.inputs import validation as check
-from shesha.results.audit.audit import LabelClasses
+from shesha.results.audit import LabelClasses
 from shesha.support import argument_types as kinds
 from shesha.support import provenance
 from shesha.support.sampling_units import is_batch_name, is_unit_name, unit_labels

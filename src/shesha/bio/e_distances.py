@@ -13,7 +13,7 @@ from shesha.coherence.chunked_matrix import RowPieces
 from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.nulls.null_summary import benjamini_hochberg
-from shesha.results.coherence.e_distances import EDistance, EDistances
+from shesha.results.coherence import EDistance, EDistances
 from shesha.support import provenance
 from shesha.support.draw_counts import default_draws
 from shesha.support.seeds import draw_seed, number

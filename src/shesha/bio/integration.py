@@ -10,7 +10,7 @@ from shesha.bio._anndata_fields import labels, require_anndata
 from shesha.comparison.within_classes import MEASURES, compare_several_within, compare_within
 from shesha.io import from_anndata
 from shesha.measures.registry import Choice
-from shesha.results.similarity.within_classes import SeveralWithinClasses, WithinClasses
+from shesha.results.within_classes import SeveralWithinClasses, WithinClasses
 from shesha.support import argument_types as kinds
 from shesha.support import provenance
 from shesha.support.sampling_units import undeclared_batches

@@ -25,7 +25,7 @@ from shesha.nulls.design_warnings import false_positive_rate, p_value_within_des
 from shesha.nulls.null_summary import best_value, require_attainable_maximum, summarise
 from shesha.nulls.permutations import Design, draw_permutations, identity_first, nonempty_arguments
 from shesha.results import Dependence, Doubt, Doubts, Score
-from shesha.results.audit.dependence import LEVEL
+from shesha.results.doubts import LEVEL
 from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements

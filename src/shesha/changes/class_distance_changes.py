@@ -16,7 +16,7 @@ from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import Metric, condensed_distances
 from shesha.nulls.null_summary import holm, max_statistic_p_values
 from shesha.nulls.permutations import Design, draw_permutations
-from shesha.results.changes.kind_of_change import ClassChange
+from shesha.results.diff import ClassChange
 from shesha.support.seeds import spawn
 from shesha.support.types import Array, Index, Labels, Matrix, Seed, Vector
 from shesha.views import Representation

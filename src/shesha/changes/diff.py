@@ -37,9 +37,8 @@ from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.measures import Measure, choose
 from shesha.nulls.design_builder import exchange
-from shesha.results.changes.diff import Diff, LayerChange
-from shesha.results.changes.row_map import RowMap
-from shesha.results.changes.vector_index_verdict import IndexChange, IndexMetric
+from shesha.results.diff import Diff, IndexChange, IndexMetric, LayerChange
+from shesha.results.row_map import RowMap
 from shesha.support import argument_types as kinds
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.natural_order import join_names

@@ -13,7 +13,7 @@ from shesha.inputs import validation as check
 from shesha.kernels.neighbours import nearest_by_distance, nearest_by_product
 from shesha.kernels.regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas
-from shesha.results.changes.vector_index_verdict import IndexAdvice, IndexChange, IndexMetric, Recall
+from shesha.results.diff import IndexAdvice, IndexChange, IndexMetric, Recall
 from shesha.support.device_arrays import smallest
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Labels, Matrix, Seed, Vector

@@ -22,8 +22,7 @@ from shesha.kernels.orthogonal_maps import column_panels, rotate_rows
 from shesha.kernels.regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
-from shesha.results.changes.diff import LayerChange, MeasureChange
-from shesha.results.changes.kind_of_change import Kind, SeparationChange, StructureChange
+from shesha.results.diff import Kind, LayerChange, MeasureChange, SeparationChange, StructureChange
 from shesha.support.seeds import spawn
 from shesha.support.types import Array, Index, Labels, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable

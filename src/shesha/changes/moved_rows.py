@@ -13,7 +13,7 @@ from shesha.drift.canary_check import row_movement
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric, find_undirected_rows
-from shesha.results.changes.diff import MovedRow
+from shesha.results.diff import MovedRow
 from shesha.support import provenance
 from shesha.support.seeds import spawn
 from shesha.support.types import Array, Index, Seed, Vector

@@ -13,7 +13,7 @@ from shesha.inputs import MissingRows, Names, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
 from shesha.kernels.spectrum import principal_plane, trustworthiness, turn_onto
-from shesha.results.changes.row_map import RowMap
+from shesha.results.row_map import RowMap
 from shesha.support import argument_types as kinds
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number, spawn

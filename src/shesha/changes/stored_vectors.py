@@ -14,7 +14,7 @@ from shesha.inputs import validation as check
 from shesha.kernels.neighbours import nearest_by_distance, nearest_by_product
 from shesha.kernels.threads import single_threaded_blas
 from shesha.results import sentence_parts as say
-from shesha.results.changes.vector_index_verdict import IndexMetric
+from shesha.results.diff import IndexMetric
 from shesha.results.number import NAN, Number, NumberTable
 from shesha.results.paper_sentences import claim
 from shesha.support import argument_types as kinds

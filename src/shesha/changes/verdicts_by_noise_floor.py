@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shesha.results.changes.diff import ENOUGH, Verdict
+from shesha.results.diff import ENOUGH, Verdict
 
 UNCHANGED = 1e-9
 """Largest drift that counts as no change, because rounding may cause it; MiniLM re-encodes with 2e-11."""

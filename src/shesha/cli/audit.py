@@ -132,7 +132,7 @@ def _has_order(files: list[Path], keys: list[str] | None, names: list[str]) -> b
 def show(result: Audit, outputs: _outputs.Outputs, files: Sequence[Path] = (), data: str = "") -> None:
     """Print the report and write the requested files; exit with status 2 if something was not scored."""
     from shesha.report import as_full_text, as_screen
-    from shesha.results.audit.report import audit_page
+    from shesha.results.audit_report import audit_page
 
     meanings = {name: meaning.line for name, meaning in result.meanings.items()}
     more = _next_commands(result, outputs, files)
@@ -161,7 +161,7 @@ def show(result: Audit, outputs: _outputs.Outputs, files: Sequence[Path] = (), d
 
 def _next_commands(result: Audit, outputs: _outputs.Outputs, files: Sequence[Path]) -> Section:
     """Return up to two further commands, one of which shows all numbers."""
-    from shesha.results.audit.report import next_steps
+    from shesha.results.audit_report import next_steps
 
     typed = ["shesha", *sys.argv[1:]]
     best = result.ranking[:2]

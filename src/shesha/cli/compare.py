@@ -22,7 +22,7 @@ from shesha.support.draw_counts import N_PERMUTATIONS
 
 if TYPE_CHECKING:
     from shesha.results import Score
-    from shesha.results.similarity.pairwise import PairNumber
+    from shesha.results.comparison import PairNumber
 
 
 def needs_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: bool) -> bool:

@@ -79,7 +79,7 @@ def demo_command(run: Run, *, out: Path = Path("shesha-demo")) -> None:
 
 def _steps(audited: Audit, raw: Comparison, calibrated: Comparison, out: Path) -> Iterator[_Step]:
     from shesha.report import Column, Table
-    from shesha.results.similarity.score import RECOMMENDED
+    from shesha.results.comparison import RECOMMENDED
 
     pair = f"shesha compare {out / 'untrained.npz'} {out / 'trained.npz'} --key {_LAYER}"
     page = audited.page()

@@ -20,7 +20,7 @@ from shesha.nulls.design_builder import exchange
 from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.nulls.null_summary import draws_needed, holm, summarise
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.results.similarity.consensus import Consensus, Member
+from shesha.results.consensus import Consensus, Member
 from shesha.support import argument_types as kinds
 from shesha.support import memory
 from shesha.support.progress import track

@@ -15,7 +15,7 @@ from shesha.kernels.unit_matching import Edges, match_candidates
 from shesha.nulls import benjamini_hochberg, draw_permutations, summarise
 from shesha.nulls.null_summary import draws_needed
 from shesha.nulls.permutations import Design
-from shesha.results.similarity.unit_matching import UnitMatching
+from shesha.results.consensus import UnitMatching
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number

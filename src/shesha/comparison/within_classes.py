@@ -22,7 +22,7 @@ from shesha.nulls.design_builder import equal_groups, exchange
 from shesha.nulls.null_summary import benjamini_hochberg, best_value, summarise
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison, Score
-from shesha.results.similarity.within_classes import SeveralWithinClasses, WithinClasses
+from shesha.results.within_classes import SeveralWithinClasses, WithinClasses
 from shesha.support import argument_types as kinds
 from shesha.support import provenance
 from shesha.support.device_arrays import to_host

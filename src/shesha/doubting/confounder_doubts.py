@@ -7,7 +7,7 @@ import numpy as np
 from shesha.doubting.doubt_input import CovariateShare, Subject, doubt
 from shesha.doubting.row_doubts import classes_follow_order
 from shesha.results import Doubt
-from shesha.results.audit.dependence import LEVEL
+from shesha.results.doubts import LEVEL
 from shesha.support.types import Labels, Vector
 
 _CONFOUNDED, _CONFOUNDED_LEVEL = 0.3, 1e-4

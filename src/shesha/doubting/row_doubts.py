@@ -11,7 +11,7 @@ from shesha.kernels.neighbour_distances import separate_clusters
 from shesha.kernels.ranks import midranks
 from shesha.nulls.dependence import p_of_first, pairs_of_places
 from shesha.results import Doubt
-from shesha.results.audit.dependence import LEVEL, describe_period
+from shesha.results.doubts import LEVEL, describe_period
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.views import Representation
 

@@ -17,7 +17,7 @@ from shesha.kernels.distances import PANEL
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, choose
 from shesha.results import DriftScore, Moved
-from shesha.results.drift.verdict import LIMIT_CONFIDENCE
+from shesha.results.drift import LIMIT_CONFIDENCE
 from shesha.support.provenance import state
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import NotEstimable

@@ -13,7 +13,7 @@ from shesha.drift.row_dependence import dependence_text
 from shesha.drift.stream_evidence import BETS, FEWEST, ReferenceDistribution
 from shesha.inputs import validation as check
 from shesha.results import StreamVerdict
-from shesha.results.drift.verdict import State
+from shesha.results.drift import State
 from shesha.support.seeds import generator, number
 from shesha.support.types import Labels, Mask, Matrix, Seed, Vector
 

@@ -33,7 +33,7 @@ from shesha.inputs import validation as check
 from shesha.measures import Measure, get
 from shesha.results import CheckSequence, DriftScore, DriftVerdict, StreamVerdict
 from shesha.results.base import draws_axes
-from shesha.results.drift.verdict import State
+from shesha.results.drift import State
 from shesha.support import argument_types as kinds
 from shesha.support.device_arrays import array_shape
 from shesha.support.provenance import keep_statements

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from shesha.nulls.dependence import dependence, p_of_first
-from shesha.results.audit.dependence import LEVEL
+from shesha.results.doubts import LEVEL
 from shesha.support.types import Labels, Matrix, Vector
 
 BLOCK = 12

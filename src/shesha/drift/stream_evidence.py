@@ -23,7 +23,7 @@ from shesha.inputs import Names, split_names
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import is_constant
 from shesha.results import StreamVerdict
-from shesha.results.drift.verdict import State
+from shesha.results.drift import State
 from shesha.support.types import Index, Matrix, Vector
 
 LOWEST, HIGHEST, BINS = 1e-3, 1e5, 16384

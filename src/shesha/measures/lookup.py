@@ -27,7 +27,7 @@ from shesha.report import (
     wrap,
 )
 from shesha.report import card as as_card
-from shesha.results.similarity.score import RECOMMENDED
+from shesha.results.comparison import RECOMMENDED
 from shesha.support import argument_types as kinds
 from shesha.support import spelling as spelling
 from shesha.support.argument_types import instance

@@ -16,7 +16,7 @@ from shesha.kernels.repeated_rows import repeats
 from shesha.kernels.sorting import insertion_places
 from shesha.nulls.sampled_rows_for_checks import FEWEST_ROWS, DiagnosticRows, largest
 from shesha.results import Dependence
-from shesha.results.audit.dependence import LEVEL
+from shesha.results.doubts import LEVEL
 from shesha.support.types import Index, Mask, Matrix, Vector
 
 _CHANCE = 1e-4

@@ -18,7 +18,7 @@ from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.nulls.sampled_rows_for_checks import FEWEST_ROWS, DiagnosticRows
 from shesha.results import Dependence
-from shesha.results.audit.dependence import DRIFT, LEVEL, describe_period
+from shesha.results.doubts import DRIFT, LEVEL, describe_period
 from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import CalibrationWarning, warn

@@ -24,7 +24,7 @@ from shesha.nulls.null_summary import CORRECTIONS, Correction, benjamini_hochber
 from shesha.ranking.problem import FEWEST_UNITS, DistanceVectors, Evaluations, Problem
 from shesha.ranking.resampling import RANKED_AGAIN, chance_p_values, evaluate_distances, evaluate_subsets, fewer_rows
 from shesha.results.base import reaches_level
-from shesha.results.similarity.model_ranking import ModelCombination, ModelDifference, ModelRanking, RankedModel
+from shesha.results.model_ranking import ModelCombination, ModelDifference, ModelRanking, RankedModel
 from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.support import argument_types as kinds
 from shesha.support import provenance

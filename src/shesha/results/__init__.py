@@ -5,39 +5,53 @@ from typing import TYPE_CHECKING
 from shesha.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from shesha.results.audit.audit import Audit, Faults, LabelClasses, Meaning, RepresentationAudit
-    from shesha.results.audit.dependence import Dependence
-    from shesha.results.audit.doubts import Doubt, Doubts
-    from shesha.results.changes.diff import Diff, LayerChange, MeasureChange, MovedRow
-    from shesha.results.changes.kind_of_change import ClassChange, SeparationChange, StructureChange
-    from shesha.results.changes.row_map import RowMap
-    from shesha.results.changes.vector_index_verdict import IndexChange, Recall
-    from shesha.results.coherence.coherence import Coherence, CoherenceTable, Link
-    from shesha.results.drift.stream import StreamVerdict, TwoSample
-    from shesha.results.drift.verdict import CheckSequence, DriftScore, DriftVerdict, Moved
-    from shesha.results.json_loading import load
-    from shesha.results.neuro.session_drift import SessionDrift, SessionPair, SessionPart
-    from shesha.results.neuro.session_table import AreaLine, AreaScore, Association, Group, GroupMean, SessionTable
-    from shesha.results.neuro.time_by_time import OverTime
-    from shesha.results.neuro.trial_score import Tertiles, TrialScore
-    from shesha.results.number import Number
-    from shesha.results.similarity.comparison import Comparison
-    from shesha.results.similarity.consensus import Consensus, Member
-    from shesha.results.similarity.layer_grids import LayerComparison
-    from shesha.results.similarity.model_ranking import (
-        ModelCombination,
-        ModelDifference,
-        ModelRanking,
-        RankedModel,
+    from shesha.results.audit import Audit, Faults, LabelClasses, Meaning, RepresentationAudit
+    from shesha.results.coherence import Coherence, CoherenceTable, Link
+    from shesha.results.comparison import Comparison, NoiseCeiling, NoiseCeilingFields, PairwiseComparison, Score
+    from shesha.results.consensus import Consensus, Member, UnitMatching
+    from shesha.results.diff import (
+        ClassChange,
+        Diff,
+        IndexChange,
+        LayerChange,
+        MeasureChange,
+        MovedRow,
+        Recall,
+        SeparationChange,
+        StructureChange,
     )
-    from shesha.results.similarity.pairwise import PairwiseComparison
-    from shesha.results.similarity.score import NoiseCeiling, NoiseCeilingFields, Score
-    from shesha.results.similarity.unit_matching import UnitMatching
-    from shesha.results.similarity.within_classes import SeveralWithinClasses, WithinClasses
-    from shesha.results.stability.scores import DriftPath, Estimate
-    from shesha.results.steering.layer_ranking import LayerRanking, RankedLayer
-    from shesha.results.steering.partial_correlations import PartialCorrelation, PartialCorrelations
-    from shesha.results.steering.steering import Steerability, SteeringPredictors, SteeringScore
+    from shesha.results.doubts import Dependence, Doubt, Doubts
+    from shesha.results.drift import CheckSequence, DriftScore, DriftVerdict, Moved, StreamVerdict, TwoSample
+    from shesha.results.json_loading import load
+    from shesha.results.layer_grids import LayerComparison
+    from shesha.results.model_ranking import ModelCombination, ModelDifference, ModelRanking, RankedModel
+    from shesha.results.neuro import (
+        AreaLine,
+        AreaScore,
+        Association,
+        Group,
+        GroupMean,
+        OverTime,
+        SessionDrift,
+        SessionPair,
+        SessionPart,
+        SessionTable,
+        Tertiles,
+        TrialScore,
+    )
+    from shesha.results.number import Number
+    from shesha.results.row_map import RowMap
+    from shesha.results.stability import DriftPath, Estimate
+    from shesha.results.steering import (
+        LayerRanking,
+        PartialCorrelation,
+        PartialCorrelations,
+        RankedLayer,
+        Steerability,
+        SteeringPredictors,
+        SteeringScore,
+    )
+    from shesha.results.within_classes import SeveralWithinClasses, WithinClasses
 
 __getattr__, __dir__ = lazy_names(__name__)
 

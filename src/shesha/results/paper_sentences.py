@@ -9,7 +9,6 @@ from shesha._version import DISTRIBUTION, __version__
 from shesha.report import Section, Text
 
 _TITLE = "Sentence for a paper"
-_ROOMS = ("audit", "changes", "coherence", "drift", "neuro", "similarity", "stability", "steering")
 
 
 @singledispatch
@@ -37,5 +36,6 @@ def sentence_sections(result: object) -> tuple[Section, ...]:
 
 @cache
 def _load_claims() -> None:
-    for room in _ROOMS:
-        import_module(f"shesha.results.{room}.paper_sentences")
+    # Sentences of other results are beside their classes.
+    for name in ("diff_report", "similarity_sentences"):
+        import_module(f"shesha.results.{name}")

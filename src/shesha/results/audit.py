@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from shesha.charts import Series, intervals
 from shesha.report import Metric, Page
-from shesha.results.audit.dependence import Dependence
-from shesha.results.audit.doubts import Doubts
+from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes
-from shesha.results.stability.scores import DriftPath, Estimate
+from shesha.results.doubts import Dependence, Doubts
+from shesha.results.paper_sentences import claim
+from shesha.results.sentence_parts import add_source
+from shesha.results.stability import DriftPath, Estimate
 from shesha.support.wording import agree
 
 if TYPE_CHECKING:
@@ -369,12 +371,12 @@ class Audit(Result):
         return draw(self, ax)
 
     def _page(self) -> Page:
-        from shesha.results.audit.report import audit_page
+        from shesha.results.audit_report import audit_page
 
         return audit_page(self)
 
     def _metrics(self, model: str) -> list[Metric]:
-        from shesha.results.audit.report import audit_metrics
+        from shesha.results.audit_report import audit_metrics
 
         return audit_metrics(self)
 
@@ -385,3 +387,19 @@ def _value(estimate: Estimate | None) -> float:
 
 def _part(estimate: Estimate | None, part: str) -> float:
     return float("nan") if estimate is None else float(getattr(estimate, part))
+
+
+@claim.register
+def _audit(result: Audit) -> str:
+    clauses = "; ".join(_stability(finding) for finding in result.representations)
+    return f"Stability of the geometry, {add_source('feature_split', 'feature split')}: {clauses}"
+
+
+def _stability(finding: RepresentationAudit) -> str:
+    estimate = finding.feature_split
+    if estimate is None or estimate.value != estimate.value:
+        return f"{finding.name}, not estimable"
+    null = f"{say.null(estimate, estimate.alpha)}, {say.draws(estimate.n_draws, estimate.exchanged)})"
+    clause = f", {null}" if estimate.has_null else ""
+    value = f"{say.format_number(estimate.value)}{say.interval(estimate.low, estimate.high, estimate.confidence)}"
+    return f"{finding.name}, {value} over {estimate.n_rows:,} rows{clause}"

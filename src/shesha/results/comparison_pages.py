@@ -23,23 +23,15 @@ from shesha.report import (
     texts,
 )
 from shesha.results.base import reaches_level
+from shesha.results.comparison import RECOMMENDED, format_interval, held_out_sections, pair_sentences, repeats_sections
 from shesha.results.generic_page import run_details
 from shesha.results.number import numeral, numeral_of_p
 from shesha.results.sentence_parts import format_share
-from shesha.results.similarity.comparison import (
-    format_interval,
-    held_out_sections,
-    pair_sentences,
-    repeats_sections,
-)
-from shesha.results.similarity.score import RECOMMENDED
 from shesha.support.wording import agree
 
 if TYPE_CHECKING:
-    from shesha.results.audit.doubts import Doubts
-    from shesha.results.similarity.comparison import Comparison
-    from shesha.results.similarity.pairwise import PairwiseComparison
-    from shesha.results.similarity.score import Score
+    from shesha.results.comparison import Comparison, PairwiseComparison, Score
+    from shesha.results.doubts import Doubts
 
 
 _CALIBRATED_PAIRS_NOTE = (

@@ -21,7 +21,7 @@ from shesha.report import (
     Text,
     texts,
 )
-from shesha.results.audit.verdict import (
+from shesha.results.audit_verdict import (
     find_estimate,
     has_uninformative_axes,
     headline,
@@ -36,9 +36,9 @@ from shesha.results.number import numeral, numeral_of_p
 from shesha.support.wording import count, lowercase_start
 
 if TYPE_CHECKING:
-    from shesha.results.audit.audit import Audit, Meaning, RepresentationAudit
-    from shesha.results.audit.doubts import Doubt
-    from shesha.results.stability.scores import Estimate
+    from shesha.results.audit import Audit, Meaning, RepresentationAudit
+    from shesha.results.doubts import Doubt
+    from shesha.results.stability import Estimate
 
 
 _LEADING, _ALIGNMENT = "feature_split", "supervised_alignment"

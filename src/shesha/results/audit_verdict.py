@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from shesha.report import Item, Section, texts
-from shesha.results.stability.scores import Estimate
+from shesha.results.stability import Estimate
 
 if TYPE_CHECKING:
-    from shesha.results.audit.audit import Audit, RepresentationAudit
+    from shesha.results.audit import Audit, RepresentationAudit
 
 
 NEAR_ZERO = 0.1

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shesha.report import Column, Drawing, Explained, Item, Page, Part, Section, Table, Text
-from shesha.results.changes.diff import ENOUGH
-from shesha.results.changes.vector_index_verdict import METRICS
+from shesha.results import sentence_parts as say
+from shesha.results.diff import ENOUGH, METRICS, Diff, IndexChange
 from shesha.results.generic_page import run_details
+from shesha.results.paper_sentences import claim
 from shesha.support.wording import count, join_names
 
 if TYPE_CHECKING:
-    from shesha.results.changes.diff import Diff, LayerChange, MeasureChange
+    from shesha.results.diff import LayerChange, MeasureChange
 
 
 _MORE_THAN_ROUNDING = 1e-3
@@ -337,3 +338,29 @@ _MOVED = (
     "The column 'neighbours lost' has the share of the {} nearest rows that changed. The column 'moved' has 1 "
     "minus the correlation of the row's distances to all other rows before and after."
 )
+
+
+claim.register(Diff, diff_claim)
+
+
+@claim.register
+def _index_claim(result: IndexChange) -> str:
+    base = result["re-encodings"].value
+    floor = f"; re-encodings of the old model found {base:.1%}" if base == base else ""
+    ways = [score for score in result.recalls if not score.name.startswith("re-enc") and score.value == score.value]
+    shares = ", ".join(
+        f"{score.value:.1%}{say.interval(score.low, score.high, result.confidence)} "
+        f"{_WAYS.get(score.name, f'after an {score.name}')}"
+        for score in ways
+    )
+    return (
+        f"New queries of layer {result.layer} found {shares} of their {result.k} true neighbours among the old vectors "
+        f"of {result.n_rows:,} rows by {METRICS[result.metric]}{floor}"
+    )
+
+
+_WAYS = {
+    "as it is": "as they are",
+    "as it is, in halves": "as they are in halves of the rows",
+    "linear map": "after a linear map",
+}

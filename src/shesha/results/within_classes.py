@@ -11,11 +11,10 @@ import numpy as np
 
 from shesha.report import Column, Drawing, Item, Page, Part, Section, Strip, Table, Text
 from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.comparison import Comparison, Score
+from shesha.results.comparison_pages import measure_explained
 from shesha.results.generic_page import run_details
 from shesha.results.sentence_parts import format_share
-from shesha.results.similarity.comparison import Comparison
-from shesha.results.similarity.comparison_pages import measure_explained
-from shesha.results.similarity.score import Score
 from shesha.support.draw_counts import undecided
 from shesha.support.wording import agree
 

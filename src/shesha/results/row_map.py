@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+
 _LISTED = 50
 """Most rows in the table of rows that moved most."""
 _MOST = 0.5

@@ -20,14 +20,13 @@ from shesha.report import (
     Table,
     Text,
 )
-from shesha.results.audit.doubts import Doubts
 from shesha.results.base import reaches_level
+from shesha.results.comparison import PairNumber, PairTables, Score
+from shesha.results.comparison_pages import NO_CHANCE, measures_explained, points
+from shesha.results.doubts import Doubts
 from shesha.results.generic_page import run_details
 from shesha.results.number import NAN, Number
 from shesha.results.sentence_parts import equal_p, format_share
-from shesha.results.similarity.comparison_pages import NO_CHANCE, measures_explained, points
-from shesha.results.similarity.pairwise import PairNumber, PairTables
-from shesha.results.similarity.score import Score
 from shesha.support.wording import agree, count
 
 if TYPE_CHECKING:

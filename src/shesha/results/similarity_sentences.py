@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from shesha.results import sentence_parts as say
 from shesha.results.base import reaches_level
+from shesha.results.comparison import RECOMMENDED, Comparison, NoiseCeiling, PairwiseComparison, Score
+from shesha.results.consensus import Consensus, UnitMatching
+from shesha.results.layer_grids import AGGREGATE_NAMES, LayerComparison
+from shesha.results.model_ranking import ModelRanking, RankedModel
 from shesha.results.paper_sentences import claim
 from shesha.results.sentence_parts import add_source
-from shesha.results.similarity.comparison import Comparison
-from shesha.results.similarity.consensus import Consensus
-from shesha.results.similarity.layer_grids import AGGREGATE_NAMES, LayerComparison
-from shesha.results.similarity.model_ranking import ModelRanking, RankedModel
-from shesha.results.similarity.pairwise import PairwiseComparison
-from shesha.results.similarity.score import RECOMMENDED, NoiseCeiling, Score
-from shesha.results.similarity.unit_matching import UnitMatching
-from shesha.results.similarity.within_classes import SeveralWithinClasses, WithinClasses
+from shesha.results.within_classes import SeveralWithinClasses, WithinClasses
 from shesha.support.wording import agree
 
 _CORRECTIONS = {"holm": "Holm", "benjamini-hochberg": "Benjamini and Hochberg"}

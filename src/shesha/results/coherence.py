@@ -1,20 +1,22 @@
-"""How coherently one group of rows, or each of many, shifts, compared with chance."""
+"""Groups of rows that shift in a common direction, and E-distances between groups."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.report import Column, Drawing, Item, Page, Section, Strip, Table, Text
+from shesha.report import Column, Drawing, Item, Page, Part, Section, Strip, Table, Text, texts
+from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.generic_page import as_table, field_explanations, run_details
-from shesha.results.number import NAN, Number, frame_of_numbers, numeral
-from shesha.support.draw_counts import draws_needed
+from shesha.results.number import NAN, Number, frame_of_numbers, numeral, table_of_numbers
+from shesha.results.paper_sentences import claim
+from shesha.support.draw_counts import draws_needed, undecided
 from shesha.support.wording import agree_with_share, count, join_items
 
 if TYPE_CHECKING:
@@ -306,3 +308,138 @@ def _group_table(groups: Sequence[Coherence], noun: str) -> Table:
 
 def _not_scored(result: CoherenceTable) -> list[str]:
     return [f"not scored: {name} ({why})" for name, why in list(result.excluded.items())[:5]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EDistance(Number):
+    """The E-distance between two groups of rows.
+
+    `value` is its unbiased form, without the distance of each row from itself; it is 0 on average if the groups do not
+    differ. Its p-value is the share of random divisions of the rows (or units) with a value that is at least as large,
+    corrected for the number of pairs (Benjamini and Hochberg).
+    """
+
+    first: str
+    second: str
+    n_first: int
+    n_second: int
+    e_distance: float
+    """Twice the mean squared distance between rows of both groups, minus the mean squared distances within each."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EDistances(Result):
+    """E-distances between pairs of groups."""
+
+    pairs: tuple[EDistance, ...]
+    excluded: dict[str, str]
+    """Groups that were not compared, each with the reason."""
+    n_draws: int
+    alpha: float = 0.05
+    seed: int | None = None
+
+    def __iter__(self) -> Iterator[EDistance]:
+        """Iterate over the pairs."""
+        return iter(self.pairs)
+
+    @property
+    def significant(self) -> tuple[EDistance, ...]:
+        """The pairs that differ at the level alpha, after the correction, the most distant first."""
+        found = [pair for pair in self.pairs if reaches_level(pair.corrected_p_value, self.alpha)]
+        return tuple(sorted(found, key=lambda pair: -pair.value))
+
+    @property
+    def headline(self) -> str:
+        """How many pairs of groups differ."""
+        n = len(self.significant)
+        few = undecided(
+            [pair.p_value for pair in self.pairs],
+            [pair.corrected_p_value for pair in self.pairs],
+            self.n_draws,
+            self.alpha,
+        )
+        return (
+            f"{n} of {count(len(self.pairs), 'pair')} {agree_with_share(n, len(self.pairs), 'differs', 'differ')} by "
+            f"the E-distance (p_adj <= "
+            f"{self.alpha:g}){f'; this {few}' if few else ''}."
+        )
+
+    def _frame(self, *, full: bool) -> pd.DataFrame:
+        """Return a table with one row per pair, the most distant first."""
+        pairs = sorted(self.pairs, key=lambda pair: -pair.value)
+        return frame_of_numbers(pairs, "first", "second", "n_first", "n_second", "e_distance", full=full)
+
+    def to_matrix(self) -> pd.DataFrame:
+        """Return the E-distances as a symmetric table of groups by groups, with NaN for pairs not compared."""
+        frame = self.to_frame()
+        table = frame.pivot_table(index="first", columns="second", values="e_distance")
+        names = sorted({*frame["first"], *frame["second"]})
+        table = table.reindex(index=names, columns=names)
+        table = table.combine_first(table.T)
+        for name in names:
+            table.loc[name, name] = 0.0
+        return table.rename_axis(index=None, columns=None)
+
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return one row per pair, the most distant first, and the groups that were not compared."""
+        pairs = sorted(self.pairs, key=lambda pair: -pair.value)
+        rows = [replace(pair, name=f"{pair.first}, {pair.second}") for pair in pairs]
+        table = table_of_numbers(rows, "E-distances", "pair", {"E-distance": [numeral(p.e_distance) for p in pairs]})
+        left_out = "; ".join(f"{name} ({why})" for name, why in self.excluded.items())
+        return (*table, *texts([f"Not compared: {left_out}." if left_out else ""]))
+
+
+_SOURCE = "coherence of shifts (Raju 2026)"
+
+
+@claim.register
+def _coherence(result: Coherence) -> str:
+    start = (
+        f"The {result.n_rows:,} rows of {result.name} had an unbiased {_SOURCE} of {_unbiased(result)} against "
+        f"{result.n_controls:,} controls"
+    )
+    if not result.has_null:
+        return f"{start}, without a chance level ({result.reason})"
+    return f"{start} (p = {say.format_p(result.p_value)}, {result.n_draws:,} null groups)"
+
+
+def _unbiased(group: Coherence) -> str:
+    ends = say.interval(group.low, group.high, group.confidence)
+    return f"{say.format_number(group.value)}{ends}"
+
+
+@claim.register
+def _table(result: CoherenceTable) -> str:
+    tested = [group for group in result.groups if group.has_null]
+    above = result.named(TOGETHER)
+    closest = [] if above else sorted(tested, key=lambda group: (group.corrected_p_value, -group.value))[:1]
+    listed = say.join_clauses(
+        [_group(group, result.row_noun) for group in above or closest], f"more {result.group_noun}s"
+    )
+    which = "" if above or not closest else "closest: "
+    undecided = result.named(UNDECIDED)
+    doubt = f"; {len(undecided)} cannot be decided with so few units or null groups" if undecided else ""
+    shuffled = f" (for {say.count(result.n_shuffled, f'large {result.group_noun}')}, of permuted labels)"
+    alpha, rows = result.groups[0].alpha, f"{result.row_noun}s"
+    whose = agree_with_share(len(above), len(tested), "its", "their")
+    return (
+        f"{len(above)} of {say.count(len(tested), result.group_noun)} shifted {whose} {rows} in a common direction, "
+        f"above chance (p_adj <= {alpha:g}, Benjamini and Hochberg) by the unbiased "
+        f"{_SOURCE}, {result.method}, against {result.n_controls:,} controls "
+        f"({which}{listed or 'no chance level'}){doubt}; p-values compare it with {_null_groups(result)}"
+        f"{shuffled if result.n_shuffled else ''}"
+    )
+
+
+def _null_groups(result: CoherenceTable) -> str:
+    """Return how many null groups there were, and of what."""
+    tested = [group.n_draws for group in result.groups if group.has_null]
+    n = say.span(tested) if tested else "0"
+    if result.exchanged.startswith("signs"):
+        return f"{n} random choices of the {result.exchanged}"
+    return f"{n} null groups of {result.exchanged}"
+
+
+def _group(group: Coherence, noun: str) -> str:
+    p = say.format_p(group.corrected_p_value)
+    return f"{group.name} {_unbiased(group)} over {say.count(group.n_rows, noun)}, p_adj = {p}"

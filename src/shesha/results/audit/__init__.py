@@ -1,1 +1,0 @@
-"""Results of audits: headline, tables, page and plot."""

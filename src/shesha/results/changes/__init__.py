@@ -1,1 +1,0 @@
-"""Results about the changes of a model or of its preprocessing."""

@@ -1,1 +1,0 @@
-"""Results on whether groups of rows shift in a common direction."""

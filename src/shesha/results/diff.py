@@ -1,0 +1,431 @@
+"""Layers before and after a change: by how much and how each changed, and whether an index can be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from shesha.report import Page, Part
+from shesha.results.base import Result, draws_axes
+from shesha.results.number import Number, frame_of_numbers, table_of_numbers
+from shesha.results.row_map import RowMap
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+Kind = Literal[
+    "none",
+    "rescaling",
+    "row rescaling",
+    "offset",
+    "feature scaling",
+    "new features",
+    "fewer features",
+    "rotation",
+    "collapse",
+    "new structure",
+    "new dimensions",
+    "mixing of features",
+    "small moves",
+    "untested",
+]
+_SAID: dict[str, str] = {
+    "none": "no kind of change was found beyond noise",
+    "rescaling": "all vectors were rescaled by a factor of {scale:.3g} and kept their directions",
+    "row rescaling": "rows changed their lengths and kept their directions",
+    "offset": "one offset was added to all vectors",
+    "feature scaling": "features were rescaled, each by a factor of its own",
+    "new features": "the old features were kept and further features were added",
+    "fewer features": "features were left out and the others were kept",
+    "rotation": (
+        "the space was rotated: an orthogonal map, fitted to other rows, recovers {neighbours:.0%} of the nearest "
+        "neighbours, but old and new features differ"
+    ),
+    "collapse": "the representation collapsed into fewer directions",
+    "new structure": "there is new structure that no linear map of the old vectors explains",
+    "new dimensions": "old vectors can be computed from the new ones, which have new dimensions",
+    "mixing of features": "features were mixed by a linear map, which explains nearly all of the change",
+    "small moves": "vectors moved slightly and kept the old features",
+    "untested": (
+        "the features changed although the geometry did not, as after a rotation; {n_rows:,} rows are too few to test "
+        "a map between {n_features:,} features"
+    ),
+}
+_SPECTRUM = {"collapse", "new structure", "new dimensions", "mixing of features", "small moves"}
+"""Kinds whose description includes the number of directions and the new variance."""
+
+
+@dataclass(frozen=True)
+class StructureChange(Result):
+    """How the vectors of one layer changed."""
+
+    layer: str
+    kind: Kind
+    kept: float
+    """Share of the variance after the change that the old vectors explain, apart from a scale factor and without any
+    rotation; NaN if the numbers of features differ."""
+    linear: float
+    """Share of the variance after the change that the best linear map from the old vectors explains on held-out rows.
+    """
+    new: float
+    """Share of the variance after the change that no linear map explains. It does not include what a map misses merely
+    because it is fitted to few rows."""
+    scale: float
+    """Spread of the rows after the change, divided by their spread before it."""
+    rank_before: float
+    """Participation ratio (an effective number of directions) before the change."""
+    rank_after: float
+    anisotropy_before: float
+    """Share of the variance along the first principal direction before the change."""
+    anisotropy_after: float
+    explained: float = float("nan")
+    """Share of the variance of held-out rows that the named kind of change explains; NaN if it is not a map."""
+    neighbours: float = float("nan")
+    """Share of the nearest neighbours of held-out rows that an orthogonal map recovers; NaN unless it was a rotation.
+    """
+    n_rows: int = 0
+    n_features: int = 0
+
+    @property
+    def in_words(self) -> str:
+        """The kind of change, described with its numbers."""
+        said = _SAID[self.kind].format(
+            scale=self.scale, neighbours=self.neighbours, n_rows=self.n_rows, n_features=self.n_features
+        )
+        if self.kind not in _SPECTRUM:
+            known = self.explained == self.explained and self.kind != "none"
+            return f"{said} (explains {_percent(self.explained)} of the variance of held-out rows)" if known else said
+        rank = f"effective number of directions {self.rank_before:.0f} before and {self.rank_after:.0f} after"
+        share = (
+            f"variance along the first direction {self.anisotropy_before:.0%} before and {self.anisotropy_after:.0%} "
+            "after"
+        )
+        new = f"; {self.new:.0%} of the variance is new" if self.new == self.new else ""
+        return f"{said}{new}; {rank}; {share}"
+
+
+def _percent(share: float) -> str:
+    """Format a share so that only a share of 1 reads as 100 %."""
+    return "all" if share >= 1 - 1e-6 else f"{min(share, 0.9999):.2%}" if share > 0.995 else f"{share:.0%}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassChange(Result):
+    """The distance between two classes, or between rows of one class, before and after the change."""
+
+    first: str
+    second: str
+    before: float
+    """Mean cosine distance between rows of the two classes before the change."""
+    after: float
+    p_value: float = float("nan")
+    """Share of permutations of the labels, or of signs of groups, for which the change is at least as large."""
+    corrected_p_value: float = float("nan")
+    """p-value corrected for the number of pairs of classes (step-down maximum, Westfall and Young 1993)."""
+    limit: float = float("nan")
+    """Change that noise alone may cause, by the same rule as the noise limit of layers."""
+    significant: bool = False
+    """Whether the corrected p-value is at most 1 minus the confidence level, and the change exceeds the noise."""
+
+    @property
+    def change(self) -> float:
+        """How much the distance changed; positive if the classes moved apart."""
+        return self.after - self.before
+
+    @property
+    def in_words(self) -> str:
+        """A description of the movement."""
+        first, second = (f"class {name}" if name.isdigit() else name for name in (self.first, self.second))
+        if self.first == self.second:
+            return f"{first} {'spread out' if self.change > 0 else 'contracted'}"
+        return f"{first} and {second} moved {'apart' if self.change > 0 else 'closer'}"
+
+
+@dataclass(frozen=True)
+class SeparationChange(Result):
+    """Held-out accuracy of a linear classifier before and after the change."""
+
+    layer: str
+    before: float
+    """Balanced accuracy (mean over classes) before the change."""
+    after: float
+    low: float
+    """Lower end of the interval of the difference between the accuracies. It covers other rows (or groups of rows), and
+    classifiers fitted to them."""
+    high: float
+    chance: float
+    confidence: float = 0.95
+
+    @property
+    def in_words(self) -> str:
+        """Whether labels are classified better or worse after the change."""
+        difference = self.after - self.before
+        is_clear = self.low > 0 or self.high < 0
+        verdict = ("better" if difference > 0 else "worse") if is_clear else "no significant change"
+        return (
+            f"held-out accuracy {self.before:.1%} before and {self.after:.1%} after ({verdict}; difference "
+            f"{difference:+.1%}, {100 * self.confidence:g}% interval [{self.low:+.1%}, {self.high:+.1%}], chance "
+            f"{self.chance:.0%})"
+        )
+
+
+IndexAdvice = Literal["keep", "map", "re-embed", "undecided"]
+IndexMetric = Literal["cosine", "ip", "l2"]
+METRICS = {"cosine": "cosine similarity", "ip": "inner product", "l2": "Euclidean distance"}
+NAN = float("nan")
+_WHOLE = ("as it is", "re-encodings")
+"""Options that were tested among all rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recall(Number):
+    """The recall of one option: which share of the true neighbours a search finds."""
+
+
+@dataclass(frozen=True)
+class IndexChange(Result):
+    """How well new queries find their neighbours among old vectors, compared with new vectors."""
+
+    layer: str
+    k: int
+    n_rows: int
+    advice: IndexAdvice
+    loss: float
+    """Recall lost by following the advice, compared with re-encodings by the unchanged model."""
+    tolerance: float
+    """Largest loss of recall that is acceptable."""
+    best_map: str
+    """The map that loses the least recall."""
+    recalls: tuple[Recall, ...]
+    metric: IndexMetric = "cosine"
+    chance: float = NAN
+    """Recall among unrelated vectors: k divided by the number of other rows."""
+    confidence: float = 0.95
+    undecided: str = ""
+    """Why no advice can be given; empty if there is advice."""
+
+    def __getitem__(self, way: str) -> Recall:
+        """Return the recall of this option."""
+        for score in self.recalls:
+            if score.name == way:
+                return score
+        raise KeyError(f"way must be one of {', '.join(score.name for score in self.recalls)}, got {way!r}")
+
+    @property
+    def headline(self) -> str:
+        """The advice on the index, with the recall to expect."""
+        direct, best, base = self["as it is"], self[self.best_map], self["re-encodings"]
+        mapped = f"{best.value:.1%} after the best map ({self.best_map})"
+        found = f"{direct.value:.1%} as they are and {mapped}" if direct.value == direct.value else mapped
+        does = {
+            "keep": f"keep it. New queries find {direct.value:.1%}",
+            "map": f"map new queries into the old space. They find {found}",
+            "re-embed": f"re-embed: more than {self.tolerance:.0%} would be lost. New queries find {found}",
+            "undecided": f"cannot be decided: {self.undecided}. New queries find {found}",
+        }[self.advice]
+        floor = f". Re-encodings of the old model find {base.value:.1%}" if base.value == base.value else ""
+        chance = f" (chance {self.chance:.1%})" if self.chance == self.chance else ""
+        return (
+            f"Index: {does} of their {self.k} true neighbours by {METRICS[self.metric]} in {self.layer}{chance}{floor}."
+        )
+
+    @property
+    def in_numbers(self) -> str:
+        """The recall of every option, in a single line."""
+        known = [score for score in self.recalls if score.value == score.value]
+        whole, halves = ([score for score in known if (score.name in _WHOLE) == is_whole] for is_whole in (True, False))
+        lists = [
+            ", ".join(f"{score.name.removesuffix(', in halves')} {score.value:.3f}" for score in scores)
+            for scores in (whole, halves)
+        ]
+        tested = f"; among half of the rows, as maps are tested: {lists[1]}" if halves else ""
+        return f"recall@{self.k}: {lists[0]}{tested}. A loss of {self.tolerance:g} is accepted."
+
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return the recall of each way to search."""
+        return table_of_numbers(self.recalls, f"Recall of the {self.k} nearest, new queries among old vectors")
+
+
+Verdict = Literal["unchanged", "within noise", "cannot decide", "changed", "replaced", "not estimable"]
+
+ENOUGH = 19
+"""Number of pairs of encodings by the unchanged model from which their largest difference serves as the noise limit. If
+there are fewer pairs, the limit is twice that difference."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureChange(Number):
+    """How much one layer changed according to one measure."""
+
+    noise: float
+    """Largest difference between encodings by an unchanged model; NaN without such encodings."""
+    label: str = ""
+    """What the change is called, such as '1 - CKA' for the measure CKA."""
+
+    @property
+    def title(self) -> str:
+        """What the change is called."""
+        return self.label or self.name.partition("(")[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerChange(Result):
+    """One layer before and after the change of the model."""
+
+    name: str
+    other: str
+    """Name that the layer has after the change."""
+    verdict: Verdict
+    value: float
+    """Change according to the first measure (RDM drift): 0 for the same geometry, about 1 for an unrelated one."""
+    low: float
+    """Lower end of the interval of the change."""
+    high: float
+    noise: float
+    """Largest difference between encodings by an unchanged model."""
+    limit: float
+    """Noise limit. The change exceeds the noise if the lower end of its interval is above this limit."""
+    scores: tuple[MeasureChange, ...] = ()
+    replaced_above: float = 0.5
+    """A layer is replaced if the lower end of its interval is above this value: half the drift of unrelated rows."""
+    vectors_differ: bool = False
+    """Whether the vectors themselves differ by more than noise, as after a rotation, which keeps the geometry."""
+    reason: str = ""
+    """Why a value or an interval is missing; empty if none is."""
+    floors: dict[str, float] = field(default_factory=dict)
+    """Largest difference by kind of noise: re-encodings, further runs of the same change, or simulated noise."""
+
+    def __getitem__(self, measure: str) -> MeasureChange:
+        """Return the change according to a measure, whose name can be given without options."""
+        for score in self.scores:
+            if measure in (score.name, score.name.partition("(")[0]):
+                return score
+        raise KeyError(f"measure must be one of {', '.join(score.name for score in self.scores)}, got {measure!r}")
+
+    @property
+    def is_beyond_noise(self) -> bool:
+        """Whether the layer changed by more than the noise."""
+        return self.verdict in ("changed", "replaced")
+
+
+@dataclass(frozen=True)
+class MovedRow(Result):
+    """A row, and the share of its nearest neighbours that it lost."""
+
+    row: int
+    """Number of the row in the input."""
+    name: str
+    """Text or name of the row, or else its number."""
+    neighbours_lost: float
+    """Share of the row's nearest neighbours that changed."""
+    movement: float
+    """1 minus the correlation of the row's distances to all other rows before and after the change."""
+    noise: float
+    """Largest share of neighbours that the row lost in an encoding by the unchanged model; NaN without such encodings.
+    """
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Diff(Result):
+    """Layers before and after a change, with the rows that moved most."""
+
+    before: str
+    after: str
+    layers: dict[str, LayerChange]
+    """The layers, in their order in the model."""
+    moved: tuple[MovedRow, ...]
+    """The rows that moved most in `moved_layer`."""
+    moved_layer: str
+    n_rows: int
+    n_scored: int
+    """Number of rows from which changes and intervals were computed; these are a random sample if there are many rows.
+    """
+    noise_source: str
+    """How the noise floor was obtained."""
+    n_noise: int
+    """Number of pairs of encodings by the unchanged model."""
+    k: int
+    """Number of nearest neighbours that are examined for each row."""
+    notes: tuple[str, ...] = ()
+    seed: int | None = None
+    index: IndexChange | None = None
+    """Whether an index of old vectors can be kept; None if this was not requested."""
+    structure: StructureChange | None = None
+    """Kind of change that occurred in `moved_layer`."""
+    classes: tuple[ClassChange, ...] = ()
+    """Changes of the distances between classes in `moved_layer`, sorted by increasing p-value."""
+    separation: SeparationChange | None = None
+    """Held-out accuracy with which rows are classified before and after the change."""
+    lost_by_class: dict[str, float] = field(default_factory=dict)
+    """Mean share of nearest neighbours that the rows of each class lost in `moved_layer`, in decreasing order."""
+    row_map: RowMap | None = None
+    """Map of the rows of `moved_layer` before and after the change; None if it was not requested."""
+    confidence: float = 0.95
+    """Confidence level of the intervals; movements of classes are tested at 1 minus this level."""
+    n_layers: int = 0
+    """Number of layers of the side that has more; those without a counterpart were not compared."""
+
+    def __iter__(self) -> Iterator[LayerChange]:
+        """Iterate over the layers."""
+        return iter(self.layers.values())
+
+    def __getitem__(self, name: str) -> LayerChange:
+        """Return the layer with this name."""
+        if name not in self.layers:
+            raise KeyError(f"name must be one of {', '.join(self.layers)}, got {name!r}")
+        return self.layers[name]
+
+    @property
+    def changed(self) -> list[str]:
+        """The layers that changed by more than the noise, in the order of the model."""
+        return [name for name, layer in self.layers.items() if layer.is_beyond_noise]
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """Return the rows that moved most as a table."""
+        import pandas as pd
+
+        return pd.DataFrame([row.to_dict() for row in self.moved])
+
+    def _frame(self, *, full: bool) -> pd.DataFrame:
+        """Return a table with one row per layer and measure."""
+        lines = [(layer, score) for layer in self for score in layer.scores]
+        lead: dict[str, Sequence[Any]] = {
+            "layer": [layer.name for layer, _ in lines],
+            "after": [layer.other for layer, _ in lines],
+            "verdict": [layer.verdict for layer, _ in lines],
+            "name": [score.name for _, score in lines],
+            "noise": [score.noise for _, score in lines],
+        }
+        return frame_of_numbers([score for _, score in lines], full=full, lead=lead)
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
+        """Draw how much each layer changed against its depth, with the noise floor."""
+        from shesha.charts import depth_profile
+
+        layers = list(self)
+        return depth_profile(
+            [layer.name for layer in layers],
+            [layer.value for layer in layers],
+            ([layer.low for layer in layers], [layer.high for layer in layers]),
+            [layer.limit for layer in layers],
+            label=layers[0].scores[0].title if layers and layers[0].scores else "change",
+            ax=ax,
+        )
+
+    @property
+    def headline(self) -> str:
+        """The answer: which layers changed, where the change begins, and whether it exceeds the noise."""
+        from shesha.results.diff_report import headline
+
+        return headline(self)
+
+    def _page(self) -> Page:
+        from shesha.results.diff_report import diff_page
+
+        return diff_page(self)

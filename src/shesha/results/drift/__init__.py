@@ -1,1 +1,0 @@
-"""Verdicts of drift monitors on encodings, streams and pairs of samples."""

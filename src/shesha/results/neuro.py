@@ -1,0 +1,772 @@
+"""Results on recorded neurons: scores of trials, agreement over time, drift between and tables of sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.report import Column, Part, Table, Text, page_width, texts, wrap
+from shesha.results import sentence_parts as say
+from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.number import NAN, Number, frame_of_numbers, numeral, numeral_of_p
+from shesha.results.paper_sentences import claim
+from shesha.support.wording import count
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    pass
+
+
+SIDES = {"higher": "above", "lower": "below", "either": "beyond"}
+"""How a significant score relates to chance, by the direction of its effect."""
+
+_TIE = 1e-12
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialScore(Number):
+    """A score of trials with its null distribution; `exchanged` describes which trials were permuted."""
+
+    closer: str
+    """Direction of the effect: 'higher', 'lower' or 'either'."""
+    n_neurons: int
+    n_conditions: int = 0
+    """Number of conditions that enter the score; 0 for a score without conditions."""
+    n_unused: int = 0
+    """Number of trials that were not used because conditions must have equally many; the mean over draws."""
+    dropped: tuple[str, ...] = ()
+    """Conditions that were left out because one half has too few trials."""
+    further: dict[str, float] = field(default_factory=dict)
+    """Further numbers that were computed from the same trials, by name."""
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether some permutation gives another value than the recorded order."""
+        return self.has_null and not all(abs(draw - self.value) <= _TIE for draw in self.null)
+
+    @property
+    def _p_value_text(self) -> str:
+        side = "below" if self.value < self.chance else "above"
+        return f"{abs(self.z):.3g} sd {side}" if self.z == self.z else "all draws equal"
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
+        """Draw the null distribution with the observed value."""
+        from shesha.charts import null_distribution
+
+        threshold = NAN if self.closer == "either" else self.threshold
+        return null_distribution(
+            self.null,
+            self.value,
+            threshold,
+            label=self.name,
+            drawn=f"{self.n_draws} {_score_sentence(self)}",
+            ax=ax,
+        )
+
+    def _text(self) -> str:
+        """Return a text with the score, its chance level, and the data that it is based on."""
+        if self.value != self.value:
+            return "\n".join(wrap(f"{self.name}: not estimable ({self.reason})", page_width()))
+        lines = [f"{self.name}: {self.value:.4f}"]
+        if self.has_null:
+            verdict = f"{'' if self.significant else 'not '}{SIDES[self.closer]} chance at {self.alpha:g}"
+            lines[0] += (
+                f", {verdict if self.is_tested else 'cannot be tested, because every permutation gives this value'}"
+            )
+            lines.append(
+                f"  chance {self.chance:.4f} +- {self.chance_sd:.2g} ({self._p_value_text}), p = {self.p_value:.3g} "
+                f"({self.n_draws} {_score_sentence(self)})"
+            )
+        unused = f" ({self.n_unused:,} unused in each draw)" if self.n_unused else ""
+        size = f"  {self.n_rows:,} trials{unused} x {self.n_neurons:,} neurons"
+        lines.append(size + (f", {self.n_conditions} conditions" if self.n_conditions else ""))
+        lines += [f"  {name} {value:.4f}" for name, value in self.further.items()]
+        if self.n_lost:
+            lines.append(f"  {count(self.n_lost, 'permutation')} without a score; they were counted as extreme")
+        lines += [f"  note: {text}" for text in self.notes]
+        return "\n".join(part for line in lines for part in wrap(line, page_width(), hanging="    "))
+
+
+def _score_sentence(score: TrialScore) -> str:
+    if score.exchanged in ("all rows", "circular shifts"):
+        return {"all rows": "permutations"}.get(score.exchanged, score.exchanged)
+    return f"permutations, {score.exchanged}"
+
+
+@dataclass(frozen=True)
+class Tertiles(Result):
+    """Cosines between the mean responses in the thirds of a session."""
+
+    early_middle: TrialScore
+    middle_late: TrialScore
+    difference: TrialScore
+    """`early_middle` minus `middle_late`, which is positive if the change occurs late."""
+
+    @property
+    def gradual(self) -> bool:
+        """Whether the two steps do not differ significantly."""
+        return not self.difference.significant
+
+    def _frame(self, *, full: bool) -> pd.DataFrame:
+        """Return a table with one row per step, and one for their difference."""
+        return frame_of_numbers((self.early_middle, self.middle_late, self.difference), full=full)
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
+        """Draw the null distribution of the difference with the observed value."""
+        return self.difference.plot(ax)
+
+    def _text(self) -> str:
+        """Return a text with the three numbers."""
+        return "\n".join(str(part) for part in (self.early_middle, self.middle_late, self.difference))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverTime(Number):
+    """Agreement of the distances between all pairs of times, with a null distribution of its maximum."""
+
+    ALIGNED = (("times", "values"),)
+
+    times: tuple[float, ...]
+    values: tuple[tuple[float, ...], ...]
+    """Agreement between halves of the trials, one half at time i and the other at time j."""
+    chances: tuple[tuple[float, ...], ...]
+    """Mean of each entry of `values` over the permutations."""
+    p_values: tuple[tuple[float, ...], ...]
+    """p-value of each entry under the null distribution of the largest entry, which corrects for the number of entries.
+    """
+    value: float
+    """Largest entry of `values`."""
+    n_neurons: int
+    n_conditions: int
+    null: tuple[float, ...] = ()
+    """The largest entry for each permutation."""
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def argmax(self) -> tuple[float, float]:
+        """The two times with the largest value; NaN if there is none."""
+        cells = np.array(self.values)
+        if np.isnan(cells).all():
+            return float("nan"), float("nan")
+        i, j = np.unravel_index(int(np.nanargmax(cells)), cells.shape)
+        return self.times[i], self.times[j]
+
+    def _frame(self, *, full: bool) -> pd.DataFrame:
+        """Return one row per pair of times."""
+        import pandas as pd
+
+        grid = [(i, j) for i in range(len(self.times)) for j in range(len(self.times))]
+        return pd.DataFrame(
+            [
+                {
+                    "time": self.times[i],
+                    "other_time": self.times[j],
+                    "value": self.values[i][j],
+                    "chance": self.chances[i][j],
+                    "p_value": self.p_values[i][j],
+                }
+                for i, j in grid
+            ]
+        )
+
+    def to_xarray(self) -> Any:
+        """Return the values as an xarray.DataArray that is indexed by both times."""
+        from shesha.inputs import make_data_array
+
+        axes = {"time": self.times, "other time": self.times}
+        return make_data_array(np.array(self.values), axes, "agreement", "neuro")
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
+        """Draw the values, with frames around those that exceed the threshold of the maximum."""
+        from shesha.charts import frame_cell, full_range, heat_map
+
+        names = [f"{time:.3g}" for time in self.times]
+        values, meaning = np.array(self.values), "agreement of distances between times"
+        ax = heat_map(values, names, names, title=meaning, limits=full_range(values, "higher"), ax=ax)
+        for i, line in enumerate(self.p_values):
+            for j, p in enumerate(line):
+                if reaches_level(p, self.alpha):
+                    frame_cell(ax, i, j)
+        return ax
+
+    @property
+    def headline(self) -> str:
+        """The largest agreement between times, and whether it is above chance."""
+        if self.value != self.value:
+            return f"Agreement over time is not estimable: {self.reason}."
+        first, second = self.argmax
+        verdict = f", {self.verdict} at {self.alpha:g} (p = {self.p_value:.3g})" if self.has_null else ""
+        return f"The largest agreement between times is {self.value:.3f}, at {first:g} and {second:g}{verdict}."
+
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return the chance level of the largest value, and how many entries exceed its threshold."""
+        size = f"{self.n_rows:,} trials x {self.n_neurons:,} neurons, {self.n_conditions} conditions."
+        if not self.has_null:
+            return texts([size])
+        n_above = sum(reaches_level(p, self.alpha) for line in self.p_values for p in line)
+        return texts(
+            [
+                f"Chance level of the largest: {self.chance:.4f} +- {self.chance_sd:.2g} ({self.n_draws} "
+                f"{'permutations' if self.exchanged == 'all rows' else self.exchanged}). {n_above} of "
+                f"{len(self.times) ** 2} entries are above {self.threshold:.4f}, the chance threshold of the maximum.",
+                size,
+            ]
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionPart(Number):
+    """How well two sessions agree in one respect."""
+
+    value: float
+    """Agreement between half of the trials of one session and half of the trials of the other."""
+    within: float
+    """Mean agreement between two halves of the trials of the same session, which is the limit that noise sets."""
+    change_low: float = NAN
+    """Lower end of the interval for the change, from random divisions of the trials of both sessions."""
+    change_high: float = NAN
+    change_p_value: float = NAN
+    """p-value of the change; `p_value` belongs to the agreement between the sessions."""
+    corrected_change_p_value: float = NAN
+    """p-value of the change, corrected for the number of pairs and parts (step-down maximum)."""
+
+    @property
+    def change(self) -> float:
+        """Agreement within sessions minus agreement between them: the change that noise does not explain."""
+        return self.within - self.value
+
+
+@dataclass(frozen=True)
+class SessionPair(Result):
+    """Two sessions, with their common neurons and conditions and how well they agree."""
+
+    first: str
+    second: str
+    n_shared: int
+    """Number of neurons recorded in both sessions; the null distribution uses the same number."""
+    n_conditions: int
+    """Number of conditions presented in both sessions."""
+    parts: tuple[SessionPart, ...] = ()
+    reason: str = ""
+    """Why numbers are missing; empty if none is."""
+
+    def __iter__(self) -> Iterator[SessionPart]:
+        """Iterate over the respects in which the sessions are compared."""
+        return iter(self.parts)
+
+    def __getitem__(self, name: str) -> SessionPart:
+        """Return the part with this name."""
+        known = {part.name: part for part in self.parts}
+        if name not in known:
+            raise KeyError(f"part must be one of {', '.join(known) or 'none'}, got {name}")
+        return known[name]
+
+
+@dataclass(frozen=True)
+class SessionDrift(Result):
+    """The results for all pairs of sessions."""
+
+    sessions: tuple[str, ...]
+    pairs: tuple[SessionPair, ...]
+    n_draws: int
+    alpha: float = 0.05
+    confidence: float = 0.95
+    seed: int | None = None
+
+    def is_changed(self, part: SessionPart) -> bool:
+        """Return whether the change of a part is significant, corrected for the number of pairs and parts.
+
+        Parameters
+        ----------
+        part : SessionPart
+            One of the parts of a pair.
+        """
+        return reaches_level(part.corrected_change_p_value, self.alpha)
+
+    @property
+    def headline(self) -> str:
+        """How many pairs of sessions changed, and the largest change that can be interpreted."""
+        known = [pair for pair in self.pairs if pair.parts]
+        tests = [part for pair in known for part in pair if part.change_p_value == part.change_p_value]
+        if not tests:
+            return "No pair of sessions could be compared."
+        of_pairs = f"{count(len(known), 'pair')} of sessions"
+        changed: dict[str, list[SessionPair]] = {}
+        for pair in known:
+            for part in pair:
+                changed.setdefault(part.name, []).extend([pair] if self.is_changed(part) else [])
+        if not any(changed.values()):
+            smallest = min(part.corrected_change_p_value for part in tests)
+            tested = f"{count(len(tests), 'test')}, {of_pairs}"
+            return (
+                f"No significant change between sessions at {self.alpha:g} (smallest corrected p = {smallest:.2g}; "
+                f"{tested})."
+            )
+        named = ", ".join(f"{len(pairs)} in {name.replace('_', ' ')}" for name, pairs in changed.items())
+        name = min((name for name, pairs in changed.items() if pairs), key=_preference)
+        pair = max(changed[name], key=lambda pair: pair[name].change)
+        return (
+            f"Of {of_pairs}, the number that changed significantly at {self.alpha:g} is {named}. The largest change in "
+            f"{name.replace('_', ' ')} is between {pair.first} and {pair.second}: agreement "
+            f"{pair[name].value:.2f} between sessions and {pair[name].within:.2f} within sessions (corrected p = "
+            f"{pair[name].corrected_change_p_value:.2g})."
+        )
+
+    def _frame(self, *, full: bool) -> pd.DataFrame:
+        """Return one row per pair of sessions and part."""
+        import pandas as pd
+
+        agreement = ("value", "chance", "chance_sd", "threshold", "p_value", "within")
+        change = ("change", "change_low", "change_high", "change_p_value", "corrected_change_p_value")
+        columns = (*agreement, *change)
+        rows = []
+        for pair in self.pairs:
+            record = {"first": pair.first, "second": pair.second, "n_shared": pair.n_shared}
+            record["n_conditions"] = pair.n_conditions
+            rows += [
+                {**record, "part": part.name, **{name: getattr(part, name) for name in columns}} for part in pair.parts
+            ]
+            rows += [{**record, "reason": pair.reason}] if not pair.parts else []
+        return pd.DataFrame(rows)
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
+        """Draw how much each part changes over the pairs of sessions, in their order."""
+        from shesha.charts import Series, intervals
+
+        shown = [pair for pair in self.pairs if pair.parts]
+        names = [f"{pair.first} - {pair.second}" for pair in shown]
+        kinds = [part.name for part in shown[0].parts] if shown else []
+        series = {}
+        for kind in kinds:
+            parts = [pair[kind] for pair in shown]
+            series[kind] = Series(
+                [part.change for part in parts],
+                [part.change_low for part in parts],
+                [part.change_high for part in parts],
+            )
+        return intervals(names, series, label="agreement within minus between sessions", joined=False, ax=ax)
+
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return one table per part."""
+        known = [pair for pair in self.pairs if pair.parts]
+        names = [f"{pair.first} - {pair.second}" for pair in known]
+        parts: list[Part] = []
+        for index in range(len(known[0].parts) if known else 0):
+            rows = [pair.parts[index] for pair in known]
+            columns = {
+                "neurons": [str(pair.n_shared) for pair in known],
+                "between": [numeral(row.value) for row in rows],
+                "chance": [numeral(row.chance) for row in rows],
+                "p": [numeral_of_p(row.p_value) for row in rows],
+                "within": [numeral(row.within) for row in rows],
+                "change": [
+                    f"{numeral(row.change)} [{numeral(row.change_low)}, {numeral(row.change_high)}]" for row in rows
+                ],
+                "p change": [numeral_of_p(row.corrected_change_p_value) for row in rows],
+            }
+            title = rows[0].name.replace("_", " ")
+            parts += [Text(f"{title[:1].upper()}{title[1:]}"), Table.of(names, columns, title, "pair")]
+        reasons = [f"{pair.first} - {pair.second}: {pair.reason}" for pair in self.pairs if pair.reason]
+        return (*parts, *texts([*reasons, self._explanation if known else ""]))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A warning that applies to every change of geometry."""
+        return (GAIN_NOTE,) if any(pair.parts for pair in self.pairs) else ()
+
+    @property
+    def _explanation(self) -> str:
+        return (
+            f"p tests whether agreement between sessions exceeds chance. Change is agreement within minus between "
+            f"sessions, with its {100 * self.confidence:g} % interval; p change is corrected for all pairs and parts."
+        )
+
+
+GAIN_NOTE = (
+    "Gains that differ between neurons change the geometry even if every neuron keeps its tuning, because cosine "
+    "distances weight neurons by their rates. If rates also differ between sessions, a change of geometry is no "
+    "evidence of a change in tuning."
+)
+_IN_ORDER = ("tuning", "rate", "population_vector", "geometry")
+"""Parts in the order in which the headline chooses: changes in rate or tuning alone change the others as well."""
+
+
+def _preference(name: str) -> int:
+    return _IN_ORDER.index(name) if name in _IN_ORDER else len(_IN_ORDER)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AreaScore(Number):
+    """One score for one area in one session."""
+
+    n_unused: int = 0
+    """Number of trials that were not used because conditions must have equally many; the mean over draws."""
+    dropped: tuple[str, ...] = ()
+    """Conditions that were left out because one half has too few trials."""
+
+
+@dataclass(frozen=True)
+class AreaLine(Result):
+    """The scores of one area in one session."""
+
+    session: str
+    animal: str
+    area: str
+    group: str
+    n_trials: int
+    n_conditions: int
+    n_neurons: int
+    n_silent: int
+    """Number of neurons that never respond."""
+    rate: float
+    """Mean response of a neuron in a trial."""
+    scores: dict[str, AreaScore] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupMean(Number):
+    """Mean of a score over the areas and sessions of a group."""
+
+    n_rows: int
+    """Number of combinations of area and session that have a value."""
+    n_beyond: int
+    """Number of combinations of area and session that are beyond chance (uncorrected)."""
+
+
+@dataclass(frozen=True)
+class Group(Result):
+    """A group of areas, with the means of its scores."""
+
+    name: str
+    n: int
+    n_sessions: int
+    n_animals: int
+    median_neurons: float
+    means: dict[str, GroupMean] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SessionTable(Result):
+    """Scores of areas in sessions (`lines`) and of groups of areas (`groups`), highest first."""
+
+    lines: tuple[AreaLine, ...]
+    groups: tuple[Group, ...]
+    excluded: tuple[tuple[str, str, str], ...]
+    """Data that were left out: session, area ('' means all areas) and reason."""
+    by: str
+    interval: str
+    """What the intervals resample: 'animal' or 'session'."""
+    confidence: float
+    scores: tuple[str, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+    alpha: float = 0.05
+
+    def __iter__(self) -> Iterator[Group]:
+        """Iterate over the groups of areas."""
+        return iter(self.groups)
+
+    def __getitem__(self, name: str) -> Group:
+        """Return the group with this name."""
+        known = {group.name: group for group in self.groups}
+        if name not in known:
+            raise KeyError(f"group must be one of {', '.join(known) or 'none'}, got {name}")
+        return known[name]
+
+    def _frame(self, *, full: bool) -> pd.DataFrame:
+        """Return one row per area and session, with scores, chance levels and p-values."""
+        import pandas as pd
+
+        columns = ("session", "animal", "area", "group", "n_trials", "n_conditions", "n_neurons", "n_silent", "rate")
+        return pd.DataFrame(
+            [
+                {name: getattr(line, name) for name in columns}
+                | {
+                    key: number
+                    for name, score in line.scores.items()
+                    for key, number in (
+                        (name, score.value),
+                        (f"{name}_chance", score.chance),
+                        (f"{name}_sd", score.chance_sd),
+                        (f"{name}_p", score.p_value),
+                    )
+                }
+                for line in self.lines
+            ]
+        )
+
+    @property
+    def headline(self) -> str:
+        """The group with the highest value of the first score, and how many areas are beyond chance."""
+        name = self.scores[0] if self.scores else ""
+        known = [
+            group for group in self.groups if name in group.means and group.means[name].value == group.means[name].value
+        ]
+        if not known:
+            return "No area could be scored."
+        best = max(known, key=lambda group: group.means[name].value)
+        mean = best.means[name]
+        n_beyond = sum(group.means[name].n_beyond for group in known)
+        n = sum(group.means[name].n_rows for group in known)
+        return (
+            f"{name.replace('_', ' ').capitalize()} is highest in {best.name} ({_format_interval(mean)}, chance "
+            f"{_number(mean.chance)}); {n_beyond} of {n} combinations of area and session are beyond chance "
+            f"at {self.alpha:g} (uncorrected)."
+        )
+
+    @draws_axes
+    def plot(  # type: ignore[override]
+        self, score: str = "", ax: Axes | None = None, *, title: str | None = None
+    ) -> Axes:
+        """Draw each group's mean of a score with its interval, and its mean chance level.
+
+        Parameters
+        ----------
+        score : str
+            Name of the score. Default: the first score.
+        ax : matplotlib Axes, optional
+            Axes to draw on. Default: a new figure.
+        title : str, optional
+            Title of the picture.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from shesha.charts import Series, intervals
+
+        name = score or self.scores[0]
+        if name not in self.scores:
+            raise ValueError(f"score must be one of {', '.join(self.scores)}, got {name!r}")
+        means = [group.means[name] for group in self.groups]
+        values = Series([mean.value for mean in means], [mean.low for mean in means], [mean.high for mean in means])
+        chance = [mean.chance for mean in means]
+        names = [f"{group.name} ({group.n})" for group in self.groups]
+        series = {
+            name.replace("_", " "): values,
+            "chance level": Series(chance, [NAN] * len(chance), [NAN] * len(chance)),
+        }
+        return intervals(names, series, label=name.replace("_", " "), joined=False, ax=ax)
+
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return one row per group: each score, its interval, its chance level and the number of areas above."""
+        n_sessions = len({line.session for line in self.lines})
+        n_animals = len({line.animal for line in self.lines})
+        head = (
+            f"{count(len(self.lines), 'combination')} of area and session ({count(n_sessions, 'session')}, "
+            f"{count(n_animals, 'animal')}) by {self.by}; brackets are {100 * self.confidence:g}% intervals of the "
+            f"mean over {self.interval}s."
+        )
+        areas = Column("areas", tuple(str(group.n) for group in self.groups))
+        groups = ((areas,), *(tuple(self._columns(name)) for name in self.scores))
+        table = Table(tuple(group.name for group in self.groups), groups, "Scores", self.by)
+        is_single = any(mean.low != mean.low for group in self.groups for mean in group.means.values())
+        single = f"There is no interval for groups with a single {self.interval}." if is_single else ""
+        return (*([table] if self.groups else []), *texts([head, single]))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Trials that were not used, and sessions and areas that were left out."""
+        return (*self._unused_trials(), *self._exclusions())
+
+    def _columns(self, name: str) -> list[Column]:
+        means = [group.means[name] for group in self.groups]
+        return [
+            Column(name.replace("_", " "), tuple(_format_interval(mean) for mean in means), "<"),
+            Column("chance", tuple(_number(mean.chance) for mean in means)),
+            Column("beyond", tuple(f"{mean.n_beyond}/{mean.n_rows}" for mean in means)),
+        ]
+
+    def _unused_trials(self) -> Iterator[str]:
+        """Yield how many trials are not used because conditions must have equally many."""
+        for name in self.scores:
+            known = [(line, line.scores[name]) for line in self.lines]
+            shares = [score.n_unused / line.n_trials for line, score in known]
+            if not any(shares):
+                continue
+            yield (
+                f"{name.replace('_', ' ')}: every condition has the same number of trials in each half, which leaves "
+                f"{100 * min(shares):.0f} to {100 * max(shares):.0f} % of the trials unused"
+            )
+            dropped = dict.fromkeys(f"{key} in {line.session}" for line, score in known for key in score.dropped)
+            if dropped:
+                yield f"conditions left out for too few trials: {_join_places(list(dropped))}"
+
+    def _exclusions(self) -> Iterator[str]:
+        reasons: dict[str, list[str]] = {}
+        for session, area, reason in self.excluded:
+            reasons.setdefault(reason, []).append(f"{area} in {session}" if area else session)
+        for reason, places in reasons.items():
+            yield f"left out ({reason}): {_join_places(places)}"
+
+
+def _join_places(places: list[str]) -> str:
+    return ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}" if value == value else "-"
+
+
+def _format_interval(group: GroupMean) -> str:
+    if group.low != group.low:
+        return _number(group.value)
+    return f"{group.value:.3f} [{group.low:.2f}, {group.high:.2f}]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Association(Number):
+    """Rank correlation between two columns of a table of sessions whose lines are clustered."""
+
+    first: str
+    second: str
+    covariates: tuple[str, ...]
+    """Columns that are controlled for."""
+    p_value: float
+    """p-value from Student's t with as many units as there are clusters; `naive_p` treats lines as independent."""
+    naive_p: float
+    n_clusters: int
+    clusters: str
+
+    def _text(self) -> str:
+        """Return a text with the correlation and its interval."""
+        controls = f", controlling for {' and '.join(self.covariates)}" if self.covariates else ""
+        text = (
+            f"{self.first} and {self.second}{controls}: rho = {self.value:+.3f} [{self.low:+.2f}, {self.high:+.2f}], p "
+            f"= {self.p_value:.2g} over {self.n_clusters} {self.clusters}s ({self.n_rows} lines; p = "
+            f"{self.naive_p:.2g} if they were independent)"
+        )
+        return "\n".join(wrap(text, page_width()))
+
+
+@claim.register
+def _trial_score(result: TrialScore) -> str:
+    name = result.name.replace("_", " ")
+    if result.value != result.value:
+        return f"The score {name} could not be estimated: {result.reason}"
+    unused = f" ({result.n_unused:,} of them unused in each draw)" if result.n_unused else ""
+    sizes = f"over {result.n_rows:,} trials{unused} of {result.n_neurons:,} neurons"
+    sizes += f" under {say.count(result.n_conditions, 'condition')}" if result.n_conditions else ""
+    start = f"The score {name} was {say.format_number(result.value)} {sizes}"
+    if not result.has_null:
+        return f"{start}, without a chance level"
+    verdict = say.verdict_phrase(result.p_value, result.alpha, SIDES[result.closer])
+    return (
+        f"{start}, {verdict} (p = {say.format_p(result.p_value)}, null mean {say.format_number(result.chance)}, sd "
+        f"{say.format_number(result.chance_sd)}, {_orders(result.n_draws, result.exchanged)})"
+    )
+
+
+def _orders(n: int, exchanged: str) -> str:
+    return say.draws(n, "the trials" if exchanged in ("", "all rows") else exchanged)
+
+
+@claim.register
+def _tertiles(result: Tertiles) -> str:
+    test = result.difference
+    significance = (
+        f"not significant at {test.alpha:g}, as for a gradual change"
+        if result.gradual
+        else f"significant at {test.alpha:g}, so the change was not gradual"
+    )
+    return (
+        f"The cosine between mean responses was {say.format_number(result.early_middle.value)} for the first and "
+        f"second third and {say.format_number(result.middle_late.value)} for the second and last third of "
+        f"{test.n_rows:,} trials of {test.n_neurons:,} neurons; their difference, {say.format_number(test.value)} "
+        f"(p = {say.format_p(test.p_value)}, null mean {say.format_number(test.chance)}, "
+        f"{_orders(test.n_draws, test.exchanged)}), was {significance}"
+    )
+
+
+@claim.register
+def _over_time(result: OverTime) -> str:
+    if result.value != result.value:
+        return f"Agreement of distances over time could not be estimated: {result.reason}"
+    first, second = result.argmax
+    start = (
+        f"The largest agreement of distances between times was {say.format_number(result.value)} (at {first:g} and "
+        f"{second:g}) over {result.n_rows:,} trials of {result.n_neurons:,} neurons under "
+        f"{say.count(result.n_conditions, 'condition')}"
+    )
+    if not result.has_null:
+        return f"{start}, without a chance level"
+    above = sum(reaches_level(p, result.alpha) for line in result.p_values for p in line)
+    null = say.null(result, result.alpha, "null of the largest:")
+    return (
+        f"{start}, {null}, {_orders(result.n_draws, result.exchanged)}); {above} of {len(result.times) ** 2} "
+        "pairs of times were above the chance threshold of the largest agreement"
+    )
+
+
+@claim.register
+def _session_drift(result: SessionDrift) -> str:
+    clauses = []
+    for pair in result.pairs:
+        if not pair.parts:
+            clauses.append(f"{pair.first} and {pair.second} not estimable ({pair.reason})")
+            continue
+        parts = ", ".join(
+            f"{part.name.replace('_', ' ')} {say.format_number(part.value)} between sessions (chance "
+            f"{say.format_number(part.chance)}, p = {say.format_p(part.p_value)}) and "
+            f"{say.format_number(part.within)} within sessions{_change_clause(part, result.confidence)}"
+            for part in pair
+        )
+        clauses.append(f"{pair.first} and {pair.second} ({pair.n_shared:,} shared neurons): {parts}")
+    return (
+        f"Agreement between halves of the trials of {len(result.sessions)} sessions, compared with that within "
+        f"sessions: {say.join_clauses(clauses, 'more pairs')}; {result.n_draws:,} random matchings of neurons "
+        "(for the geometry, of conditions) for agreement, and as many random divisions of the trials for changes; "
+        "p-values of changes are corrected for the number of pairs and parts"
+    )
+
+
+def _change_clause(part: SessionPart, confidence: float) -> str:
+    if part.change_p_value != part.change_p_value:
+        return ""
+    return (
+        f" ({say.format_share(confidence)} interval of the change {say.format_number(part.change_low)} to "
+        f"{say.format_number(part.change_high)}, corrected p = {say.format_p(part.corrected_change_p_value)})"
+    )
+
+
+@claim.register
+def _session_table(result: SessionTable) -> str:
+    n_sessions = len({line.session for line in result.lines})
+    n_animals = len({line.animal for line in result.lines})
+    score = result.scores[0] if result.scores else ""
+    groups = [group for group in result.groups if score in group.means]
+    means = say.join_clauses([_group_clause(group, score, result) for group in groups], f"more {result.by}s")
+    return (
+        f"Mean {score.replace('_', ' ')} by {result.by} over {say.count(n_sessions, 'session')} of "
+        f"{say.count(n_animals, 'animal')} (intervals over {result.interval}s): {means or 'nothing could be scored'}"
+    )
+
+
+def _group_clause(group: Group, score: str, result: SessionTable) -> str:
+    mean = group.means[score]
+    if mean.value != mean.value:
+        return f"{group.name} not estimable"
+    return (
+        f"{group.name} {say.format_number(mean.value)}{say.interval(mean.low, mean.high, result.confidence)}, chance "
+        f"{say.format_number(mean.chance)}, {mean.n_beyond} of {mean.n_rows} areas beyond chance at {result.alpha:g} "
+        "(uncorrected)"
+    )
+
+
+@claim.register
+def _association(result: Association) -> str:
+    controls = f", controlling for {' and '.join(result.covariates)}" if result.covariates else ""
+    return (
+        f"Spearman's rho of {result.first} and {result.second} over {result.n_rows:,} lines{controls} was "
+        f"{say.format_number(result.value)}{say.interval(result.low, result.high, result.confidence)} (p = "
+        f"{say.format_p(result.p_value)} over {say.count(result.n_clusters, result.clusters)})"
+    )

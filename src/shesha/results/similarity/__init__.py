@@ -1,1 +1,0 @@
-"""Results on the similarity of representations: comparisons, calibrated scores, layers and ceilings."""

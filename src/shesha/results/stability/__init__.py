@@ -1,1 +1,0 @@
-"""Stability of one representation: estimates, chance levels, and drift along a sequence."""

@@ -1,0 +1,474 @@
+"""Results of steering and probing, rankings of layers, and correlations of predictors with steering."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shesha.report import Part, Table, Text, texts
+from shesha.results import sentence_parts as say
+from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.number import NAN, Number, frame_of_numbers, numeral, numeral_of_p, table_of_numbers
+from shesha.results.paper_sentences import claim
+from shesha.support.wording import agree
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, kw_only=True)
+class SteeringScore(Number):
+    """One number with its interval, compared with its values for shuffled labels."""
+
+    closer: str = "higher"
+    """Whether 'higher' or 'lower' values indicate a relation with the labels."""
+
+
+@dataclass(frozen=True)
+class Steerability(Result):
+    """How a probe responds when rows other than those it was trained on move along a steering vector."""
+
+    source: str
+    target: str
+    accuracy: SteeringScore
+    """Accuracy of the probe without steering."""
+    max_drop: SteeringScore
+    """Accuracy without steering minus the lowest accuracy at any strength."""
+    to_target: SteeringScore
+    """Among the rows not predicted as the target, the share that flips to it at the largest strength."""
+    to_source: SteeringScore
+    """Among the rows not predicted as the source, the share that flips to it at the most negative strength."""
+    anti_steerable: SteeringScore
+    """Share of rows that come closer to the source class than to the target class when they are steered to the target,
+    as measured by nearest neighbours."""
+    random_drop: float
+    """Largest drop in accuracy along a random direction, averaged over such directions."""
+    random_anti_steerable: float
+    strength: float
+    """Strength at which half of the rows not predicted as the target flip to it, in the units that `units` names."""
+    largest_drop: float
+    """Drop in accuracy at unlimited strength, at which all rows are predicted as one class."""
+    alphas: tuple[float, ...]
+    accuracies: tuple[float, ...]
+    """Mean accuracy at each strength."""
+    random_accuracies: tuple[float, ...]
+    shuffled_accuracies: tuple[float, ...]
+    effects: tuple[float, ...]
+    """How far each row approaches the target class per unit of strength, in [-2, 2]; rows below 0 are anti-steerable.
+    """
+    units: str
+    norm: float
+    """Mean length of the rows, which is the unit of strength if `units` is 'norm'."""
+    method: str
+    exchanged: str
+    n_rows: int
+    n_splits: int
+    n_directions: int
+    n_draws: int
+    notes: tuple[str, ...] = ()
+    seed: int | None = None
+
+    @property
+    def scores(self) -> tuple[SteeringScore, ...]:
+        """Every number that has a chance level."""
+        return (self.accuracy, self.max_drop, self.to_target, self.to_source, self.anti_steerable)
+
+    @property
+    def headline(self) -> str:
+        """How far steering lowers the accuracy of the probe, and whether this drop is above chance."""
+        drop = self.max_drop
+        if drop.value != drop.value:
+            return f"Steering from {self.source} to {self.target} could not be scored: {drop.reason}."
+        verdict = f", {drop.verdict} (chance level {drop.chance:.2f}, p = {drop.p_value:.2g})" if drop.has_null else ""
+        return (
+            f"Steering from {self.source} to {self.target} lowers the accuracy of a probe by at most "
+            f"{drop.value:.2f}{verdict}. Random directions lower it by {self.random_drop:.2f}."
+        )
+
+    @property
+    def random_ratio(self) -> float:
+        """Drop in accuracy along the vector, relative to random directions; NaN if those have no effect."""
+        return self.max_drop.value / self.random_drop if self.random_drop > 0 else NAN
+
+    def _frame(self, *, full: bool) -> pd.DataFrame:
+        """Return one row per number."""
+        return frame_of_numbers(self.scores, full=full)
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
+        """Draw the accuracy at each strength for the vector, for random directions and for shuffled labels."""
+        from shesha.charts import curves
+
+        drawn = {
+            f"{self.source} to {self.target}": self.accuracies,
+            "random directions": self.random_accuracies,
+            "shuffled labels": self.shuffled_accuracies,
+        }
+        return curves(
+            self.alphas,
+            {name: curve for name, curve in drawn.items() if curve},
+            labels=(f"strength ({_UNITS[self.units]})", "accuracy of the probe"),
+            ax=ax,
+        )
+
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return the numbers, each with its chance level, and how they were obtained."""
+        span = f"{self.alphas[0]:g} to {self.alphas[-1]:g} {_UNITS[self.units]}"
+        ratio = (
+            f" (that of the steering vector is {self.random_ratio:.1f} times as large)" if self.random_drop > 0 else ""
+        )
+        return (
+            *table_of_numbers(self.scores, "Scores", "score"),
+            *texts(
+                [
+                    f"Random directions: max drop {self.random_drop:.3f}{ratio}, anti-steerable "
+                    f"{self.random_anti_steerable:.3f}.",
+                    f"Half of the rows flip to {self.target} at {self.strength:.3g} {_UNITS[self.units]}.",
+                    f"Steering by {self.method}, {self.n_rows:,} rows, {self.n_splits} splits into halves, strengths "
+                    f"{span}. Chance level: {self.exchanged} shuffled {self.n_draws} times.",
+                ]
+            ),
+        )
+
+
+_UNITS = {"raw": "units of the features", "norm": "mean lengths of a row"}
+
+
+@dataclass(frozen=True)
+class SteeringPredictors(Result):
+    """Geometric scores of some rows, which may predict how well other rows can be steered."""
+
+    scores: tuple[SteeringScore, ...]
+    n_rows: int
+    exchanged: str
+    n_draws: int
+    notes: tuple[str, ...] = ()
+    seed: int | None = None
+
+    def __iter__(self) -> Iterator[SteeringScore]:
+        """Iterate over the predictors."""
+        return iter(self.scores)
+
+    def __getitem__(self, name: str) -> float:
+        """Return the value of the predictor with this name."""
+        known = {score.name: score.value for score in self.scores}
+        if name not in known:
+            raise KeyError(f"name must be one of {', '.join(known)}, got {name}")
+        return known[name]
+
+    @property
+    def headline(self) -> str:
+        """Which predictors are beyond chance."""
+        tested = [score for score in self.scores if score.has_null]
+        names = [score.name for score in tested if score.significant]
+        level = f" at {tested[0].alpha:g}" if tested else ""
+        named = f": {', '.join(names)}" if names else ""
+        return f"{len(names)} of {len(tested)} predictors are beyond chance{level} (uncorrected){named}."
+
+    def values(self) -> dict[str, float]:
+        """Return every value by name, for one line in a table of models."""
+        return {score.name: score.value for score in self.scores}
+
+    def _frame(self, *, full: bool) -> pd.DataFrame:
+        """Return one row per predictor."""
+        return frame_of_numbers(self.scores, full=full)
+
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return every predictor with its chance level."""
+        drawn = f"{self.n_rows:,} rows. Chance level: {self.exchanged} shuffled {self.n_draws} times."
+        return (*table_of_numbers(self.scores, "Predictors", "predictor"), Text(drawn))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankedLayer(Number):
+    """One layer of a ranking."""
+
+    rank: int
+    chance: float
+    """Mean value of this layer for shuffled labels."""
+    p_value: float
+    """p-value of this layer, which is valid only if the layer was chosen in advance rather than as the best of many."""
+    corrected_p_value: float
+    """(1 + number of shuffles whose best layer is at least as good) / (number of shuffles + 1)."""
+    behind: float
+    """How far this layer is behind the best one."""
+    behind_low: float
+    behind_high: float
+    accuracy: float
+    max_drop: float
+    strength: float
+    """Steering strength at which half of the rows flip, relative to the mean length of a row in this layer."""
+    norm: float
+    n_features: int
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether the layer may be as good as the best one, because the interval of the difference contains 0."""
+        return self.behind_low <= 0
+
+
+@dataclass(frozen=True)
+class LayerRanking(Result):
+    """Layers ranked from best to worst; the best is compared with the best layer for shuffled labels."""
+
+    by: str
+    layers: tuple[RankedLayer, ...]
+    """The layers, in the given order."""
+    best: Number
+    """The largest value of any layer, compared with the largest value for each shuffle of the labels."""
+    level: float
+    null: tuple[float, ...]
+    """The largest value of any layer for each shuffle of the labels."""
+    method: str
+    exchanged: str
+    units: str
+    alphas: tuple[float, ...]
+    n_rows: int
+    n_splits: int
+    n_draws: int
+    notes: tuple[str, ...] = ()
+    seed: int | None = None
+
+    @property
+    def layers_best_first(self) -> tuple[RankedLayer, ...]:
+        """The layers, best first."""
+        return tuple(sorted(self.layers, key=lambda layer: layer.rank))
+
+    @property
+    def winner(self) -> str:
+        """Name of the best layer."""
+        return self.layers_best_first[0].name
+
+    @property
+    def tied_names(self) -> tuple[str, ...]:
+        """The best layer, and those that are not significantly worse."""
+        return tuple(layer.name for layer in self.layers_best_first if layer.is_tied)
+
+    @property
+    def significant(self) -> bool:
+        """Return whether the best layer is better than the best layer for shuffled labels."""
+        return reaches_level(self.best.p_value, self.level)
+
+    def __iter__(self) -> Iterator[RankedLayer]:
+        """Iterate over the layers."""
+        return iter(self.layers)
+
+    def __getitem__(self, name: str) -> RankedLayer:
+        """Return the result of the layer with this name."""
+        known = {layer.name: layer for layer in self.layers}
+        if str(name) not in known:
+            raise KeyError(f"name must be one of {', '.join(known)}, got {name}")
+        return known[str(name)]
+
+    @property
+    def headline(self) -> str:
+        """Which layer is best, whether it is above chance, and which others may be as good."""
+        best, side = self.layers_best_first[0], "above" if self.significant else "not above"
+        ties = [name for name in self.tied_names if name != best.name]
+        tied = f" Not significantly worse: {', '.join(ties)}." if ties else ""
+        return (
+            f"Best layer: {best.name} ({BY[self.by]} {best.value:.3f}), {side} the best of {len(self.layers)} layers "
+            f"for shuffled labels (p = {self.best.p_value:.2g}).{tied}"
+        )
+
+    def _frame(self, *, full: bool) -> pd.DataFrame:
+        """Return one row per layer, best first."""
+        layers = self.layers_best_first
+        lead: dict[str, Sequence[Any]] = {
+            "rank": [layer.rank for layer in layers],
+            "name": [layer.name for layer in layers],
+        }
+        frame = frame_of_numbers(layers, full=full, lead=lead)
+        return frame.assign(behind=[layer.behind for layer in layers], tied=[layer.is_tied for layer in layers])
+
+    @draws_axes
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
+        """Draw every layer with its interval and chance level, and the threshold for the best layer."""
+        from shesha.charts import Series, chance_band, intervals
+
+        series = Series(*([getattr(layer, field) for layer in self.layers] for field in ("value", "low", "high")))
+        names = [layer.name for layer in self.layers]
+        ax = intervals(names, {BY[self.by]: series}, label=BY[self.by], ax=ax)
+        chance_band(ax, [layer.chance for layer in self.layers], self.null, self.best.threshold)
+        return ax
+
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return the layers, best first."""
+        layers = self.layers_best_first
+        gaps = ["tied" if layer.is_tied and layer.rank > 1 else numeral(layer.behind) for layer in layers]
+        further = {"behind": gaps, "half flip at": [numeral(layer.strength) for layer in layers]}
+        return (
+            *table_of_numbers(layers, f"Layers by {BY[self.by]}", "layer", further),
+            *texts(
+                [
+                    f"Best layer for shuffled labels: mean {self.best.chance:.3f}, threshold "
+                    f"{self.best.threshold:.3f}. The corrected p compares a layer with the best of all.",
+                    f"{BY[self.by].capitalize()} ({self.method}), {self.n_rows:,} rows, {self.n_splits} splits into "
+                    f"halves. Chance level: {self.exchanged} shuffled {self.n_draws} times, in the same way for all "
+                    "layers.",
+                ]
+            ),
+        )
+
+
+BY = {"accuracy": "accuracy of a probe", "max_drop": "max drop", "flips": "share of rows that flip"}
+"""The scores by which layers can be ranked, with their names in texts."""
+
+
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class PartialCorrelation(Result):
+    """How one predictor correlates with steering over models, with and without control for others."""
+
+    predictor: str
+    raw: float
+    """Spearman's correlation between the predictor and the target."""
+    raw_low: float
+    raw_high: float
+    raw_p: float
+    partial: float
+    """Partial rank correlation that controls for the predictors in `given`; NaN for those predictors themselves."""
+    partial_low: float
+    partial_high: float
+    partial_p: float
+
+
+@dataclass(frozen=True)
+class PartialCorrelations(Result):
+    """How predictors of steering correlate with it over models or layers."""
+
+    target: str
+    covariates: tuple[str, ...]
+    lines: tuple[PartialCorrelation, ...]
+    chance: float
+    """Two-sided 5 % critical value for a predictor that is unrelated to the target."""
+    partial_chance: float
+    """The corresponding critical value for partial correlations."""
+    n_models: int
+    n_units: int
+    """Number of units that are resampled and shuffled: models, or groups of models."""
+    n_draws: int
+    notes: tuple[str, ...] = ()
+    seed: int | None = None
+
+    def __iter__(self) -> Iterator[PartialCorrelation]:
+        """Iterate over the predictors."""
+        return iter(self.lines)
+
+    def __getitem__(self, predictor: str) -> PartialCorrelation:
+        """Return the result of the predictor with this name."""
+        known = {line.predictor: line for line in self.lines}
+        if predictor not in known:
+            raise KeyError(f"predictor must be one of {', '.join(known)}, got {predictor}")
+        return known[predictor]
+
+    @property
+    def headline(self) -> str:
+        """The predictor with the largest partial correlation with the target, and its p-value."""
+        known = [line for line in self.lines if line.partial == line.partial]
+        if not known:
+            return f"No predictor of {self.target} could be tested."
+        best = max(known, key=lambda line: abs(line.partial))
+        controls = f", controlling for {' and '.join(self.covariates)}" if self.covariates else ""
+        verdict = "significant" if best.partial_p <= _LEVEL else "not significant"
+        return (
+            f"Strongest predictor of {self.target}{controls}: {best.predictor} (rho = {best.partial:.2f}, p = "
+            f"{best.partial_p:.2g}, {verdict} at {_LEVEL:g}, uncorrected)."
+        )
+
+    def _frame(self, *, full: bool) -> pd.DataFrame:
+        """Return one row per predictor."""
+        import pandas as pd
+
+        return pd.DataFrame([line.to_dict() for line in self.lines])
+
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return the raw and partial correlations with their intervals."""
+        columns = {}
+        for kind in ("raw", "partial"):
+            ends = [
+                tuple(getattr(line, f"{kind}{part}") for part in ("", "_low", "_high", "_p")) for line in self.lines
+            ]
+            columns[kind] = [
+                f"{numeral(value)} [{numeral(low)}, {numeral(high)}]" if value == value else ""
+                for value, low, high, _ in ends
+            ]
+            columns[f"p {kind}"] = [numeral_of_p(p) for *_, p in ends]
+        units = f"{self.n_models} models" + ("" if self.n_units == self.n_models else f" in {self.n_units} groups")
+        controls = f"; partial: controlling for {' and '.join(self.covariates)}" if self.covariates else ""
+        return (
+            Table.of([line.predictor for line in self.lines], columns, "Spearman correlations", "predictor"),
+            *texts(
+                [
+                    f"Spearman correlations with {self.target} over {units}{controls}.",
+                    f"Two-sided 5 % critical values: {self.chance:.2f} (raw), {self.partial_chance:.2f} (partial), "
+                    f"from {self.n_draws} shuffles.",
+                ]
+            ),
+        )
+
+
+@claim.register
+def _score(result: SteeringScore) -> str:
+    if result.value != result.value:
+        return f"{result.name} not estimable ({result.reason})"
+    value = f"{result.name} {say.format_number(result.value)}{say.interval(result.low, result.high, 0.95)}"
+    if not result.has_null:
+        return value
+    return f"{value}, chance {say.format_number(result.chance)}, p = {say.format_p(result.p_value)}"
+
+
+@claim.register
+def _steerability(result: Steerability) -> str:
+    clauses = "; ".join(_score(score) for score in result.scores)
+    return (
+        f"Steering from {result.source} to {result.target} ({result.method} direction, {result.n_rows:,} rows, "
+        f"{say.count(result.n_splits, 'split')} into halves): {clauses}; random directions lower the accuracy by "
+        f"{say.format_number(result.random_drop)}; chance levels from {result.exchanged} shuffled {result.n_draws:,} "
+        "times"
+    )
+
+
+@claim.register
+def _predictors(result: SteeringPredictors) -> str:
+    clauses = say.join_clauses([_score(score) for score in result.scores], "more predictors")
+    return (
+        f"Predictors of steering over {result.n_rows:,} rows: {clauses}; chance levels from {result.exchanged} "
+        f"shuffled {result.n_draws:,} times"
+    )
+
+
+@claim.register
+def _layers(result: LayerRanking) -> str:
+    best = result.layers_best_first[0]
+    ties = [name for name in result.tied_names if name != best.name]
+    tied = f"; {', '.join(ties)} {agree(len(ties), 'was', 'were')} not significantly worse" if ties else ""
+    null = say.null(result.best, result.level, "null of the best layer:")
+    return (
+        f"Of {len(result.layers)} layers, {best.name} had the largest {BY[result.by]}: {say.format_number(best.value)}"
+        f"{say.interval(best.low, best.high, 0.95)} over {result.n_rows:,} rows, {null}, "
+        f"{result.exchanged} shuffled {result.n_draws:,} times){tied}"
+    )
+
+
+@claim.register
+def _correlations(result: PartialCorrelations) -> str:
+    clauses = say.join_clauses([_line(line) for line in result.lines], "more predictors")
+    controls = f"partial: controlling for {' and '.join(result.covariates)}; " if result.covariates else ""
+    groups = "" if result.n_units == result.n_models else f" in {result.n_units} groups"
+    return (
+        f"Spearman correlations with {result.target} over {say.count(result.n_models, 'model')}{groups}: {clauses} "
+        f"({controls}{result.n_draws:,} shuffles; two-sided 5 % critical value {say.format_number(result.chance)})"
+    )
+
+
+def _line(line: PartialCorrelation) -> str:
+    raw = f"{line.predictor} {say.format_number(line.raw)}{say.interval(line.raw_low, line.raw_high, 0.95)}"
+    raw += f", p = {say.format_p(line.raw_p)}"
+    if line.partial != line.partial:
+        return raw
+    return f"{raw}, partial {say.format_number(line.partial)}, p = {say.format_p(line.partial_p)}"
