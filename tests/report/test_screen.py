@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from shesha.report import (
+    MORE,
     SCREEN,
     Column,
     Explained,
@@ -51,7 +52,7 @@ def test_a_long_table_shows_important_rows_and_evenly_spaced_ones(n, important):
     assert len(found.split("\n")) <= SCREEN
     assert rows == sorted(set(rows)) and set(important) <= set(rows)
     assert f"{n - len(rows)} more: see to_frame(), --json or --html" in found
-    assert " ".join(found.split()).endswith("save_html() or --html a page.")
+    assert found.endswith(MORE)
     if not important:
         assert rows == list(range(len(rows)))
     assert shown(as_full_text(page(n, important), 80)) == list(range(n))

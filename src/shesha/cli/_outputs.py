@@ -144,7 +144,7 @@ class Outputs:
         else:
             is_complete = self.full or not (brief or getattr(result, "interrupted", False))
             sentence = as_text(sentence_sections(result)) if is_complete else ""
-            shown = "\n\n".join(filter(None, ["\n".join([(report or str)(result), *notes]), sentence]))
+            shown = "\n\n".join(filter(None, ["\n".join([(report or _first_screen)(result), *notes]), sentence]))
         shown = name_values(shown)
         # The numbers are written first, and other outputs do not stop each other, so that a failing picture loses
         # nothing.
@@ -160,6 +160,10 @@ class Outputs:
             raise OSError("; ".join(failures))
         if getattr(result, "interrupted", False):
             raise typer.Exit(INTERRUPTED)
+
+
+def _first_screen(result: Any) -> str:
+    return str(result.first_screen("More: --full prints everything, and --html FILE writes a page."))
 
 
 def print_report(report: str) -> Iterable[str]:

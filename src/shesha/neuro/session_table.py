@@ -345,12 +345,13 @@ def session_table(
     Trial split is highest in VISp (0.724 [0.48, 0.96], chance 0.051); 3 of 6
     combinations of area and session are beyond chance at 0.05 (uncorrected).
     <BLANKLINE>
-    6 combinations of area and session (3 sessions, 1 animal) by area; brackets are
-      95% intervals of the mean over sessions
-          areas  trial split           chance  beyond
-    VISp      3  0.724 [0.48, 0.96]     0.051     3/3
-    CA1       3  -0.208 [-0.48, 0.06]  -0.031     0/3
-    trial split: every condition has the same number of trials in each half, which
+            areas  trial split           chance  beyond
+      VISp      3  0.724 [0.48, 0.96]     0.051     3/3
+      CA1       3  -0.208 [-0.48, 0.06]  -0.031     0/3
+      6 combinations of area and session (3 sessions, 1 animal) by area; brackets
+        are 95% intervals of the mean over sessions.
+    <BLANKLINE>
+    ! trial split: every condition has the same number of trials in each half, which
       leaves 30 to 50 % of the trials unused
     """
     options = _options(locals())

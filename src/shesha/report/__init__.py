@@ -18,7 +18,7 @@ from shesha.report.sections import (
     Text,
     texts,
 )
-from shesha.report.text import SCREEN, as_full_text, as_screen, as_text, colour_report, use_colour
+from shesha.report.text import MORE, SCREEN, as_full_text, as_screen, as_text, colour_report, use_colour
 from shesha.report.text_layout import (
     CHANGES,
     Column,
@@ -35,6 +35,7 @@ from shesha.report.text_layout import (
 
 __all__ = [
     "CHANGES",
+    "MORE",
     "SCREEN",
     "Column",
     "Drawing",

@@ -61,10 +61,11 @@ _BRIEF = 4
 """Rows of the tables in further sections on a first screen."""
 
 
-_MORE = Section("", (Text("More: full_text() or --full prints everything, save_html() or --html a page."),))
+MORE = "More: full_text() prints everything, and save_html() writes a page."
+"""How to see what a first screen leaves out."""
 
 
-def as_screen(page: Page, *, most: int = SCREEN, width: int | None = None, more: Section = _MORE) -> str:
+def as_screen(page: Page, *, most: int = SCREEN, width: int | None = None, more: Section | str = MORE) -> str:
     """Return the answer, the main numbers, the doubts, and as many sections as fit, as text.
 
     Long tables are shortened, and of several possible problems the first is explained.
@@ -77,15 +78,12 @@ def as_screen(page: Page, *, most: int = SCREEN, width: int | None = None, more:
         Number of lines that the text should not exceed. Answer, doubts and a few rows are shown in any case.
     width : int, optional
         Line width in characters. Default: the width of the terminal.
-    more : Section
+    more : Section or str
         What comes last if something was left out: how to see it.
     """
     width = page_width() if width is None else width
     answer, doubts = _answer(page, width), _doubts(page, width, brief=True)
-    last = [
-        *wrap(more.title, width),
-        *(line if not more.title else f"  {line}" for part in more.parts for line in _lines(part, width - 2)),
-    ]
+    last = wrap(more, width) if isinstance(more, str) else _section(more, width).split("\n")
     used = len(answer) + len(doubts) + len(last) + 2 + bool(doubts)
     fewest = min(len(_block(page.numbers, width, _FEWEST)), max(0, most - used))
     sections = []

@@ -19,6 +19,7 @@ import numpy as np
 
 from shesha._version import __version__
 from shesha.report import (
+    MORE,
     Metric,
     Page,
     Part,
@@ -361,7 +362,19 @@ class Result:
 
     def __str__(self) -> str:
         """Return how many rows the answer is about if some were left out, the answer, what was read, the numbers."""
-        return self._sentence_text() if _is_sentence(type(self)) else visible(as_screen(self.stated(self._page())))
+        return self.first_screen()
+
+    def first_screen(self, more: str = MORE) -> str:
+        """Return what `print` shows: the answer, the main numbers, possible problems, and as much else as fits.
+
+        Parameters
+        ----------
+        more : str
+            The last line if something was left out: how to see it.
+        """
+        if _is_sentence(type(self)):
+            return self._sentence_text()
+        return visible(as_screen(self.stated(self._page()), more=more))
 
     def full_text(self) -> str:
         """Return everything on the page that text can show, and the sentence for a paper if there is one."""
