@@ -88,3 +88,15 @@ def test_other_lengths_ask_for_the_metric_of_the_index(old, options, hinted):
     assert ("pass index_metric='ip' or 'l2' (--index-metric)" in said) == hinted
     said = str(shesha.diff(old, other, index=True, index_metric="ip"))
     assert "If your index" not in said
+
+
+def test_a_map_that_gains_nothing_on_the_same_rows_is_not_advised():
+    """Recall falls with the number of searched rows, so a map tested within halves may seem to help."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((300, 6)) @ rng.standard_normal((6, 64)) + 0.5 * rng.standard_normal((300, 64))
+    found = shesha.diff(rows, rows + 0.3 * rng.standard_normal(rows.shape), index=True, seed=0).index
+    direct, halves, best = found["as it is"], found["as it is, in halves"], found[found.best_map]
+    assert direct.value < 0.95 < halves.value, "the case that misleads"
+    assert best.value == pytest.approx(halves.value, abs=0.01)
+    assert found.advice == "undecided"
+    assert f"{direct.value:.1%} as they are (among half of the rows {best.value:.1%} after" in found.headline

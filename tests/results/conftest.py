@@ -41,7 +41,10 @@ FIXED: dict[str, Any] = {
     "DriftPath": lambda: {"from_previous": NUMBERS[:3], "reasons": ("", "no <b>", "")},
     "IndexChange": lambda: {
         "best_map": "linear map",
-        "recalls": tuple(sample(results.Recall, name=way) for way in ("as it is", "linear map", "re-encodings")),
+        "recalls": tuple(
+            sample(results.Recall, name=way)
+            for way in ("as it is", "as it is, in halves", "linear map", "re-encodings")
+        ),
     },
     "LabelClasses": lambda: {"names": HOSTILE[:3], "sizes": (4, 5, 6)},
     "LayerComparison": lambda: {

@@ -169,17 +169,17 @@ def _index_advice(
 ) -> IndexChange:
     """Choose the cheapest option whose loss is acceptable even at the lower end of its recall interval."""
     test, n = search.test, len(search.fold)
-    (direct, floor), (_, *maps, floor_in_halves) = in_all, in_halves
+    (direct, floor), (direct_in_halves, *maps, _) = in_all, in_halves
     best = max(maps, key=lambda recall: recall.value)
-    # Each option is compared with re-encodings that are searched in as many rows.
-    ways: list[tuple[IndexAdvice, Recall, float]] = [
-        ("keep", direct, _attainable(floor)),
-        ("map", best, _attainable(floor_in_halves)),
-    ]
-    way = next((way for way in ways if way[2] - way[1].low <= test.tolerance), None)
+    # Recall falls with the number of searched rows. What a map gains within halves is added to the recall in all rows.
+    shift = direct.value - direct_in_halves.value
+    gained = best if shift != shift else _shifted(best, shift)
+    attainable = _attainable(floor)
+    ways: list[tuple[IndexAdvice, Recall]] = [("keep", direct), ("map", gained)]
+    way = next((way for way in ways if attainable - way[1].low <= test.tolerance), None)
     reason = ""
     if way is None:
-        if any(attainable - recall.high <= test.tolerance for _, recall, attainable in ways):
+        if any(attainable - recall.high <= test.tolerance for _, recall in ways):
             reason = f"{count(n, 'row')} are too few to tell whether the loss is acceptable"
         elif n < ROWS_PER_FEATURE * n_features:
             reason = (
@@ -187,7 +187,7 @@ def _index_advice(
                 f"{ROWS_PER_FEATURE * n_features:,})"
             )
     advice: IndexAdvice = "undecided" if reason else "re-embed" if way is None else way[0]
-    loss = 0.0 if way is None else max(0.0, way[2] - way[1].value)
+    loss = 0.0 if way is None else max(0.0, attainable - way[1].value)
     return IndexChange(
         *(layer, search.k, n, advice, loss, test.tolerance, best.name, (direct, *in_halves[:-1], floor)),
         metric=test.metric,
@@ -195,6 +195,10 @@ def _index_advice(
         confidence=test.confidence,
         undecided=reason,
     )
+
+
+def _shifted(recall: Recall, shift: float) -> Recall:
+    return replace(recall, value=recall.value + shift, low=recall.low + shift, high=recall.high + shift)
 
 
 def _attainable(floor: Recall) -> float:
