@@ -221,9 +221,7 @@ class IndexChange(Result):
         found = f"{best.value:.1%} after the best map ({self.best_map})"
         if direct.value == direct.value:
             halves = self["as it is, in halves"]
-            found = (
-                f"{direct.value:.1%} as they are (among half of the rows {found}, and {halves.value:.1%} without)"
-            )
+            found = f"{direct.value:.1%} as they are (among half of the rows {found}, and {halves.value:.1%} without)"
         does = {
             "keep": f"keep it. New queries find {direct.value:.1%}",
             "map": f"map new queries into the old space. They find {found}",
