@@ -226,6 +226,17 @@ def test_a_page_of_a_long_table_says_how_many_lines_it_leaves_out(n, more):
     assert len(section.parts[0].names) == min(n, 200)
 
 
+def test_a_long_table_of_numbers_is_limited_on_a_page_and_whole_in_text():
+    from shesha.results.number import Number, NumberTable
+
+    found = NumberTable(numbers=tuple(Number(name=f"row{i}", value=i / 1000) for i in range(300)))
+    table, left = found.page().numbers
+    assert (table.names[-1], len(table.columns[0].cells), len(table.columns[0].strips)) == ("row199", 200, 200)
+    assert left.text == "100 more rows are in `to_frame()`"
+    assert "row200" not in found._repr_html_()
+    assert "row299" in found.full_text()
+
+
 def test_a_verdict_without_re_encodings_claims_nothing_of_them():
     scores = (DriftScore(name="RDM drift", tier="primary", value=0.001, threshold=0.05, p_value=1.0, low=0.0008),)
     found = DriftVerdict("ok", scores, 400, "row resamples", 200, 0.01, float("nan"), 0.05, advice="Nothing.")

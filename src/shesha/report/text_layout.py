@@ -6,6 +6,7 @@ import shutil
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import Parameter
 from math import nan
 from typing import Any, Literal
@@ -101,7 +102,7 @@ class Column:
     strips: tuple[Strip | None, ...] = ()
     """Numbers that an HTML page draws on a common scale; the text output omits them."""
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Width of the longest cell or header word; a header of several words gets at least eleven characters."""
         return max([min(len(self.head), 11), *map(len, (*self.cells, *self.head.split()))])

@@ -35,7 +35,7 @@ from shesha.report import (
     use_colour,
     wrap,
 )
-from shesha.results.generic_page import every_number, generic_page
+from shesha.results.generic_page import every_number, generic_page, limit_rows
 from shesha.results.paper_sentences import has_sentence, paper_sentence, sentence_sections
 from shesha.support import argument_types
 from shesha.support.atomic_files import write_text
@@ -433,7 +433,7 @@ class Result:
         about : mapping of str to str, optional
             Further information about the run.
         """
-        page, facts = self._page(), about or {}
+        page, facts = self._bounded_page(), about or {}
         ran = (*facts.items(), *_unknown_data(facts), *page.ran)
         sections = (*page.sections, *self._every_number(), *sentence_sections(self))
         return replace(self.stated(page), sections=sections, ran=ran)
@@ -487,6 +487,11 @@ class Result:
         """Return the report: answer, numbers, possible problems and sections; results that need more override this."""
         return generic_page(self, self._numbers(), self._text() if _is_sentence(type(self)) else "")
 
+    def _bounded_page(self) -> Page:
+        """Return the report for HTML; unless it is special, long tables are limited to the rows that a page shows."""
+        page = self._page()
+        return replace(page, numbers=tuple(limit_rows(page.numbers))) if type(self)._page is Result._page else page
+
     def _every_number(self) -> tuple[Section, ...]:
         """Return the section with every number, which special pages do not need."""
         return (every_number(self),) if type(self)._page is Result._page else ()
@@ -503,7 +508,7 @@ class Result:
     def _repr_html_(self) -> str:
         """Show the answer, numbers and doubts in a notebook; without Jinja2, show the printed text."""
         try:
-            page = self._page()
+            page = self._bounded_page()
             parts = (part for section in (*page.sections, *self._every_number()) for part in section.parts)
             if not any(part.kind in ("table", "heat") for part in page.numbers):
                 tables = [part for part in parts if part.kind == "table"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import platform
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, replace
 from importlib.metadata import version
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
@@ -57,13 +57,33 @@ def generic_page(result: Tabular, numbers: tuple[Part, ...] = (), text: str = ""
     )
 
 
+def limit_rows(parts: Iterable[Part]) -> Iterator[Part]:
+    """Yield the parts of a page; a long table keeps its first rows, and a sentence counts the others."""
+    for part in parts:
+        n_left = len(part.names) - _MOST if isinstance(part, Table) else 0
+        if not isinstance(part, Table) or n_left <= 0:
+            yield part
+            continue
+        groups = (tuple(_first_cells(column) for column in group) for group in part.groups)
+        yield replace(part, names=part.names[:_MOST], groups=tuple(groups), important=())
+        yield _rows_left(n_left)
+
+
+def _first_cells(column: Column) -> Column:
+    return replace(column, cells=column.cells[:_MOST], strips=column.strips[:_MOST])
+
+
+def _rows_left(n: int) -> Item:
+    return Item(f"{count(n, 'more row')} {agree(n, 'is', 'are')} in `to_frame()`")
+
+
 def every_number(result: Tabular) -> Section:
     """Return the section with the whole table of a result and the meaning of its fields, which is not printed."""
     frame = result.to_frame()
     parts: list[Part] = [as_table(frame.head(_MOST), "All numbers") if len(frame) != 1 else _as_list(frame)]
     n_left = len(frame) - _MOST
     if n_left > 0:
-        parts.append(Item(f"{count(n_left, 'more row')} {agree(n_left, 'is', 'are')} in `to_frame()`"))
+        parts.append(_rows_left(n_left))
     return Section("Every number", (*parts, *field_explanations(type(result))), printed=False)
 
 
