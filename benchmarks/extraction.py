@@ -36,7 +36,7 @@ def texts(n: int, most: int) -> list[str]:
 def prepared(n: int, most: int):
     """The network, its tokens, and the batches that both sides run."""
     from shesha.extract._input_rows import token_rows
-    from shesha.extract.activations import batch_order
+    from shesha.extract.batch_loop import batch_order
     from shesha.extract.encode import open_model
 
     found = open_model(MODEL, ["text"], None)
@@ -54,7 +54,7 @@ def plainly(network, rows, batches) -> None:
 
 
 def work_of(network, rows):
-    from shesha.extract.activations import Work
+    from shesha.extract.batch_loop import Work
     from shesha.extract.pooling import pooling
 
     layers = ["embeddings", *(f"encoder.layer.{number}" for number in range(6))]
@@ -62,7 +62,7 @@ def work_of(network, rows):
 
 
 def hooked(network, rows, out: Path) -> None:
-    from shesha.extract.activations import run
+    from shesha.extract.batch_loop import run
 
     run(work_of(network, rows), out)
 
@@ -77,7 +77,7 @@ def ratios(n: int, repeats: int) -> list[list[str]]:
     """Time both sides batch by batch and take minima, because other processes disturb long runs more."""
     import torch
 
-    from shesha.extract.activations import Recorder
+    from shesha.extract.batch_loop import Recorder
     from shesha.extract.torch_modules import evaluation_mode
 
     torch.set_num_threads(1)

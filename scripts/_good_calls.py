@@ -302,12 +302,7 @@ OWN: dict[str, Made] = {
     "shesha.measures.code_version": {"measure": lambda good: _measure()},
     "shesha.bio.find_controls": {"labels": lambda good: ["control", "a", "b"]},
     **dict.fromkeys(
-        (
-            "shesha.bio.coherence_table",
-            "shesha.bio.coherence",
-            "shesha.bio.coherence_test",
-            "shesha.bio.coherence_tables",
-        ),
+        ("shesha.bio.coherence_table", "shesha.bio.coherence", "shesha.bio.coherence_test", "shesha.bio.e_distances"),
         _SMALL,
     ),
     "shesha.bio.integration_test": {"per": lambda good: "donor"},
@@ -346,7 +341,7 @@ OWN: dict[str, Made] = {
     },
     "shesha.neuro.neighbours_in_radius": {"coordinates": lambda good: good.X, "radius": lambda good: 2.0},
     "shesha.neuro.trials_needed": {"n_splits": lambda good: 2},
-    "shesha.neuro.time_by_time": {"X": lambda good: np.stack([good.X] * 3, axis=2), "n_splits": lambda good: 2},
+    "shesha.neuro.time_clusters": {"X": lambda good: np.stack([good.X] * 3, axis=2), "n_splits": lambda good: 2},
     "shesha.neuro.over_time": {"X": lambda good: np.stack([good.X] * 3, axis=2)},
     "shesha.neuro.crossnobis": {"runs": lambda good: np.arange(N) // 12},
     "shesha.neuro.discriminability": {"runs": lambda good: np.arange(N) // 12},

@@ -108,7 +108,7 @@ CHANGES = {
 
 
 NOT_IN_STORES = {
-    "shesha.descriptors.spectrum_and_dimension",
+    "shesha.descriptors.intrinsic_dimension",
     "shesha.kernels.condition_distances",
     "shesha.measures.expected_cost",
     "shesha.kernels.shapes",

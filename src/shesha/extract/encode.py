@@ -50,7 +50,7 @@ from shesha.support.wording import count
 if TYPE_CHECKING:
     import torch
 
-    from shesha.extract.activations import Work
+    from shesha.extract.batch_loop import Work
 
     pass
 
@@ -133,7 +133,7 @@ def encode(
     """
     require("torch", "torch")
     from shesha.extract._resumable_files import output_path
-    from shesha.extract.activations import run
+    from shesha.extract.batch_loop import run
 
     options: dict[str, Any] = {"pool": pool, "batch_size": batch_size, "device": device, "max_tokens": max_tokens}
     target = None if out is None else output_path(out)
@@ -155,7 +155,7 @@ def prepare_work(
 ) -> Work:
     """Load a model, choose its layers, and prepare the inputs as in the model's training."""
     pass
-    from shesha.extract.activations import Work
+    from shesha.extract.batch_loop import Work
     from shesha.extract.pooling import pool_name
 
     size = validate.count(batch_size, "batch_size")
@@ -250,7 +250,7 @@ def stream_layers(
     (2, (1, 384))
     """
     require("torch", "torch")
-    from shesha.extract.activations import Recorder, batch_order
+    from shesha.extract.batch_loop import Recorder, batch_order
 
     pass
     from shesha.extract.torch_modules import evaluation_mode, move_to_device

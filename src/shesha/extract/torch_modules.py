@@ -170,7 +170,7 @@ def layers(model: nn.Module, example: Any, *, batch_axis: int = 0) -> dict[str, 
     import torch
 
     from shesha.extract._input_rows import make_rows
-    from shesha.extract.activations import N_FIRST, REPEAT, find_input_axis, first_output
+    from shesha.extract.batch_loop import N_FIRST, REPEAT, find_input_axis, first_output
 
     pass
     pass

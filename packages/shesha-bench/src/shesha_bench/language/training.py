@@ -151,7 +151,7 @@ def _read(network: Encoder | Decoder, batch: Batch, hooked: Sequence[str]) -> tu
     """Return the logits and each layer, (n_rows, n_poolings, n_features), which is pooled at once."""
     import torch
 
-    from shesha.extract.activations import record_outputs
+    from shesha.extract.batch_loop import record_outputs
     from shesha.extract.torch_modules import INPUT
 
     mask = batch.mask.bool()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d, cross_entropy
 
-from shesha.extract.activations import record_outputs
+from shesha.extract.batch_loop import record_outputs
 from shesha.extract.torch_modules import INPUT
 from shesha_bench.catalogue import Model, Outcome, Plain, Weights, count_of_share
 from shesha_bench.domains import device
