@@ -24,9 +24,9 @@ def make_images(folder: Path) -> None:
 def use_images(folder: Path) -> None:
     """Read the pictures as extraction and as the benchmark do."""
     import torch
-    from shesha_bench.vision.images import file_images
 
     from shesha.extract._input_rows import ImageRows
+    from shesha_bench.vision.images import file_images
 
     def pixels(images: list[Any]) -> Any:
         return torch.stack([torch.from_numpy(np.asarray(image.resize((4, 4))).copy()) for image in images])

@@ -96,9 +96,9 @@ def folder_seeds(folder: Path, X: Any, names: list[str]) -> dict[str, Path]:
     for name, row in zip(names[:6], X, strict=False):
         np.save(found["vectors"] / f"{name}.npy", row)
     table = pa.table({"id": names, "e": list(X)})
-    with pa.OSFile(str(found["saved"] / "data-00000-of-00001.arrow"), "wb") as sink:
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
+    target = found["saved"] / "data-00000-of-00001.arrow"
+    with pa.OSFile(str(target), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
     state = {"_data_files": [{"filename": "data-00000-of-00001.arrow"}], "_format_type": None, "_indices": None}
     (found["saved"] / "state.json").write_text(json.dumps(state))
     features = {"id": {"dtype": "string", "_type": "Value"}}
@@ -300,7 +300,9 @@ def write_case(kind: str, good: Path, number: int, seed: int, folder: Path) -> P
     return target
 
 
-_STRUCTURED = {"safetensors": _edit_header} | dict.fromkeys(("h5ad", "h5", "10x.h5", "loom", "nc", "nwb", "h5mu"), _edit_hdf5)
+_STRUCTURED = {"safetensors": _edit_header} | dict.fromkeys(
+    ("h5ad", "h5", "10x.h5", "loom", "nc", "nwb", "h5mu"), _edit_hdf5
+)
 
 
 def read_whole(path: Path) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from shesha.support.device_arrays import to_host
-from shesha.support.optional import require
+from shesha.support.files import read_bytes, read_image
 from shesha.support.types import Index
 
 _SAMPLED = 1024
@@ -455,7 +455,7 @@ class ImageRows:
         digest = Digest()
         for number, image in enumerate(self._images):
             if isinstance(image, str | os.PathLike):
-                digest.array(str(number), np.frombuffer(Path(image).read_bytes(), dtype=np.uint8))
+                digest.array(str(number), np.frombuffer(read_bytes(Path(image), "image"), dtype=np.uint8))
             else:
                 digest.array(str(number), np.asarray(image))
         return digest.text()
@@ -464,8 +464,7 @@ class ImageRows:
 def open_image(image: Any) -> Any:
     """Return an image with three colour channels, opened if it is a file."""
     if isinstance(image, str | os.PathLike):
-        with require("PIL.Image", "vision", "pillow is needed to open images").open(image) as file:
-            return file.convert("RGB")
+        return read_image(Path(image))
     return image.convert("RGB") if hasattr(image, "convert") else np.asarray(image)
 
 
