@@ -188,6 +188,11 @@ class TokenRows:
     def __len__(self) -> int:
         return len(self._lengths)
 
+    @property
+    def largest_token(self) -> int:
+        """The largest number of a token."""
+        return max((int(row.max()) for row in self._fields.get(IDS, ())), default=0)
+
     def lengths(self) -> Index | None:
         """Return the number of tokens per row."""
         return self._lengths
