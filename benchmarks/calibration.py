@@ -28,7 +28,7 @@ import shesha.measures as measures
 from shesha.calibration import null_scores
 from shesha.calibration.permutation_scores import truncate_components
 from shesha.report import markdown_line, markdown_table
-from shesha.support.atomic_files import write_text
+from shesha.support.files import write_text
 from shesha.views import Representation
 
 N, D, K = 1024, 1024, 200

@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 from shesha.report import markdown_line
-from shesha.support.atomic_files import write_text
+from shesha.support.files import write_text
 
 DATA = """
 import numpy as np, resource, time

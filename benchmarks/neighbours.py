@@ -22,8 +22,8 @@ from shesha import measures
 from shesha.comparison.sampled_scores import Sampling, sampled_scores
 from shesha.kernels import neighbours
 from shesha.report import markdown_line, markdown_table
-from shesha.support.atomic_files import write_text
-from shesha.views.row_source import RowSource
+from shesha.support.files import write_text
+from shesha.views.representation import RowSource
 
 K = 10
 

@@ -24,7 +24,7 @@ import numpy as np
 import shesha.measures as measures
 from shesha import compare_all
 from shesha.report import markdown_line, markdown_table
-from shesha.support.atomic_files import write_text
+from shesha.support.files import write_text
 
 N, D = 10_000, 256
 BARS = {

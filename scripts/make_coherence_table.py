@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from shesha.coherence import coherence_by_group
-from shesha.support.atomic_files import write_text
+from shesha.support.files import write_text
 from shesha.support.progress import track
 
 N_CONTROLS, N_FEATURES, DRAWS = 200, 10, 99

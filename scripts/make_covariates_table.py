@@ -21,7 +21,7 @@ import numpy as np
 
 import shesha
 from shesha.report import markdown_table
-from shesha.support.atomic_files import write_text
+from shesha.support.files import write_text
 from shesha_studies.framework.rates import rate_interval
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "calibration.md"

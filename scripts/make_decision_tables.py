@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from shesha.report import markdown_line, markdown_table
-from shesha.support.atomic_files import write_text
+from shesha.support.files import write_text
 from shesha_studies.framework.rates import rate_interval
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.data import digits
-from shesha.support.atomic_files import replacing
+from shesha.support.files import replacing
 
 Matrix = NDArray[np.float64]
 Labels = NDArray[np.int64]

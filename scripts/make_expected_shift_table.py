@@ -17,7 +17,7 @@ from scipy.stats import binomtest
 
 from shesha.drift import DriftMonitor, conformal_stream
 from shesha.report import markdown_table
-from shesha.support.atomic_files import write_text
+from shesha.support.files import write_text
 
 PAGE = Path(__file__).parents[1] / "docs" / "monitoring_rates.md"
 HEADING = "## New inputs of a changing mix"

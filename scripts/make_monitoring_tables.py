@@ -26,9 +26,9 @@ from sklearn.model_selection import train_test_split
 
 from shesha.drift import DriftMonitor, canary_check, two_sample
 from shesha.drift.canary_check import choose_measures, drifts
-from shesha.drift.sequential_evidence import AlarmRule, Evidence
+from shesha.drift.stream_evidence import AlarmRule, Evidence
 from shesha.report import markdown_table
-from shesha.support.atomic_files import write_text
+from shesha.support.files import write_text
 from shesha.views import Representation
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "monitoring_rates.md"

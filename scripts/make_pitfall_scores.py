@@ -20,7 +20,7 @@ from _traps import FAR, ONCE, D, N, Rng, noise
 
 import shesha
 from shesha.report import markdown_line, markdown_table
-from shesha.support.atomic_files import write_text
+from shesha.support.files import write_text
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "pitfalls.md"
 BEGIN, END = "## How each problem changes each score\n", "## Twenty simulated problems\n"

@@ -25,7 +25,7 @@ from scipy.stats import binom
 import shesha
 from shesha.measures import cka, linear_regression, unbiased_cka
 from shesha.report import markdown_line, markdown_table
-from shesha.support.atomic_files import write_text
+from shesha.support.files import write_text
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "pitfalls.md"
 Data = dict[str, Any]

@@ -20,7 +20,7 @@ from pathlib import Path
 from _headline_checks import SUBJECTS, TRUE, UNDECIDED, WARNED, WRONG, D, N
 from scipy.stats import binomtest
 
-from shesha.support.atomic_files import write_text
+from shesha.support.files import write_text
 from shesha.support.progress import track
 
 Sentences = dict[str, list[tuple[str, bool]]]

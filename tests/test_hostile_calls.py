@@ -13,7 +13,7 @@ import pytest
 import shesha
 from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha_bench.tests import score_prediction
 from shesha_studies import perturbation_tables
 

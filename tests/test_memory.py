@@ -190,7 +190,7 @@ def test_a_diff_of_wide_rows_holds_few_copies(monkeypatch):
     after = before + 0.3 * rng.standard_normal(before.shape)
     labels = np.arange(20) % 2
     shesha.diff(before[:, :50], after[:, :50], labels)
-    for place in ("kernels.orthogonal_maps", "changes.layer_sources"):
+    for place in ("kernels.shapes", "changes.layer_sources"):
         monkeypatch.setattr(f"shesha.{place}.PANEL", 1 << 14)
     tracemalloc.start()
     try:

@@ -5,7 +5,7 @@ import pytest
 from scipy.cluster.vq import kmeans2
 
 import shesha
-from shesha.auditing.labels_from_features import are_labels_from_features
+from shesha.auditing.representation_audit import are_labels_from_features
 from shesha.views import Rows
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shesha import Audit, MeasureWarning, Rdm, compare_all
-from shesha.auditing import drift_path, stored_audits
+from shesha.auditing import audit, stored_audits
 from shesha.comparison import input_manifest
 from shesha.results import RepresentationAudit
 from shesha.runs import ResultStore
@@ -41,7 +41,7 @@ def store(tmp_path):
 def calls(monkeypatch):
     """The shapes of what is audited, and one line per drift that is computed."""
     found = []
-    found_in, inner = stored_audits.audit_subject, drift_path.RankedRdm.inner
+    found_in, inner = stored_audits.audit_subject, audit.RankedRdm.inner
 
     def counted(subject, *others):
         found.append(subject.shape)
@@ -52,7 +52,7 @@ def calls(monkeypatch):
         return inner(self, other)
 
     monkeypatch.setattr(stored_audits, "audit_subject", counted)
-    monkeypatch.setattr(drift_path.RankedRdm, "inner", compared)
+    monkeypatch.setattr(audit.RankedRdm, "inner", compared)
     return found
 
 
@@ -218,7 +218,7 @@ def test_a_file_that_changes_meanwhile_has_a_reason_and_only_for_now(folder, arr
 
 
 def test_a_file_that_changes_before_the_drift_costs_the_drift(folder, store, quick_audit, monkeypatch):
-    monkeypatch.setattr(drift_path._Steps, "_view", lambda *_: (_ for _ in ()).throw(ValueError("late has changed")))
+    monkeypatch.setattr(audit._Steps, "_view", lambda *_: (_ for _ in ()).throw(ValueError("late has changed")))
     found = quick_audit(folder, store=store)
     assert (found.drift, found.drift_reason) == (None, "late has changed")
     assert len(found.ranking) == 3
@@ -253,14 +253,14 @@ def test_few_files_are_in_memory_together(tmp_path, rng, quick_audit, monkeypatc
 
     monkeypatch.setattr(stored_audits.Subject, "load", watched)
     ranked = []
-    view = drift_path._Steps._view
+    view = audit._Steps._view
 
     def counted(self, subject):
         found = view(self, subject)
         ranked.append(len(self._ranked))
         return found
 
-    monkeypatch.setattr(drift_path._Steps, "_view", counted)
+    monkeypatch.setattr(audit._Steps, "_view", counted)
     found = quick_audit(tmp_path, n_bootstrap=0)
     assert len(found.ranking) == len(found.drift.names) == 60
     assert most[0] <= 3
@@ -298,7 +298,7 @@ def test_all_code_behind_the_numbers_counts():
     assert {
         "shesha.stability.scores.feature_split",
         "shesha.stability.scores.label_alignment",
-        "shesha.descriptors.spectrum",
+        "shesha.descriptors.spectrum_and_dimension",
     } <= names
     assert stored_audits._modules(in_workers=True) == tuple(
         dict.fromkeys(one.function.__module__ for one in stored_audits.audit_parts())

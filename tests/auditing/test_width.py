@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.auditing.equal_width_scores import score_at_width
+from shesha.auditing.audit import score_at_width
 from shesha.auditing.representation_audit import Settings
 from shesha.views import Rows
 
@@ -71,5 +71,5 @@ def test_a_store_gives_the_same_and_keeps_it(regions, quick_audit, tmp_path, mon
     store = tmp_path / "kept.sqlite"
     first = quick_audit(regions, store=store)
     assert first.representations == quick_audit(regions).representations
-    monkeypatch.setattr("shesha.auditing.equal_width_scores._equal_width_score", None)
+    monkeypatch.setattr("shesha.auditing.audit._equal_width_score", None)
     assert quick_audit(regions, store=store).representations == first.representations

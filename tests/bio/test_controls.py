@@ -3,7 +3,7 @@
 import pytest
 
 from shesha.bio import Controls, GuessedControlsWarning, find_controls
-from shesha.bio.control_labels import combined_perturbations
+from shesha.bio.cell_design import combined_perturbations
 
 GENES = ["STAT1", "NEGR1", "NT5E", "CTRL9A", "ANTXR1", "NTRK1", "KLF1+CEBPA"]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shesha import Rdm, calibrate
-from shesha.calibration import sampled_permutations
+from shesha.calibration import single_pair
 
 
 def related(n, noise=1.0, seed=0):
@@ -24,7 +24,7 @@ def test_with_all_pairs_the_sample_is_exact(measure):
 
 @pytest.mark.parametrize("measure", ["RSA", "DistCorr"])
 def test_the_stated_error_contains_the_exact_value(measure, monkeypatch):
-    monkeypatch.setattr(sampled_permutations, "_DISTANCES", 3_000)
+    monkeypatch.setattr(single_pair, "_DISTANCES", 3_000)
     X, Y = related(300)
     exact = calibrate(X, Y, measure, n_permutations=19, seed=0).value
     inside = 0
@@ -35,7 +35,7 @@ def test_the_stated_error_contains_the_exact_value(measure, monkeypatch):
 
 
 def test_unrelated_data_are_called_related_as_often_as_stated(monkeypatch):
-    monkeypatch.setattr(sampled_permutations, "_DISTANCES", 200)
+    monkeypatch.setattr(single_pair, "_DISTANCES", 200)
     rng = np.random.default_rng(0)
     p_values = [
         calibrate(*rng.standard_normal((2, 50, 4)), "RSA", n_permutations=19, seed=seed, exact=False).p_value
@@ -47,7 +47,7 @@ def test_unrelated_data_are_called_related_as_often_as_stated(monkeypatch):
 def test_what_exceeds_the_memory_is_sampled_and_this_is_said(monkeypatch):
     X, Y = related(300)
     monkeypatch.setenv("SHESHA_MEMORY", "600k")
-    monkeypatch.setattr(sampled_permutations, "_DISTANCES", 3_000)
+    monkeypatch.setattr(single_pair, "_DISTANCES", 3_000)
     found = calibrate(X, Y, "RSA", seed=0)
     assert found.significant
     assert found.notes[0].startswith("estimated from 3,000 of 44,850 pairs of rows, +-0.0")
@@ -58,7 +58,7 @@ def test_what_exceeds_the_memory_is_sampled_and_this_is_said(monkeypatch):
 
 def test_what_takes_more_than_a_minute_is_sampled_and_this_is_said(monkeypatch):
     X, Y = related(60)
-    monkeypatch.setattr(sampled_permutations, "exact_seconds", lambda *args, **options: 840.0)
+    monkeypatch.setattr(single_pair, "exact_seconds", lambda *args, **options: 840.0)
     assert "exact=True takes about 14 minutes" in str(calibrate(X, Y, "RSA", seed=0))
     assert calibrate(X, Y, "RSA", seed=0, exact=True).notes == ()
     assert calibrate(X, Y, "CKA", seed=0).notes == ()

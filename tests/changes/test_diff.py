@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import shesha
-from shesha.changes.verdicts_by_noise_floor import judge, noise_limit
+from shesha.changes.class_distance_changes import judge, noise_limit
 
 
 def rotation(d, rng):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.changes.layer_matching import match_layers
+from shesha.changes.layer_sources import match_layers
 
 
 def numbered(pattern, numbers):

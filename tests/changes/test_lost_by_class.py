@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha.changes.moved_rows import losses_by_class, neighbours_lost
+from shesha.changes.row_map import losses_by_class, neighbours_lost
 from shesha.views import Representation
 
 K = 5

@@ -18,7 +18,7 @@ from shesha.coherence import (
     spread,
 )
 from shesha.coherence.controls import Pool
-from shesha.coherence.null_group_sums import members, null_group_reference, windows
+from shesha.coherence.group_scores import members, null_group_reference, windows
 from shesha.results import CoherenceTable
 from shesha.support.warnings import CalibrationWarning
 
@@ -88,7 +88,7 @@ def test_whitened_shifts_do_not_depend_on_the_units_of_the_features():
 def test_shrinkage_is_that_of_scikit_learn():
     from sklearn.covariance import ledoit_wolf as oracle
 
-    from shesha.kernels.noise_covariance import ledoit_wolf
+    from shesha.kernels.condition_distances import ledoit_wolf
 
     rows = np.random.default_rng(0).normal(size=(40, 9)) @ np.random.default_rng(1).normal(size=(9, 9))
     centred = rows - rows.mean(axis=0)
@@ -107,7 +107,7 @@ def test_matched_shifts_start_from_the_nearest_controls():
 
 
 def test_a_fake_has_no_controls_of_its_own():
-    from shesha.coherence.nearest_controls import MatchedPool
+    from shesha.coherence.null_groups import MatchedPool
 
     rows = np.random.default_rng(0).normal(size=(40, 3))
     pool = Pool(rows, np.arange(40))

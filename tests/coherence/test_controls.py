@@ -6,10 +6,10 @@ from scipy.spatial.distance import cdist
 
 from shesha.coherence import controls as control_pool
 from shesha.coherence import expected_mean_cosine
-from shesha.coherence import nearest_controls as nearest
+from shesha.coherence import null_groups as nearest
 from shesha.coherence.controls import Pool, build_pool, whitening_matrix
 from shesha.coherence.group_scores import _variance_of_mean
-from shesha.coherence.nearest_controls import nearest_control_shifts, nearest_controls
+from shesha.coherence.null_groups import nearest_control_shifts, nearest_controls
 
 
 @pytest.mark.parametrize("panel", [1, 100, 1 << 22])

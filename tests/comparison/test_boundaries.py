@@ -7,10 +7,10 @@ import pytest
 
 import shesha
 from shesha import Moments
-from shesha.comparison.chance_and_intervals import Evidence
-from shesha.comparison.estimation_choice import refuse_with_moments, require_plain
+from shesha.comparison.engine import Evidence
 from shesha.comparison.input_manifest import too_narrow
 from shesha.comparison.moment_scores import add_exact_null, jackknife_variance, kernel_sums
+from shesha.comparison.sampled_scores import refuse_with_moments, require_plain
 from shesha.comparison.unit_matching import _activity_classes
 from shesha.comparison.within_classes import _LabelledRows
 from shesha.measures import get

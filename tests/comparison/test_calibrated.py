@@ -9,7 +9,7 @@ import pytest
 
 import shesha
 from shesha import compare
-from shesha.comparison.chance_and_intervals import N_SUBSETS
+from shesha.comparison.engine import N_SUBSETS
 from shesha.nulls.null_summary import summarise
 from shesha.views import Rdm
 
@@ -61,7 +61,7 @@ def test_measures_blind_to_the_order_of_rows_have_an_interval_and_no_null(found)
 
 
 def test_the_null_is_that_of_calibrate_with_the_same_permutations(pair, found):
-    from shesha.comparison.chance_and_intervals import Evidence
+    from shesha.comparison.engine import Evidence
 
     orders = Evidence.draw(60, 39, 0.05, 0.9, 0).orders
     alone = shesha.calibrate(*pair, "CKA", permutations=np.array(orders))
@@ -191,7 +191,7 @@ def test_truncation_compares_the_leading_components(pair):
 
 def test_p_values_are_corrected_by_the_maximum_over_the_draws_of_all_measures(pair, found):
     """The oracle: `calibrate` of each measure with the same permutations, and their nulls side by side."""
-    from shesha.comparison.chance_and_intervals import Evidence
+    from shesha.comparison.engine import Evidence
     from shesha.nulls.null_summary import max_statistic_p_values
 
     rng = np.random.default_rng(5)

@@ -5,7 +5,7 @@ import pytest
 
 import shesha.measures as measures
 from shesha import calibrate, compare, compare_all, compare_layers
-from shesha.comparison.chance_and_intervals import draw_clusters, interval
+from shesha.comparison.engine import draw_clusters, interval
 from shesha.measures import as_measure
 
 N = 60

@@ -6,7 +6,7 @@ from scipy.linalg import orthogonal_procrustes
 
 from shesha import Rdm, compare
 from shesha.measures import as_measure
-from shesha.measures.held_out import held_out_score, measures_held_out
+from shesha.measures.cca import held_out_score, measures_held_out
 from shesha.support.warnings import CalibrationWarning
 from shesha.views import deal_folds
 
@@ -82,7 +82,7 @@ def test_one_fold_is_what_netrep_scores(seed):
 
 def _only(test):
     """Judge on one part of the rows alone."""
-    from shesha.measures.held_out import _FORMS, Split
+    from shesha.measures.cca import _FORMS, Split
 
     def score(name, X, Y):
         form = _FORMS[name]

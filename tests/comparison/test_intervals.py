@@ -6,8 +6,7 @@ from scipy.stats import t
 
 import shesha.measures as measures
 from shesha import compare
-from shesha.comparison.chance_and_intervals import N_SUBSETS, Evidence, draw_subsets, interval
-from shesha.comparison.engine import group_by_view, make_score
+from shesha.comparison.engine import N_SUBSETS, Evidence, draw_subsets, group_by_view, interval, make_score
 from shesha.views import Representation
 
 N, D = 60, 28
@@ -119,7 +118,7 @@ def test_no_interval_of_sampled_cka_is_wider_than_what_it_estimates(n, d):
 
 
 def test_few_subsets_without_a_value_keep_the_interval_and_more_do_not():
-    from shesha.comparison.chance_and_intervals import Evidence
+    from shesha.comparison.engine import Evidence
     from shesha.nulls import exchange
 
     evidence = Evidence.draw_subsets(exchange(50), 0.05, 0.95, 0)

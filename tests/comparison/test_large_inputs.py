@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shesha import compare
-from shesha.views.row_source import RowSource, is_stored
+from shesha.views.representation import RowSource, is_stored
 
 zarr = pytest.importorskip("zarr")
 NAMES = ["mutual kNN(metric=cosine)", "cycle kNN(k=3)", "2nd-Cos", "Jaccard(metric=euclidean)", "RSA", "DistCorr"]
@@ -80,7 +80,7 @@ def test_what_needs_all_rows_at_once_is_refused():
 
 
 def test_every_block_is_read_once_for_the_search_and_once_for_candidates(monkeypatch):
-    monkeypatch.setattr("shesha.views.row_source._ENTRIES", 1200)
+    monkeypatch.setattr("shesha.views.representation._ENTRIES", 1200)
     X, Y = map(Slices, related())
     compare(X, Y, "Jaccard", queries=50)
     # The queries, all blocks, the candidates.

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from shesha import compare
-from shesha.comparison.chance_and_intervals import N_SUBSETS
+from shesha.comparison.engine import N_SUBSETS
 from shesha.support import progress
 from shesha.views import Features
 

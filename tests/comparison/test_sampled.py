@@ -10,7 +10,7 @@ from scipy.stats import t as student_t
 import shesha.measures as measures
 from shesha import MeasureWarning, Rdm, compare
 from shesha.comparison.sampled_scores import Sampling, sampled_scores
-from shesha.views.row_source import RowSource
+from shesha.views.representation import RowSource
 
 ROWS = [
     "Jaccard",

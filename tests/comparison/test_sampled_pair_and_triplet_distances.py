@@ -8,7 +8,7 @@ from shesha.comparison import sampled_scores as tuple_distances_module
 from shesha.comparison.sampled_scores import tuple_distances
 from shesha.kernels.distances import METRICS
 from shesha.views import UndirectedRowsError
-from shesha.views.row_source import RowSource
+from shesha.views.representation import RowSource
 
 WAYS = {"panels": ("1G", 10**9), "single pairs": ("1G", 0), "pieces": ("1M", 0)}
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.stats import ortho_group
 
 import shesha
-from shesha.descriptors import descriptor, descriptors, registry
+from shesha.descriptors import descriptor, descriptors, spectrum_and_dimension
 from shesha.inputs.validation import INVARIANCES
 from shesha.views import Plain, Representation
 
@@ -137,7 +137,7 @@ def test_an_audit_tells_those_that_are_part_of_it(one):
 @pytest.fixture
 def forgotten(monkeypatch):
     """Whatever a test registers is gone after it."""
-    monkeypatch.setattr(registry.DESCRIPTORS, "known", dict(registry.DESCRIPTORS.known))
+    monkeypatch.setattr(spectrum_and_dimension.DESCRIPTORS, "known", dict(spectrum_and_dimension.DESCRIPTORS.known))
 
 
 DECLARED = {

@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 
 import shesha
 from shesha.descriptors import dimension_over_scale, intrinsic_dimension
-from shesha.kernels import neighbour_distances as kernel
+from shesha.kernels import neighbours as kernel
 
 
 def random_data(seed):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency, f_oneway, rankdata
 
-from shesha.doubting.confounder_doubts import _association
 from shesha.doubting.doubt_input import functions
+from shesha.doubting.row_doubts import _association
 
 RNG = np.random.default_rng(0)
 

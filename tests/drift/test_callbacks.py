@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 nn = torch.nn
 
 from shesha.drift import callbacks  # noqa: E402
-from shesha.drift._training_watch import Watch, numbers  # noqa: E402
+from shesha.drift.training_path import Watch, numbers  # noqa: E402
 
 
 @dataclass

@@ -11,11 +11,11 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from shesha.drift import http_server
-from shesha.drift.http_server import BoundedServer
+from shesha.drift import monitor_server
+from shesha.drift.monitor_server import BoundedServer
 
 
-def broken() -> http_server.Answer:
+def broken() -> monitor_server.Answer:
     raise RuntimeError("the file is damaged")
 
 
@@ -56,8 +56,8 @@ def test_query_strings_and_head():
 
 
 def test_an_ipv4_address_in_ipv6_form_is_loopback():
-    assert http_server.is_loopback("::ffff:127.0.0.1")
-    assert not http_server.is_loopback("::ffff:192.0.2.1")
+    assert monitor_server.is_loopback("::ffff:127.0.0.1")
+    assert not monitor_server.is_loopback("::ffff:192.0.2.1")
 
 
 def test_other_names_of_this_machine_are_refused_on_loopback_only():
@@ -76,7 +76,7 @@ def test_other_names_of_this_machine_are_refused_on_loopback_only():
 
 
 def test_half_open_connections_end_and_leave_no_thread(monkeypatch):
-    monkeypatch.setattr(http_server, "SECONDS", 0.3)
+    monkeypatch.setattr(monitor_server, "SECONDS", 0.3)
     before = threading.active_count()
     with running() as server:
         clients = [socket.create_connection(server.server_address[:2]) for _ in range(100)]
@@ -84,7 +84,7 @@ def test_half_open_connections_end_and_leave_no_thread(monkeypatch):
             with suppress(OSError):
                 one.sendall(b"GET / HT")
         time.sleep(0.1)
-        assert threading.active_count() - before <= http_server.CONNECTIONS + 1
+        assert threading.active_count() - before <= monitor_server.CONNECTIONS + 1
         deadline = time.monotonic() + 10
         while threading.active_count() - before > 1 and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -95,7 +95,7 @@ def test_half_open_connections_end_and_leave_no_thread(monkeypatch):
 
 
 def test_a_client_that_sends_slowly_is_ended(monkeypatch):
-    monkeypatch.setattr(http_server, "SECONDS", 0.3)
+    monkeypatch.setattr(monitor_server, "SECONDS", 0.3)
     with running() as server, socket.create_connection(server.server_address[:2]) as client:
         client.settimeout(10)
         start = time.monotonic()
@@ -135,7 +135,7 @@ def test_ipv6():
 
 
 def test_two_hundred_clients_are_accepted_at_once(monkeypatch):
-    monkeypatch.setattr(http_server, "SECONDS", 30.0)
+    monkeypatch.setattr(monitor_server, "SECONDS", 30.0)
     with running() as server:
         start = time.monotonic()
         clients = [socket.create_connection(server.server_address[:2], timeout=10) for _ in range(200)]

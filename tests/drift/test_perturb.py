@@ -9,8 +9,7 @@ torch = pytest.importorskip("torch")
 nn = torch.nn
 
 from shesha.drift import perturb  # noqa: E402
-from shesha.drift._lora import adapter  # noqa: E402
-from shesha.drift._quantisation import NF4_LEVELS, int8, nf4  # noqa: E402
+from shesha.drift._weight_changes import NF4_LEVELS, adapter, int8, nf4  # noqa: E402
 
 
 class Tied(nn.Module):
@@ -100,7 +99,7 @@ def test_a_failure_while_changing_leaves_nothing(model, monkeypatch):
             raise RuntimeError("no memory")
         return values * 2
 
-    monkeypatch.setattr("shesha.drift._quantisation.int8", fail)
+    monkeypatch.setattr("shesha.drift._weight_changes.int8", fail)
     with pytest.raises(RuntimeError, match="no memory"), perturb.int8(model):
         pass
     assert len(calls) == 3

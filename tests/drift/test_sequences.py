@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shesha.drift.sequential_evidence import AlarmRule, Evidence, least_run_length
-from shesha.drift.stream_evidence import Stream
+from shesha.drift.stream_evidence import AlarmRule, Evidence, Stream, least_run_length
 from shesha.support.sqlite import StoreError
 
 RULE = AlarmRule(20, 99)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from shesha.drift import DriftMonitor, history
-from shesha.drift.history_chart import Check, history_chart
-from shesha.drift.status_page import page, time_ago
+from shesha.drift.status_page import Check, history_chart, page, time_ago
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NAN = float("nan")

@@ -6,7 +6,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import binom
 
 from shesha.drift import two_sample, two_sample_tests
-from shesha.drift.two_samples import _DIRECTIONS, TESTS
+from shesha.drift.two_sample_tests import _DIRECTIONS, TESTS
 from shesha.measures import mmd
 from shesha.measures.distributions import _wasserstein
 

@@ -15,7 +15,7 @@ transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
 
 from shesha.extract import activations, encode  # noqa: E402
-from shesha.extract.layer_names import blocks  # noqa: E402
+from shesha.extract.torch_modules import blocks  # noqa: E402
 
 WORDS = ("a", "fine", "film", "dull", "and", "long", "short")
 TEXTS = ["a fine film", "dull", "a dull and long film", "fine and short"]

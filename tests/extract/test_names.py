@@ -4,7 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from shesha.extract.layer_names import choose_layers  # noqa: E402
+from shesha.extract.torch_modules import choose_layers  # noqa: E402
 
 
 def test_a_star_stays_within_its_part(bert):

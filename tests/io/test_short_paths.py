@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shesha.io.representation_names import short_paths
+from shesha.io.array_selection import short_paths
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha.io import declared_sizes, open_file
+from shesha.io import file_checks, open_file
 from shesha.io.file_checks import UnreadableFileError
 
 zarr = pytest.importorskip("zarr")
@@ -23,7 +23,7 @@ CODECS = {
 @pytest.fixture(autouse=True)
 def small_limit(monkeypatch):
     """So that a bomb of two megabytes is one."""
-    monkeypatch.setattr(declared_sizes, "_HARMLESS", 1 << 20)
+    monkeypatch.setattr(file_checks, "_HARMLESS", 1 << 20)
 
 
 @pytest.fixture(params=CODECS)
@@ -67,7 +67,7 @@ def test_a_header_of_zstandard_that_hides_its_size_is_seen_through(tmp_path):
     blocks = b"".join((131072 << 3 | 1 << 1 | (at == 9)).to_bytes(3, "little") + b"\0" for at in range(10))
     file = tmp_path / "chunk"
     file.write_bytes(b"\x28\xb5\x2f\xfd" + bytes([0x00, 0x58]) + blocks)
-    assert declared_sizes._zstd_size(file.read_bytes(), 1 << 20) == 10 * 131072
+    assert file_checks._zstd_size(file.read_bytes(), 1 << 20) == 10 * 131072
 
 
 def sharded(folder, rows, **codecs):
@@ -132,4 +132,4 @@ def test_what_is_compressed_twice_is_refused(tmp_path, rng):
 def test_a_bomb_behind_a_harmless_stream_is_seen(name):
     codec = CODECS[name]()
     both = bytes(codec.encode(bytes(100))) + bytes(codec.encode(bytes(2 << 20)))
-    assert declared_sizes._SIZES[name](both, 1 << 10) > 1 << 10
+    assert file_checks._SIZES[name](both, 1 << 10) > 1 << 10

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from shesha.kernels import compiled_ranks, native, ranks, sorting
+from shesha.kernels import native, ranks, sorting
+from shesha.kernels import sorting as compiled_ranks
 from shesha.kernels.feature_halves import Axes, DenseHalves
 
 pytestmark = pytest.mark.skipif(not native.is_available(), reason="compiled loops were not built, or are switched off")
@@ -60,7 +61,7 @@ def form_of(values, tolerance=0.0):
 def test_sorted_keys_and_their_runs_are_those_of_numpy(values, pieces, level, strip, tolerance):
     form, n = form_of(values, tolerance), len(values)
     found, expected = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint64)
-    squares = compiled_ranks.sort_keys(values, form, found, strip=strip)
+    squares = compiled_ranks.sort_keys_compiled(values, form, found, strip=strip)
     assert squares == sorting.sort_keys(values, form, expected, strip=strip)
     assert np.array_equal(found, expected)
 
@@ -68,7 +69,7 @@ def test_sorted_keys_and_their_runs_are_those_of_numpy(values, pieces, level, st
 def test_places_are_the_inverse_of_the_order(values, pieces, level):
     form, keys = form_of(values), np.empty(len(values), dtype=np.uint64)
     places, squares = compiled_ranks.places(values, form, keys)
-    assert squares == compiled_ranks.sort_keys(values, form, keys, strip=True)
+    assert squares == compiled_ranks.sort_keys_compiled(values, form, keys, strip=True)
     assert np.array_equal(keys[places], np.arange(len(values)))
 
 
@@ -77,7 +78,7 @@ def test_products_of_ranks_are_exact(values, pieces, level, rng, tied):
     n = len(values)
     own, other = rng.permutation(n), rng.integers(0, 2 * n, n) / 2 if tied else None
     keys = np.empty(n, dtype=np.uint64)
-    compiled_ranks.sort_keys(values, form_of(values), keys, strip=True)
+    compiled_ranks.sort_keys_compiled(values, form_of(values), keys, strip=True)
     order, centre = keys.view(np.intp), (n - 1) / 2
     expected = (((order if other is None else other[order]) - centre) * (np.arange(n) - centre)).sum()
     found, _ = compiled_ranks.sum_rank_products(values, form_of(values), np.empty(n, dtype=np.uint64), ranks=other)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shesha.kernels.distances import PANEL
-from shesha.kernels.neighbour_distances import distinct_rows
+from shesha.kernels.neighbours import distinct_rows
 from shesha.kernels.pairs import diagonal_correction
 
 SHIFT = 1e4

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from shesha.kernels import shuffled_class_statistics
+from shesha.kernels import class_statistics
 from shesha.kernels.class_statistics import class_variance_share, mean_separation
 
 
@@ -20,7 +20,7 @@ def test_shares_between_classes(rng, labels):
     codes, k = labels
     X = 1e3 + rng.standard_normal((codes.shape[1], 7))
     assert_allclose(
-        shuffled_class_statistics.class_variance_shares(X, codes, k),
+        class_statistics.shuffled_variance_shares(X, codes, k),
         [class_variance_share(X, y) for y in codes],
         atol=1e-12,
     )
@@ -30,14 +30,14 @@ def test_mean_separations(rng, labels):
     codes, k = labels
     X = 1e3 + rng.standard_normal((codes.shape[1], 7))
     one_by_one = [mean_separation(X, [np.flatnonzero(y == c) for c in range(k)]) for y in codes]
-    assert_allclose(shuffled_class_statistics.mean_separations(X, codes, k), one_by_one, atol=1e-12)
+    assert_allclose(class_statistics.shuffled_mean_separations(X, codes, k), one_by_one, atol=1e-12)
 
 
 def test_classes_of_equal_rows_are_separated_wholly():
     X = np.repeat(np.eye(3), 4, axis=0)
     y = np.arange(12) // 4
-    assert shuffled_class_statistics.mean_separations(X, y[None], 3)[0] == 1.0
-    assert np.isnan(shuffled_class_statistics.mean_separations(X[:4], np.arange(4)[None], 4)[0])
+    assert class_statistics.shuffled_mean_separations(X, y[None], 3)[0] == 1.0
+    assert np.isnan(class_statistics.shuffled_mean_separations(X[:4], np.arange(4)[None], 4)[0])
 
 
 def test_sums_over_pairs_of_one_class(rng, labels):
@@ -48,11 +48,9 @@ def test_sums_over_pairs_of_one_class(rng, labels):
         sum(numbers[i, j] for i, j in itertools.combinations(range(n), 2) if y[i] == y[j]) for y in codes.tolist()
     ]
     for width in (7, n):
-        found = shuffled_class_statistics.class_sums(
-            lambda at, w=width: numbers[at : at + w, at:].copy(), width, codes, k
-        )
+        found = class_statistics.class_sums(lambda at, w=width: numbers[at : at + w, at:].copy(), width, codes, k)
         assert_allclose(found, expected, atol=1e-11)
     i, j = np.triu_indices(n, k=1)
-    sums, n_alike = shuffled_class_statistics.sums_of_pairs(numbers[i, j], i, j, codes)
+    sums, n_alike = class_statistics.sums_of_pairs(numbers[i, j], i, j, codes)
     assert_allclose(sums, expected, atol=1e-11)
     assert (n_alike == (codes[:, i] == codes[:, j]).sum(axis=1)).all()

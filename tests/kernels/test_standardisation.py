@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha.kernels.noise_covariance import residuals
+from shesha.kernels.condition_distances import residuals
 from shesha.kernels.rounding_and_scaling import centred_units, is_constant, z_scores
 
 CONSTANTS = (0.3, 1e8 + 0.1, -7.7, 1e-310, 1e-200, 1e300, 0.0)

@@ -7,9 +7,9 @@ import pytest
 
 import shesha.measures as measures
 from shesha import compare
-from shesha.comparison import estimation_choice
-from shesha.kernels import machine_speed as speeds
+from shesha.comparison import sampled_scores
 from shesha.measures import expected_cost
+from shesha.measures import expected_cost as speeds
 from shesha.measures.expected_cost import exact_seconds
 
 
@@ -64,7 +64,7 @@ def test_the_speed_is_measured_once_and_kept(monkeypatch, tmp_path):
 def slow(monkeypatch):
     """Pretend that RSA takes 14 minutes and mutual kNN half a minute."""
     times = {"RSA": 840.0, "mutual kNN": 30.0}
-    monkeypatch.setattr(estimation_choice, "exact_seconds", lambda measure, *_: times.get(measure.name, 0.0))
+    monkeypatch.setattr(sampled_scores, "exact_seconds", lambda measure, *_: times.get(measure.name, 0.0))
 
 
 def pair(n=1_500):
@@ -110,13 +110,13 @@ def test_contradictions_are_refused(options, message):
 
 def test_an_interrupted_sample_keeps_the_exact_values(slow, monkeypatch):
     X, Y = pair()
-    drawn = estimation_choice.sampled_scores
+    drawn = sampled_scores.sampled_scores
 
     def stop_after_one(*args):
         yield next(drawn(*args))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(estimation_choice, "sampled_scores", stop_after_one)
+    monkeypatch.setattr(sampled_scores, "sampled_scores", stop_after_one)
     found = compare(X, Y, ["CKA", "RSA"], exact="auto")
     assert found.interrupted
     assert found["RSA"].sampling_error is not None

@@ -197,7 +197,7 @@ def _some_rows(side, block_info=None):
 @pytest.mark.parametrize("kind", ["map_blocks", "zarr"])
 def test_chunks_of_dask_arrays_are_made_and_summed_in_one_task(tmp_path, pair, kind):
     da = pytest.importorskip("dask.array")
-    from shesha.moments.resumable_pass import _align, _chunk_sums
+    from shesha.moments.row_sources import _align, _chunk_sums
 
     if kind == "zarr":
         arrays = [

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist, squareform
 
-from shesha.kernels.crossnobis import centred_products
-from shesha.kernels.noise_covariance import ledoit_wolf
+from shesha.kernels.condition_distances import centred_products, ledoit_wolf
 from shesha.measures import cka
 from shesha.neuro import crossnobis, from_rsatoolbox, noise_ceiling, to_rsatoolbox
 
@@ -123,7 +122,7 @@ class Dataset:
 def test_there_and_back(monkeypatch) -> None:
     """With stand-ins: importing the toolbox takes seconds."""
     stand_in = SimpleNamespace(Dataset=Dataset, TemporalDataset=Dataset)
-    monkeypatch.setattr("shesha.neuro.rsatoolbox.import_module", lambda name: stand_in)
+    monkeypatch.setattr("shesha.neuro.spikes.import_module", lambda name: stand_in)
     data = to_rsatoolbox(X, CONDITIONS, RUNS)
     values, shown, runs = from_rsatoolbox(data, runs="run")
     assert values.tolist() == X.tolist()
@@ -154,6 +153,6 @@ def test_without_it_an_error_says_what_to_install(monkeypatch) -> None:
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr("shesha.neuro.rsatoolbox.import_module", missing)
+    monkeypatch.setattr("shesha.neuro.spikes.import_module", missing)
     with pytest.raises(ImportError, match="to_rsatoolbox needs rsatoolbox: pip install rsatoolbox"):
         to_rsatoolbox(X, CONDITIONS)

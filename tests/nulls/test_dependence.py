@@ -20,9 +20,8 @@ from shesha import (
 )
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls import dependence, exchange
-from shesha.nulls.dependence import _is_discrete
+from shesha.nulls.dependence import DiagnosticRows, _is_discrete
 from shesha.nulls.design_warnings import p_value_within_design, undeclared_dependence
-from shesha.nulls.sampled_rows_for_checks import DiagnosticRows
 from shesha.results.doubts import LEVEL
 
 K = 19

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from shesha.nulls.grid_clusters import grid_clusters, standardise_over_draws
+from shesha.neuro.time_by_time import grid_clusters, standardise_over_draws
 from shesha.nulls.null_summary import number_against_null
 
 

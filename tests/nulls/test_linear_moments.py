@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from shesha.nulls.linear_moments import KernelSums, PearsonNull, inner_product_null
+from shesha.comparison.moment_scores import KernelSums, PearsonNull, inner_product_null
 
 
 def sums(kernel: np.ndarray) -> KernelSums:

@@ -142,12 +142,12 @@ ELSEWHERE = {
 }
 """Rooms and files that correct for several tests and are not in the table, with the reason."""
 FILES = {
-    "bio/e_distances.py",
+    "bio/coherence_tables.py",
     "comparison/layer_grid.py",
     "comparison/pairwise.py",
     "changes/class_distance_changes.py",
     "coherence/coherence_by_group.py",
-    "comparison/chance_and_intervals.py",
+    "comparison/engine.py",
     "comparison/unit_matching.py",
     "comparison/within_classes.py",
     "neuro/crossnobis_significance.py",

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha.nulls.dependence import find_dependence
-from shesha.nulls.sampled_rows_for_checks import DiagnosticRows, stretches
+from shesha.nulls.dependence import DiagnosticRows, find_dependence, stretches
 
 
 @pytest.mark.parametrize("n", [40, 511, 513, 700, 1000, 5001])

@@ -10,8 +10,7 @@ import pytest
 
 import shesha
 from shesha.results.audit_verdict import list_names
-from shesha.results.diff import MeasureChange
-from shesha.results.diff_report import _important, cell, diff_claim, format_number, headline
+from shesha.results.diff import MeasureChange, _important, cell, diff_claim, format_number, headline
 from shesha.support.wording import shorten
 
 

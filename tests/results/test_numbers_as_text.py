@@ -6,17 +6,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from shesha.results import MeasureChange, comparison, diff_report, model_ranking
+from shesha.results import MeasureChange, comparison, diff, model_ranking
 from shesha.results.audit_verdict import _format_range
 from shesha.results.comparison import format_range
-from shesha.results.diff_report import cell
+from shesha.results.diff import cell
 from shesha.results.number import numeral
 from shesha.support.memory import readable
 from shesha.support.wording import shorten
 
 NAN = float("nan")
 FORMATTERS = {
-    "change": diff_report.format_number,
+    "change": diff.format_number,
     "cell": numeral,
     "share": model_ranking.format_share,
     "known": comparison._format_known,

@@ -110,17 +110,13 @@ CHANGES = {
 NOT_IN_STORES = {
     "shesha.descriptors.intrinsic_dimension",
     "shesha.kernels.condition_distances",
-    "shesha.kernels.crossnobis",
-    "shesha.kernels.machine_speed",
-    "shesha.kernels.noise_covariance",
+    "shesha.measures.expected_cost",
     "shesha.kernels.shapes",
     "shesha.kernels.threads",
-    "shesha.nulls.grid_clusters",
-    "shesha.nulls.linear_moments",
-    "shesha.stability.scores.encoder_stability",
+    "shesha.neuro.time_by_time",
+    "shesha.comparison.moment_scores",
+    "shesha.stability.scores.feature_split",
     "shesha.stability.scores.rdm_drift",
-    "shesha.stability.scores.replicates",
-    "shesha.stability.scores.sample_split_and_anchor",
     "shesha.views.registry",
 }
 """Modules that no stored comparison or audit uses: trials, steering, ranked models, matched units, the dimension over
@@ -153,7 +149,7 @@ def test_what_computes_changes_the_versions_of_those_that_use_it(edited, case):
 
 
 def test_the_order_of_imports_does_not_matter(edited):
-    first = "import shesha.measures.topology, shesha.kernels.neighbours, shesha.views\n"
+    first = "import shesha.measures.neighbours, shesha.kernels.neighbours, shesha.views\n"
     assert edited({}, first + PROGRAM) == edited({}, PROGRAM) == now()
 
 

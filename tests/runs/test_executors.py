@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from shesha.runs import LocalProcesses, executors, prepare, search_paths
+from shesha.runs import LocalProcesses, prepare, runner, search_paths
 
 
 @pytest.fixture
@@ -48,11 +48,11 @@ def test_torch_that_is_imported_already_is_told(unchanged):
 def test_workers_share_the_cores(monkeypatch, cores, n_workers, share):
     started = []
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
-    monkeypatch.setattr(executors, "ProcessPoolExecutor", lambda *args: started.append(args))
+    monkeypatch.setattr(runner, "ProcessPoolExecutor", lambda *args: started.append(args))
     LocalProcesses(n_workers, ("/somewhere",))
     ((number, _, setup, arguments),) = started
     assert (number, arguments) == (n_workers, (share, ("/somewhere",)))
-    assert setup is executors._start
+    assert setup is runner._start
 
 
 def test_search_paths_are_folders_that_other_processes_find():
@@ -66,17 +66,17 @@ def test_search_paths_are_folders_that_other_processes_find():
 def test_addresses_that_are_none_are_refused_before_anything_is_asked(address):
     pytest.importorskip("distributed")
     with pytest.raises(ValueError, match=r"scheduler must be an address such as tcp://127.0.0.1:8786, got"):
-        executors.require_workers(None, address)
+        runner.require_workers(None, address)
 
 
 def test_workers_are_counted_and_never_given_with_a_cluster():
     pytest.importorskip("distributed")
-    executors.require_workers(None, None)
-    executors.require_workers(1, None)
+    runner.require_workers(None, None)
+    runner.require_workers(1, None)
     with pytest.raises(ValueError, match="workers must be at least 1, got 0"):
-        executors.require_workers(0, None)
+        runner.require_workers(0, None)
     with pytest.raises(ValueError, match="workers must not be given with a scheduler"):
-        executors.require_workers(2, "tcp://127.0.0.1:8786")
+        runner.require_workers(2, "tcp://127.0.0.1:8786")
 
 
 @pytest.mark.parametrize("form", ["tcp://127.0.0.1:{}", "127.0.0.1:{}", "inproc://anything"])
@@ -84,7 +84,7 @@ def test_where_something_listens_an_address_is_taken(form):
     pytest.importorskip("distributed")
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = form.format(server.getsockname()[1])
-        executors.require_workers(None, address)
+        runner.require_workers(None, address)
     if "{}" in form:
         with pytest.raises(ConnectionError, match="scheduler must be the address of a Dask scheduler"):
-            executors.require_workers(None, address)
+            runner.require_workers(None, address)

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import binom
 
 import shesha
-from shesha.stability.estimators import sampled_pairs
-from shesha.stability.nulls import row_matching
+from shesha.stability import row_matching
+from shesha.stability import row_matching as sampled_pairs
 
 SPLITS = ["feature_split", "basis_averaged_split"]
 SUPERVISED = [

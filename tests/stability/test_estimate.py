@@ -7,7 +7,7 @@ import pytest
 
 import shesha
 from shesha.kernels import feature_halves
-from shesha.stability.estimators import split_scores
+from shesha.stability import split_scores
 from shesha.stability.evaluation import build_request, evaluate
 
 SUPERVISED = [

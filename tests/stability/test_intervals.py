@@ -10,10 +10,10 @@ from scipy.stats import norm, t
 import shesha
 from shesha.kernels.sampled_feature_halves import standard_errors
 from shesha.nulls import exchange
-from shesha.stability.estimators.sampled_pairs import count_group_pairs_once, group_pairs
-from shesha.stability.estimators.split_scores import ALONE, NOTHING_TO_RESAMPLE, combine_errors
-from shesha.stability.nulls import label_permutations
-from shesha.stability.request import Evidence
+from shesha.stability import label_scores
+from shesha.stability.registry import Evidence
+from shesha.stability.row_matching import count_group_pairs_once, group_pairs
+from shesha.stability.split_scores import ALONE, NOTHING_TO_RESAMPLE, combine_errors
 
 WIDE = (-10.0, 10.0)
 
@@ -181,8 +181,8 @@ def test_the_null_of_many_rows_shuffles_the_labels_of_some_and_is_no_narrower(rn
     y = np.arange(240) % 4
     X = rng.standard_normal((240, 6)) + rng.standard_normal((4, 6))[y]
     whole = shesha.estimate(X, y, variant, n_permutations=60, seed=0, n_bootstrap=0)
-    monkeypatch.setattr(label_permutations, "ALL_ROWS", 100)
-    monkeypatch.setattr(label_permutations, "NULL_ROWS", 60)
+    monkeypatch.setattr(label_scores, "ALL_ROWS", 100)
+    monkeypatch.setattr(label_scores, "NULL_ROWS", 60)
     some = shesha.estimate(X, y, variant, n_permutations=60, seed=0, n_bootstrap=0)
     assert some.value == whole.value
     assert some.chance_sd > 0.8 * whole.chance_sd

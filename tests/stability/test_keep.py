@@ -7,9 +7,9 @@ from scipy.stats import binom
 
 import shesha
 from shesha.nulls import exchange, match_by_quantity
+from shesha.stability import row_matching
 from shesha.stability.evaluation import build_request
-from shesha.stability.nulls import row_matching
-from shesha.stability.nulls.conditional import conditional_requests, scales
+from shesha.stability.row_matching import conditional_requests, scales
 from shesha.views import Rows
 
 RUNS = 25

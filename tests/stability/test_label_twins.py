@@ -154,7 +154,7 @@ def test_the_unified_interface_calls_the_function_of_that_name(rng, variant):
     if variant == "lda_stability":
         y = y % 2
     function = getattr(shesha, SHORT_NAMES.get(variant, variant))
-    options = {"seed": 3} if "seed" in shesha.stability.unified_function.variant_named(variant).options else {}
-    supervised = shesha.stability.unified_function.variant_named(variant).needs_labels
+    options = {"seed": 3} if "seed" in shesha.stability.evaluation.variant_named(variant).options else {}
+    supervised = shesha.stability.evaluation.variant_named(variant).needs_labels
     expected = function(X, y, **options) if supervised else function(X, **options)
     assert shesha.shesha(X, y, variant=variant, **options) == expected

@@ -7,10 +7,10 @@ import pytest
 
 import shesha
 from shesha.kernels.pairs import distinct_pairs
-from shesha.stability.estimators import sampled_pairs, split_scores
-from shesha.stability.nulls import row_matching
+from shesha.stability import row_matching, split_scores
+from shesha.stability import row_matching as sampled_pairs
 from shesha.support.memory import MemoryBudgetError
-from shesha.views import Rows, SampledHalves, feature_halves
+from shesha.views import Rows, SampledHalves, features
 
 
 def both(X, variant, pairs=60_000, **options):
@@ -242,7 +242,7 @@ def test_the_unit_of_the_features_changes_no_sampled_score(low_rank, metric, sca
 def small_is_wide(monkeypatch):
     """Treat more than 8 features as wide, and score each partition on few rows and pairs."""
     monkeypatch.setattr(sampled_pairs, "WIDE_FEATURES", 8)
-    monkeypatch.setattr(feature_halves, "WIDE_FEATURES", 8)
+    monkeypatch.setattr(features, "WIDE_FEATURES", 8)
     monkeypatch.setattr(sampled_pairs, "DEFAULT_PAIRS", 20_000)
     monkeypatch.setattr(sampled_pairs, "_WIDE_ROWS", 85)
     monkeypatch.setattr(sampled_pairs, "_FEWEST_ROWS", 16)
@@ -255,7 +255,7 @@ def test_products_of_few_rows_give_the_scores_of_separate_pairs(low_rank, metric
     pairs = distinct_pairs(40, 600, np.random.default_rng(1))
     draw = np.arange(12)
     separate = halves.score(draw, pairs)
-    monkeypatch.setattr(feature_halves, "WIDE_FEATURES", 8)
+    monkeypatch.setattr(features, "WIDE_FEATURES", 8)
     products = halves.score(draw, pairs)
     assert products.score == pytest.approx(separate.score, abs=1e-12)
     for name in ("i", "j", "influence"):

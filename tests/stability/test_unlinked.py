@@ -7,9 +7,9 @@ from scipy.stats import binom
 
 import shesha
 from shesha.nulls import exchange
+from shesha.stability import row_matching as module
 from shesha.stability.evaluation import build_request
-from shesha.stability.nulls import row_matching as module
-from shesha.stability.nulls.row_matching import sampled_null, shuffle_features
+from shesha.stability.row_matching import sampled_null, shuffle_features
 
 RUNS = 12
 """Beside any other null nearly all of them are above chance; the study false-positives has the rates."""

@@ -2,7 +2,7 @@
 
 import os
 
-from shesha.support.atomic_files import file_stamp
+from shesha.support.files import file_stamp
 
 
 def test_a_replaced_file_of_equal_size_and_time_has_another_stamp(tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import shesha
-from shesha.support import regular_files
+from shesha.support import files
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def within_seconds(work):
     return found[0]
 
 
-@pytest.mark.parametrize("read", [shesha.load, regular_files.read_text, regular_files.read_toml])
+@pytest.mark.parametrize("read", [shesha.load, files.read_text, files.read_toml])
 def test_pipes_devices_and_folders_are_refused_at_once(special, read):
     for path in special:
         error = within_seconds(lambda path=path: read(path))
@@ -58,20 +58,20 @@ BAD_TEXT = [
 def test_other_text_than_utf8_is_refused_with_its_line(tmp_path, content, message):
     (tmp_path / "a.txt").write_bytes(content)
     with pytest.raises(ValueError, match=message):
-        regular_files.read_lines(tmp_path / "a.txt")
+        files.read_lines(tmp_path / "a.txt")
 
 
 def test_a_mark_of_utf8_and_all_kinds_of_line_ends_are_read(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\rthree\n\xe2\x80\xa8four")
-    assert regular_files.read_lines(tmp_path / "a.txt") == ["one", "two", "three", "\u2028four"]
+    assert files.read_lines(tmp_path / "a.txt") == ["one", "two", "three", "\u2028four"]
 
 
 DOCUMENTS = [
-    (regular_files.read_json, "[" * 100_000, "must be valid JSON, got too many nested levels in"),
-    (regular_files.read_json, "9" * 5000, "must be valid JSON, got an error in"),
-    (regular_files.read_json, "{", "must be valid JSON, got an error in"),
-    (regular_files.read_toml, "a = " + "[" * 5000, "must be valid TOML, got too many nested levels in"),
-    (regular_files.read_toml, "a = " + "9" * 5000, "must be valid TOML, got an error in"),
+    (files.read_json, "[" * 100_000, "must be valid JSON, got too many nested levels in"),
+    (files.read_json, "9" * 5000, "must be valid JSON, got an error in"),
+    (files.read_json, "{", "must be valid JSON, got an error in"),
+    (files.read_toml, "a = " + "[" * 5000, "must be valid TOML, got too many nested levels in"),
+    (files.read_toml, "a = " + "9" * 5000, "must be valid TOML, got an error in"),
 ]
 
 
@@ -87,14 +87,14 @@ def test_a_file_larger_than_the_budget_is_refused_before_it_is_read(tmp_path, mo
     with (tmp_path / "a").open("wb") as stream:
         stream.truncate(1 << 34)
     with pytest.raises(ValueError, match=r"must fit the memory budget of 1 MiB, got 16\.0 GiB in"):
-        regular_files.read_bytes(tmp_path / "a")
+        files.read_bytes(tmp_path / "a")
 
 
 def test_a_link_is_followed_only_if_the_user_named_it(tmp_path):
     (tmp_path / "a").write_text("{}")
     (tmp_path / "link").symlink_to(tmp_path / "a")
     (tmp_path / "nothing").symlink_to(tmp_path / "b")
-    assert regular_files.read_json(tmp_path / "link") == {}
+    assert files.read_json(tmp_path / "link") == {}
     for name in ("link", "nothing"):
         with pytest.raises(ValueError, match=r"must be a regular file, got .*, which is a link"):
-            regular_files.read_json(tmp_path / name, follow_links=False)
+            files.read_json(tmp_path / name, follow_links=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from shesha.support.spelling import close_names, did_you_mean, find_by_name, unknown
+from shesha.support.wording import close_names, did_you_mean, find_by_name, unknown
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,25 @@
-"""Audit one or several representations."""
+"""Audit one or several representations: their scores, scores on equally many features, and the drift between them."""
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
+from itertools import pairwise
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import runs
-from shesha.auditing.drift_path import measure_drift
-from shesha.auditing.equal_width_scores import equal_width_scores
-from shesha.auditing.fingerprinted_representation import Subject
 from shesha.auditing.representation_audit import Settings, align_with_rows, audit_representation
-from shesha.auditing.stored_audits import StoredValues
+from shesha.auditing.stored_audits import StoredValues, Subject, settings_key
 from shesha.comparison.input_manifest import Files, IndexedInput, InFile, index_file, index_files
 from shesha.comparison.input_manifest import InputIndex as Contents
 from shesha.descriptors import Descriptor, descriptors
@@ -30,21 +30,256 @@ from shesha.inputs.matrix_shapes import one_row_per_input
 from shesha.io.large_matrices import copy_large_files
 from shesha.kernels.distances import METRICS, Metric
 from shesha.nulls.permutations import Design, nonempty_arguments
-from shesha.results import Audit, DriftPath, LabelClasses, Meaning, RepresentationAudit
+from shesha.results import Audit, DriftPath, Estimate, LabelClasses, Meaning, RepresentationAudit
+from shesha.results.json_loading import require_types
 from shesha.runs import ResultStore
 from shesha.stability import Variant, registered_variants
-from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
-from shesha.stability.evaluation import resolve_design
-from shesha.support import argument_types as kinds
+from shesha.stability.estimate import as_estimate
+from shesha.stability.evaluation import build_request, evaluate, resolve_design
+from shesha.stability.row_matching import PairCount, check_pairs
+from shesha.stability.scores.rdm_drift import EQUAL, drift_of_ranks
+from shesha.stability.split_scores import exact_bytes
+from shesha.support import types as kinds
 from shesha.support.device_arrays import array_shape
-from shesha.support.draw_counts import N_BOOTSTRAP, N_PERMUTATIONS
 from shesha.support.layer_axis import LayerAxis, split_layers
+from shesha.support.memory import memory_budget
 from shesha.support.progress import mute_progress, track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import generator
-from shesha.support.types import Seed
-from shesha.support.warnings import MeasureWarning, NotEstimableWarning, warn
-from shesha.views import Rdm, Representation, Rows, hint_of_distances, restrict, rows_or_distances
+from shesha.support.seeds import N_BOOTSTRAP, N_PERMUTATIONS, generator
+from shesha.support.sqlite import StoreError
+from shesha.support.types import Index, Seed
+from shesha.support.warnings import MeasureWarning, NotEstimable, NotEstimableWarning, warn
+from shesha.views import (
+    RankedRdm,
+    Rdm,
+    Representation,
+    Rows,
+    hint_of_distances,
+    representation_from,
+    restrict,
+    rows_or_distances,
+)
+
+WIDTHS = "width"
+"""Key under which a store keeps scores at equal width."""
+_SCORE = "feature_split"
+_CHOICES, _SPLITS = 10, 3
+"""Number of random subsets of features, and number of feature partitions for each subset.
+
+Their product, 30, is the default number of partitions for this score.
+"""
+
+
+def equal_width_scores(
+    subjects: Mapping[str, Subject], findings: Sequence[RepresentationAudit], settings: Settings, stored: StoredValues
+) -> list[RepresentationAudit]:
+    """If widths differ, add to each finding its score at equal width; one file is in memory at a time."""
+    width = common_width(findings)
+    if width is None:
+        return list(findings)
+
+    def score(finding: RepresentationAudit) -> Estimate | None:
+        subject = subjects[finding.name]
+        try:
+            return stored.get(
+                WIDTHS,
+                lambda: f"{subject.fingerprint} {width} {settings_key(None, settings)}",
+                lambda: _as_plain(_equal_width_score(subject, finding, width, settings)),
+                _from_plain,
+            )
+        except StoreError:
+            raise
+        except (OSError, ValueError, MemoryError) as error:
+            # The file may have changed since it was audited.
+            return _missing_score(finding, width, str(error) or type(error).__name__)
+
+    with mute_progress():
+        return [
+            replace(finding, same_width=score(finding)) if _has_score(finding) else finding
+            for finding in track(findings, len(findings), "scores at equal width")
+        ]
+
+
+def _as_plain(estimate: Estimate | None) -> dict[str, Any] | None:
+    return None if estimate is None else estimate.to_dict()
+
+
+def _from_plain(plain: dict[str, Any] | None) -> Estimate | None:
+    return None if plain is None else require_types(Estimate.from_dict(plain))
+
+
+def common_width(findings: Sequence[RepresentationAudit]) -> int | None:
+    """Return the smallest number of features among scored representations; None if all have the same."""
+    widths = {finding.n_features for finding in findings if _has_score(finding)}
+    return min(widths) if len(widths) > 1 else None
+
+
+def score_at_width(source: Rows, width: int, settings: Settings, n_features: int) -> Estimate:
+    """Score random subsets of the features, all of the same size, and average the scores.
+
+    Parameters
+    ----------
+    source : Rows
+        Rows to score.
+    width : int
+        Number of features in each subset.
+    settings : Settings
+        Metric, confidence level, numbers of resamples and pairs, seed, and the exchange design of these rows.
+    n_features : int
+        Total number of features of the rows.
+
+    Returns
+    -------
+    Estimate
+        Mean score. Its interval combines the errors due to the sampling of rows and to the choice of features.
+    """
+    rng = generator(settings.seed)
+    chosen = [np.sort(rng.choice(n_features, width, replace=False)) for _ in range(_CHOICES)]
+    scores = [_score_columns(source, columns, settings, rng) for columns in chosen]
+    values = np.array([score.value for score in scores])
+    if not np.isfinite(values).any():
+        return scores[0]
+    known = values[np.isfinite(values)]
+    between_draws = float(known.std(ddof=1) / np.sqrt(len(known))) if len(known) > 1 else 0.0
+    rows = float(np.sqrt(np.mean([score.standard_error**2 for score in scores])))
+    half = NormalDist().inv_cdf(0.5 + settings.confidence / 2) * float(np.hypot(rows, between_draws))
+    value = float(known.mean())
+    return replace(
+        scores[0],
+        value=value,
+        low=max(-1.0, value - half),
+        high=min(1.0, value + half),
+        standard_error=rows,
+        monte_carlo_error=between_draws,
+        n_partitions=sum(score.n_partitions for score in scores),
+        pairs_dropped=sum(score.pairs_dropped for score in scores),
+        reason="",
+    )
+
+
+def _score_columns(rows: Rows, columns: Index, settings: Settings, rng: np.random.Generator) -> Estimate:
+    request = build_request(
+        rows.take_columns(columns),
+        None,
+        registered_variants()[_SCORE],
+        {"metric": settings.metric, "n_draws": _SPLITS},
+        n_bootstrap=settings.n_bootstrap,
+        pairs=settings.pairs,
+        seed=int(rng.integers(2**63)),
+        design=settings.exchange,
+    )
+    return as_estimate(request, evaluate(request), settings.confidence)
+
+
+def _equal_width_score(
+    subject: Subject, finding: RepresentationAudit, width: int, settings: Settings
+) -> Estimate | None:
+    """Score a representation at the common width; the narrowest keeps the score that it already has."""
+    if finding.n_features == width:
+        return finding.feature_split
+    rows = subject.load()
+    assert isinstance(rows, Rows)
+    design = resolve_design(settings.design, finding.n_rows)
+    row_settings = replace(settings, design={}, exchange=design)
+    with warnings.catch_warnings():
+        # The result contains the reason, so the warning is not needed.
+        warnings.simplefilter("ignore", NotEstimableWarning)
+        try:
+            return score_at_width(rows, width, row_settings, finding.n_features)
+        except (NotEstimable, ValueError) as error:
+            # A row may be zero, and so have no direction, in the chosen features.
+            return _missing_score(finding, width, str(error))
+
+
+def _has_score(finding: RepresentationAudit) -> bool:
+    score = finding.feature_split
+    return not finding.reason and score is not None and score.value == score.value
+
+
+def _missing_score(finding: RepresentationAudit, width: int, reason: str) -> Estimate | None:
+    nan = float("nan")
+    if finding.feature_split is None:
+        return None
+    return replace(finding.feature_split, value=nan, low=nan, high=nan, n_features=width, reason=reason, notes=())
+
+
+_MIN_ROWS = 4
+DRIFTS = "drift"
+"""Key under which a store keeps the drift between two representations."""
+
+
+def measure_drift(
+    subjects: Mapping[str, Subject], findings: Sequence[RepresentationAudit], metric: Metric, stored: StoredValues
+) -> tuple[DriftPath | None, str]:
+    """Return the drift from the first and from the previous representation, or the reason for none.
+
+    At most three representations are in memory at a time.
+    """
+    if len(findings) < 2 or (reason := _obstacle(findings)):
+        return None, "" if len(findings) < 2 else reason
+    steps = _Steps(metric, stored)
+    ordered = list(subjects.values())
+    start = ordered[0]
+    first, previous = [0.0], [0.0]
+    try:
+        for before, after in pairwise(ordered):
+            steps.forget_all_but(start, before)
+            previous.append(steps.drift(before, after))
+            first.append(previous[-1] if before is start else steps.drift(start, after))
+    except (OSError, ValueError, MemoryError) as error:
+        return None, str(error) or type(error).__name__
+    reasons = tuple(EQUAL if np.isnan([a, b]).any() else "" for a, b in zip(first, previous, strict=True))
+    return DriftPath(tuple(subjects), tuple(first), tuple(previous), "spearman", metric, reasons), ""
+
+
+class _Steps:
+    """Computes drifts between representations; the distances of each are ranked only once."""
+
+    def __init__(self, metric: Metric, stored: StoredValues) -> None:
+        self._metric, self._stored = metric, stored
+        self._ranked: dict[int, RankedRdm | None] = {}
+
+    @cached_property
+    def _request(self) -> str:
+        return json.dumps([self._metric, runs.version_of_code(RankedRdm)])
+
+    def forget_all_but(self, *subjects: Subject) -> None:
+        """Free the memory of all other subjects."""
+        needed = set(map(id, subjects))
+        self._ranked = {key: view for key, view in self._ranked.items() if key in needed}
+
+    def drift(self, a: Subject, b: Subject) -> float:
+        """Return one minus the rank correlation of the distances; NaN if those of either side are all equal."""
+        return self._stored.get(
+            DRIFTS,
+            lambda: f"{a.fingerprint} {b.fingerprint} {self._request}",
+            lambda: drift_of_ranks(self._view(a), self._view(b)),
+            float,
+        )
+
+    def _view(self, subject: Subject) -> RankedRdm | None:
+        if id(subject) not in self._ranked:
+            try:
+                view = representation_from(subject.load()).view(RankedRdm, metric=self._metric)
+            except NotEstimable:
+                view = None
+            self._ranked[id(subject)] = view
+        return self._ranked[id(subject)]
+
+
+def _obstacle(findings: Sequence[RepresentationAudit]) -> str:
+    """Return why there is no drift, or an empty string."""
+    if any(finding.reason for finding in findings):
+        return "a representation could not be scored"
+    n_rows = sorted({finding.n_rows for finding in findings})
+    if len(n_rows) > 1:
+        return f"the representations have different numbers of rows ({', '.join(map(str, n_rows))})"
+    if exact_bytes(n_rows[0], 1) > memory_budget():
+        return (
+            f"the distances of {n_rows[0]:,} rows do not fit the memory budget; audit a subset of the rows to get the "
+            "drift"
+        )
+    return ""
 
 
 def meanings() -> dict[str, Meaning]:

@@ -4,15 +4,9 @@ Names that the public package documents keep their signatures and values. The `*
 """
 
 from shesha.bio.accessor_registration import register
-from shesha.bio.anndata_scores import (
-    compute_coherence,
-    compute_coherence_knn,
-    compute_coherence_whitened,
-    compute_magnitude,
-)
+from shesha.bio.cell_design import Controls, find_controls
 from shesha.bio.cluster_stability import ClusterStability, cluster_stability
-from shesha.bio.coherence_tables import coherence, coherence_table, coherence_test
-from shesha.bio.control_labels import Controls, find_controls
+from shesha.bio.coherence_tables import coherence, coherence_table, coherence_test, e_distances
 from shesha.bio.documented_analyses import (
     PerturbationInterval,
     discordance,
@@ -20,9 +14,12 @@ from shesha.bio.documented_analyses import (
     perturbation_interval,
     split_half_reproducibility,
 )
-from shesha.bio.e_distances import e_distances
 from shesha.bio.integration import integration_table, integration_test
 from shesha.bio.perturbation_scores import (
+    compute_coherence,
+    compute_coherence_knn,
+    compute_coherence_whitened,
+    compute_magnitude,
     perturbation_coherence,
     perturbation_coherence_knn,
     perturbation_coherence_whitened,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import NO_LABEL
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha.support.types import Array, Mask, Matrix
 
 

@@ -18,13 +18,12 @@ from shesha.report import Part, Text
 from shesha.results import sentence_parts as say
 from shesha.results.number import Number, NumberTable
 from shesha.results.paper_sentences import claim
-from shesha.support import argument_types as kinds
 from shesha.support import provenance
-from shesha.support.natural_order import natural_key
+from shesha.support import types as kinds
 from shesha.support.progress import track
 from shesha.support.seeds import draw_seed, number
 from shesha.support.types import Array, Labels, Matrix, Seed, Vector
-from shesha.support.wording import agree_with_share, count
+from shesha.support.wording import agree_with_share, count, natural_key
 
 if TYPE_CHECKING:
     from anndata import AnnData

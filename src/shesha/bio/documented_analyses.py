@@ -18,7 +18,7 @@ from shesha.coherence.controls import warn_of_shared_rows
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import is_constant, length_unit, z_scores
 from shesha.results.number import Number
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha.support.optional import require
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed, Vector

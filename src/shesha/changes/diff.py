@@ -12,16 +12,17 @@ from numpy.typing import ArrayLike
 from shesha.changes.class_distance_changes import note_of_classes
 from shesha.changes.index_recall import IndexTest, index_change
 from shesha.changes.layer_details import LayerPair, layer_change, layer_details, narrow
-from shesha.changes.layer_matching import Match
-from shesha.changes.layer_sources import NoiseFloor, Reader, Sides, read_sides
-from shesha.changes.moved_rows import (
+from shesha.changes.layer_sources import Match, NoiseFloor, Reader, Sides, read_sides
+from shesha.changes.row_map import (
     METRIC,
     count_neighbours,
     draw_rows,
     indexed_layer,
     indexed_vectors,
     label_rows,
+    labels_of_rows,
     losses_by_class,
+    map_rows,
     moved_rows,
     name_rows,
     neighbours_lost,
@@ -29,8 +30,7 @@ from shesha.changes.moved_rows import (
     per_row,
     require_usable_rows,
 )
-from shesha.changes.row_map import labels_of_rows, map_rows
-from shesha.comparison.chance_and_intervals import Evidence
+from shesha.comparison.engine import Evidence
 from shesha.drift.canary_check import Choice, choose_measures
 from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
@@ -39,14 +39,14 @@ from shesha.measures import Measure, choose
 from shesha.nulls.design_builder import exchange
 from shesha.results.diff import Diff, IndexChange, IndexMetric, LayerChange
 from shesha.results.row_map import RowMap
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha.support.layer_axis import LayerAxis
-from shesha.support.natural_order import join_names
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
 from shesha.support.types import Index, Seed
 from shesha.support.warnings import NotEstimable
+from shesha.support.wording import join_items
 from shesha.views import Representation
 
 MEASURES = ("RDM drift", "unbiased CKA")
@@ -304,7 +304,7 @@ def _notes_of_vectors(layers: Iterable[LayerChange], moved_layer: str) -> list[s
     if not names:
         return []
     return [
-        f"Vectors differ although the geometry does not, as after a rotation, in {join_names(names)}. Do not mix old "
+        f"Vectors differ although the geometry does not, as after a rotation, in {join_items(names)}. Do not mix old "
         "and new vectors of these layers without a test (index=True)."
     ]
 

@@ -9,17 +9,22 @@ from typing import Any, cast
 import numpy as np
 from scipy.stats import t
 
-from shesha.changes.class_distance_changes import ClassTest, class_changes, comparable_classes
+from shesha.changes.class_distance_changes import (
+    REPLACED,
+    ClassTest,
+    class_changes,
+    comparable_classes,
+    judge,
+    noise_limit,
+)
 from shesha.changes.index_recall import deal_folds, recall_of_each
 from shesha.changes.layer_sources import NoiseFloor
-from shesha.changes.verdicts_by_noise_floor import REPLACED, judge, noise_limit
-from shesha.comparison.chance_and_intervals import Evidence
-from shesha.comparison.engine import Group, make_score
-from shesha.descriptors.spectrum import anisotropy, participation_ratio
+from shesha.comparison.engine import Evidence, Group, make_score
+from shesha.descriptors.spectrum_and_dimension import anisotropy, participation_ratio
 from shesha.drift.canary_check import drifts
 from shesha.kernels.neighbours import nearest_by_product
-from shesha.kernels.orthogonal_maps import column_panels, rotate_rows
 from shesha.kernels.regression import decompose_folds, predict_held_out
+from shesha.kernels.shapes import column_panels, rotate_rows
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
 from shesha.results.diff import Kind, LayerChange, MeasureChange, SeparationChange, StructureChange

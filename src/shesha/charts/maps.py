@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from shesha.charts._axes import OBSERVED, ON_DARK, ON_LIGHT, PALETTE, axes_or_new, literal, short_label
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha.support.types import Matrix
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import Any
 from shesha import descriptors, measures, stability
 from shesha._version import __version__
 from shesha.results.base import Result
-from shesha.support import argument_types as kinds
-from shesha.support import spelling
+from shesha.support import types as kinds
+from shesha.support import wording
 
 _BIB = Path(__file__).with_name("references.bib")
 _LABEL = re.compile(r"keywords = \{(.*)\}")
@@ -92,7 +92,7 @@ def _sources(item: str | Result | Mapping[str, Any]) -> Iterator[tuple[str, str]
         if entry is None:
             # This raises an error that lists similar names.
             every = [SimpleNamespace(names=_measure_names(known)) for known in (*measures.choose("all"), *_scores())]
-            spelling.find_by_name(item, every, "name", "`shesha measures` and `shesha scores`")
+            wording.find_by_name(item, every, "name", "`shesha measures` and `shesha scores`")
         else:
             yield entry.name, entry.reference
         return

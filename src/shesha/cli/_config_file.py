@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shesha.support import spelling
-from shesha.support.regular_files import read_toml
+from shesha.support import wording
+from shesha.support.files import read_toml
 
 OWN, SHARED = "shesha.toml", "pyproject.toml"
 Settings = Mapping[str, Any]
@@ -124,8 +124,8 @@ def _check_value(option: Any, value: Any, path: Path, name: str) -> Any:
 
 
 def _unknown(expected: str, name: str, known: Collection[str]) -> str:
-    close = spelling.close_names(name, sorted(known))
-    return f"{expected}{spelling.did_you_mean(close[:1])}"
+    close = wording.close_names(name, sorted(known))
+    return f"{expected}{wording.did_you_mean(close[:1])}"
 
 
 def describe_defaults(path: Path, defaults: Mapping[str, Any], words: Sequence[str]) -> str | None:

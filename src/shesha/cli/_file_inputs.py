@@ -117,8 +117,8 @@ def _gather(
     from shesha.comparison.input_manifest import too_narrow
     from shesha.inputs import NamedRows
     from shesha.inputs.matrix_shapes import one_row_per_input, state_narrow
+    from shesha.io.array_selection import full_name, short_paths
     from shesha.io.read import ReadArrays, shared_token_counts, state_skipped
-    from shesha.io.representation_names import full_name, short_paths
     from shesha.support.wording import count
     from shesha.views import Rdm
 

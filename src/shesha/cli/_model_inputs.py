@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shesha.cli._outputs import echo
-from shesha.support.regular_files import read_lines
+from shesha.support.files import read_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,13 +152,13 @@ class FromModels:
     @property
     def names(self) -> list[str]:
         """Short names of the models, made unique."""
-        from shesha.io.representation_names import short_paths
+        from shesha.io.array_selection import short_paths
 
         return short_paths(self.models)
 
     def last_layers(self) -> dict[str, Any]:
         """Return the output or the last block of each model, or all layers that were named, by model and layer."""
-        from shesha.extract.layer_names import output_layer
+        from shesha.extract.torch_modules import output_layer
 
         arrays: dict[str, Any] = {}
         for name, model in zip(self.names, self.models, strict=True):

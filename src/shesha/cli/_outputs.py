@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shesha.cli._options import name_values
-from shesha.support import atomic_files
+from shesha.support import files as atomic_files
 from shesha.support.optional import require
 from shesha.support.provenance import add_statements, collected_statements
 from shesha.support.sqlite import COMPANIONS

@@ -8,7 +8,7 @@ from typing import Any
 from shesha.cli._commands import command
 from shesha.cli._outputs import echo
 from shesha.cli._run import Run
-from shesha.support.regular_files import read_json
+from shesha.support.files import read_json
 
 
 @command()

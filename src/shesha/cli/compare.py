@@ -18,7 +18,7 @@ from shesha.cli._commands import FILES, MODEL, READING, command
 from shesha.cli._options import flag
 from shesha.cli._outputs import describe_inputs, echo
 from shesha.cli._run import Run
-from shesha.support.draw_counts import N_PERMUTATIONS
+from shesha.support.seeds import N_PERMUTATIONS
 
 if TYPE_CHECKING:
     from shesha.results import Score
@@ -30,8 +30,7 @@ def needs_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: bo
 
     `plain` means that none of the requested options needs single rows.
     """
-    from shesha.comparison.estimation_choice import none_fits
-    from shesha.comparison.sampled_scores import reason_against
+    from shesha.comparison.sampled_scores import none_fits, reason_against
     from shesha.io.large_matrices import ENDINGS, open_matrix
     from shesha.measures import choose, takes_moments
 
@@ -83,10 +82,9 @@ def compare_large(
     resumes after an interruption. Other measures are estimated from a sample.
     """
     from shesha.comparison.compare import seed_measures
-    from shesha.comparison.estimation_choice import compare_stored
-    from shesha.comparison.sampled_scores import Sampling
+    from shesha.comparison.sampled_scores import Sampling, compare_stored
+    from shesha.io.array_selection import short_paths
     from shesha.io.large_matrices import open_matrix
-    from shesha.io.representation_names import short_paths
     from shesha.measures import choose, takes_moments
 
     chosen = seed_measures(choose(list(measures)), seed)
@@ -133,8 +131,8 @@ def _why_one_pass(files: Sequence[Path]) -> str:
 def _state_file(files: Sequence[Path]) -> Path | None:
     """Return the path for the state of a pass, whose name is specific to these files; None if it cannot be saved."""
     from shesha.io.large_matrices import is_sharded, open_matrix
-    from shesha.kernels.machine_speed import cache_folder
-    from shesha.support.atomic_files import file_stamp
+    from shesha.measures.expected_cost import cache_folder
+    from shesha.support.files import file_stamp
 
     parts = [part for file in files for part in (open_matrix(file).files if is_sharded(file) else [file])]  # type: ignore[attr-defined]
     known = "\n".join(f"{file.resolve()} {file_stamp(file)}" for file in parts)

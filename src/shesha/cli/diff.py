@@ -59,7 +59,7 @@ def diff_command(
     shesha diff old.npy new.npy --index
     """
     from shesha.changes import diff
-    from shesha.io.representation_names import short_paths
+    from shesha.io.array_selection import short_paths
 
     paths = list(files or ())
     others: dict[str, Any]

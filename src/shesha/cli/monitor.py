@@ -68,7 +68,7 @@ class Canaries:
 
     def reencode(self, folder: Path, n: int, *, half: bool, seed: int) -> tuple[Any, Any, dict[str, str]]:
         """Return the reference with row names, its re-encodings, and the circumstances."""
-        from shesha.drift.canary_encodings import encode_canaries
+        from shesha.drift.canary_reference import encode_canaries
 
         canaries = encode_canaries(self.model, self.texts, folder, n=n, half=half, seed=seed, encoding=self.encoding)
         echo(
@@ -80,7 +80,7 @@ class Canaries:
     def encode_now(self, layer: str | None) -> tuple[Any, dict[str, str]]:
         """Return the rows of a layer (by default that of the whole model) with names, and the circumstances."""
         from shesha.extract import encode
-        from shesha.extract.layer_names import output_layer
+        from shesha.extract.torch_modules import output_layer
 
         options = {**self.encoding, **({"layers": [layer]} if layer else {})}
         layers = encode(self.model, self.texts, **options)
@@ -129,7 +129,7 @@ def read_stacks(
 
 def monitor_files(folder: Path) -> list[Path]:
     """Return the files of a monitor, which no output may overwrite."""
-    from shesha.drift.monitor_files import ABOUT, HISTORY
+    from shesha.drift.history import ABOUT, HISTORY
 
     if not folder.is_dir():
         return [folder]

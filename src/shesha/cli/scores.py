@@ -27,13 +27,13 @@ def scores_command(run: Run, name: str | None = None) -> None:
     shesha scores feature_split
     """
     from shesha import descriptors, stability
-    from shesha.support import spelling
+    from shesha.support import wording
 
     every: list[Variant | Descriptor] = [*stability.registered_variants().values(), *descriptors.descriptors().values()]
     if name is None:
         echo(_overview(every))
         return
-    score = spelling.find_by_name(name, every, "score", "`shesha scores`")
+    score = wording.find_by_name(name, every, "score", "`shesha scores`")
     echo(stability.card(score) if isinstance(score, stability.Variant) else descriptors.card(score))
 
 

@@ -4,8 +4,7 @@ The same scores apply to single cells (perturbed cells against controls) and to 
 paired differences).
 """
 
-from shesha.coherence.coherence_by_group import coherence, coherence_by_group
-from shesha.coherence.paired_differences import coherence_of_differences
+from shesha.coherence.coherence_by_group import coherence, coherence_by_group, coherence_of_differences
 from shesha.coherence.scores import expected_mean_cosine, magnitude, mean_cosine, pairwise_cosine, snr, spread
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Control rows: the pool from which null groups are drawn, and the covariance that whitens features."""
+"""The role of each row (control or group), the pool of control rows, and the covariance that whitens features."""
 
 from __future__ import annotations
 
@@ -7,13 +7,173 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from shesha.coherence.chunked_matrix import RowPieces
 from shesha.inputs import validation as check
-from shesha.kernels.noise_covariance import ledoit_wolf
-from shesha.support.types import Index, Matrix, Vector
+from shesha.kernels.condition_distances import ledoit_wolf
+from shesha.support.types import Index, Mask, Matrix, Vector
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.support.wording import agree, count
+
+FEWEST_CONTROLS = 5
+"""Minimum number of controls whose mean can serve as a reference."""
+_PAIRED = 0.5
+"""Share of the rows of groups that must be in units with controls for shifts to start from the unit's own controls."""
+LARGE = 0.15
+"""Size of a group, relative to the number of controls, above which its labels are shuffled."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Group, block and unit of each row, as codes; a part is the rows of one group in one block."""
+
+    names: tuple[str, ...]
+    """Names of the groups that are scored, in the order of their codes."""
+    group: Index
+    """Group of each row; -1 for controls, -2 for rows that are left out."""
+    block: Index
+    """Block of each row; 0 for all rows if there are no blocks."""
+    unit: Index | None
+    """Unit of each row (such as a guide or a donor), if rows were sampled in units."""
+    excluded: dict[str, str]
+    """For each group that is not scored, the reason why."""
+    control: str
+    """The labels of the controls, as text."""
+    n_lonely: int = 0
+    """Number of group rows that are left out because their block (or unit) has too few controls."""
+    is_paired: bool = False
+    """Whether the units of the groups contain controls too, so that shifts start from the controls of the same unit."""
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups that are scored."""
+        return len(self.names)
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return int(self.block.max(initial=0)) + 1
+
+    @property
+    def part(self) -> Index:
+        """Part of each row, coded as group * n_blocks + block; -1 outside all groups."""
+        return np.where(self.group >= 0, self.group * self.n_blocks + self.block, -1)
+
+    @property
+    def controls(self) -> Index:
+        """Row numbers of the controls."""
+        return np.flatnonzero(self.group == -1)
+
+    @property
+    def control_block(self) -> Index:
+        """Block of each control; -1 for all other rows."""
+        return np.where(self.group == -1, self.block, -1)
+
+    def part_sizes(self) -> Index:
+        """Return the number of rows of each group in each block: (n_groups, n_blocks)."""
+        inside = self.part[self.group >= 0]
+        return np.bincount(inside, minlength=self.n_groups * self.n_blocks).reshape(self.n_groups, self.n_blocks)
+
+
+def layout(
+    labels: ArrayLike,
+    control: Any,
+    n_rows: int,
+    *,
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    min_size: int = 10,
+) -> Layout:
+    """Divide the rows into controls and groups; state the reason for each group that cannot be scored.
+
+    Parameters
+    ----------
+    labels : array of shape (n_rows,)
+        Group of each row.
+    control : label or collection of labels
+        The labels of the controls.
+    n_rows : int
+    blocks, groups : arrays of shape (n_rows,), optional
+        Block and sampling unit of each row. Default: a single block, and no units. If most rows of groups share
+        their unit with controls, each unit is a block of its own.
+    min_size : int
+        Minimum number of rows in a group; smaller groups are excluded.
+
+    Raises
+    ------
+    ValueError
+        If labels do not fit the rows, a control label is missing, there are too few controls, or no group is left.
+    """
+    min_size = check.count(min_size, "min_size", minimum=2)
+    codes, classes = check.labels(labels, n_rows, "labels")
+    control_names = [
+        str(label) for label in (control if isinstance(control, list | tuple | set | frozenset) else [control])
+    ]
+    known = [str(label) for label in classes]
+    for label in control_names:
+        if label not in known:
+            raise ValueError(f"control must be one of the labels ({check.join_items(known)}), got {label!r}")
+    is_control = np.isin(codes, [known.index(label) for label in control_names])
+    block = np.zeros(n_rows, dtype=np.intp) if blocks is None else _codes(blocks, n_rows, "blocks")
+    unit = None if groups is None else _codes(groups, n_rows, "groups")
+    is_paired = unit is not None and _are_paired(unit, is_control)
+    if unit is not None:
+        # Units that contain controls and other rows by exception count as two.
+        block, unit = (_pairs(block, unit), unit) if is_paired else (block, _pairs(unit, is_control.astype(np.intp)))
+    lonely = np.bincount(block[is_control], minlength=int(block.max()) + 1)[block] < FEWEST_CONTROLS
+    if is_control.sum() < FEWEST_CONTROLS or lonely.all():
+        where = " in one of the groups" if is_paired else "" if blocks is None else " in one block"
+        raise ValueError(f"control must have at least {FEWEST_CONTROLS} rows{where}, got {int(is_control.sum())}")
+    excluded, group_codes = _choose_groups(codes, known, control_names, lonely, min_size)
+    if not group_codes:
+        reasons = "; ".join(f"{name}: {why}" for name, why in list(excluded.items())[:3])
+        raise ValueError(f"labels must contain at least one group that can be scored, got none ({reasons})")
+    place = np.full(len(known), -2)
+    place[group_codes] = np.arange(len(group_codes))
+    return Layout(
+        tuple(known[code] for code in group_codes),
+        np.where(lonely, -2, np.where(is_control, -1, place[codes])),
+        block,
+        unit,
+        excluded,
+        " and ".join(control_names),
+        int((lonely & ~is_control).sum()),
+        is_paired,
+    )
+
+
+def _are_paired(unit: Index, is_control: Mask) -> bool:
+    """Return whether at least half of the rows outside the controls are in units that also contain controls."""
+    return bool(np.isin(unit[~is_control], unit[is_control]).mean() >= _PAIRED)
+
+
+def _pairs(first: Index, second: Index) -> Index:
+    """Return codes of the pairs of two codes that occur."""
+    return np.unique(np.stack([first, second]), axis=1, return_inverse=True)[1].ravel().astype(np.intp)
+
+
+def _codes(labels: ArrayLike, n_rows: int, name: str) -> Index:
+    return check.labels(labels, n_rows, name, min_classes=1)[0]
+
+
+def _choose_groups(
+    codes: Index, known: list[str], control_names: list[str], lonely: Mask, min_size: int
+) -> tuple[dict[str, str], list[int]]:
+    """Return the excluded groups with reasons, and the codes of all other groups."""
+    excluded: dict[str, str] = {}
+    group_codes: list[int] = []
+    for code, name in enumerate(known):
+        if name in control_names:
+            continue
+        rows = codes == code
+        n, n_lonely = int(rows.sum()), int((rows & lonely).sum())
+        if n - n_lonely >= min_size:
+            group_codes.append(code)
+            continue
+        lonely_text = f" ({n_lonely} more in blocks with fewer than {FEWEST_CONTROLS} controls)" if n_lonely else ""
+        excluded[name] = f"{count(n - n_lonely, 'row')}, fewer than {min_size}{lonely_text}"
+    return excluded, group_codes
 
 
 def warn_of_shared_rows(controls: Matrix, rows: Matrix, *, controls_name: str, rows_name: str) -> None:

@@ -1,4 +1,4 @@
-"""Compare two representations with several measures."""
+"""Compare two representations with several measures; measures that fit a map also get a held-out value."""
 
 from __future__ import annotations
 
@@ -18,39 +18,94 @@ from shesha.calibration.single_pair import (
     warn_of_doubts,
     width_doubt,
 )
-from shesha.comparison import chance_and_intervals as calibrated
-from shesha.comparison import engine, estimation_choice
-from shesha.comparison.chance_and_intervals import Evidence, correct_p_values, require_calibrate, worst_and_best
-from shesha.comparison.estimation_choice import require_one_that_fits
-from shesha.comparison.held_out import add_held_out, draw_folds, warn_of_leaking_folds
+from shesha.comparison import engine, sampled_scores
+from shesha.comparison import engine as calibrated
+from shesha.comparison.engine import Evidence, add_note, correct_p_values, failure, require_calibrate, worst_and_best
 from shesha.comparison.moment_scores import compare_moments
 from shesha.comparison.noise_ceiling import SidesWithRepeats
 from shesha.comparison.resumable_pairs import require_same_rows
-from shesha.comparison.sampled_scores import Exact, Sampling
+from shesha.comparison.sampled_scores import Exact, Sampling, require_one_that_fits
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.inputs.matrix_shapes import state_shapes
+from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure, choose
+from shesha.measures.cca import has_held_out, held_out_score, measures_held_out
 from shesha.measures.registry import Choice, metric_of_rows
 from shesha.moments import Moments
+from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison, Dependence, Doubt, Doubts, Score
 from shesha.support.device_arrays import to_host
-from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements, state
-from shesha.support.seeds import draw_seed, number
-from shesha.support.types import Seed, Vector
-from shesha.support.warnings import NotEstimable
+from shesha.support.seeds import N_PERMUTATIONS, draw_seed, number, spawn
+from shesha.support.types import Index, Seed, Vector
+from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import (
     Covariates,
+    Groups,
     Rdm,
     Representation,
     adjust_for_covariates,
     align_rows,
+    aligned,
+    deal_folds,
     hint_of_distances,
     select_rows,
 )
+
+_FOLDING = 13
+
+
+def draw_folds(
+    chosen: Sequence[Measure], n_rows: int, folds: int | None, groups: ArrayLike | None, seed: Seed
+) -> Index | None:
+    """Assign the rows, or whole groups, to folds at random; return None if no folds are requested."""
+    if folds is None:
+        return None
+    count = check.count(folds, "folds", minimum=2)
+    if not any(map(has_held_out, chosen)):
+        raise ValueError(
+            f"measures must include a measure that fits a map if folds are given ({', '.join(measures_held_out())}), "
+            f"got {', '.join(measure.name for measure in chosen)}"
+        )
+    try:
+        return deal_folds(n_rows, count, None if groups is None else Groups(groups), spawn(seed, _FOLDING))
+    except NotEstimable as reason:
+        raise ValueError(f"folds must all contain rows: {reason}") from reason
+
+
+def warn_of_leaking_folds(sides: Sequence[Representation], groups: ArrayLike | None) -> None:
+    """Warn if rows of different folds depend on one another, so that a map can predict held-out rows from copies."""
+    if groups is None and not any(side.has_distances_only for side in sides):
+        signs = undeclared_dependence([side.to_numpy.rows.reshape(side.n_rows, -1) for side in sides])
+        if signs:
+            warn(f"held-out values may be too high, even for unrelated representations: {signs}", CalibrationWarning)
+
+
+def add_held_out(
+    scores: Mapping[str, Score], chosen: Sequence[Measure], sides: Sequence[Representation], fold: Index
+) -> dict[str, Score]:
+    """Return the scores; those of measures that fit a map have held-out values."""
+    with_held_out = dict(scores)
+    for measure in filter(has_held_out, chosen):
+        score = with_held_out.get(measure.name)
+        if score is not None and score.has_value:
+            with_held_out[measure.name] = _add_held_out_value(measure, score, sides, fold)
+    return with_held_out
+
+
+def _add_held_out_value(measure: Measure, score: Score, sides: Sequence[Representation], fold: Index) -> Score:
+    try:
+        a, b = aligned(sides[0].to_numpy, sides[1].to_numpy, "columns")
+        with single_threaded_blas():
+            return replace(score, held_out=held_out_score(measure, a.rows, b.rows, fold))
+    except NotEstimable as reason:
+        return add_note(score, f"no held-out value: {reason}")
+    except Exception as error:  # One measure's failure must not stop the others.
+        return add_note(score, f"no held-out value: {failure(error)}")
+
 
 _CONSTANT = 1e-9
 """Relative spread below which a null distribution is constant up to rounding."""
@@ -138,7 +193,7 @@ def compare_in_memory(
 ) -> Comparison:
     """Compare two representations whose rows are in memory; put the draws of each measure into `nulls`, if passed."""
     first, second = request.names
-    estimated, seconds = estimation_choice.to_sample(request.measures, X, Y, request.sampling, request.additions)
+    estimated, seconds = sampled_scores.to_sample(request.measures, X, Y, request.sampling, request.additions)
     exact = [measure for measure in request.measures if measure not in estimated]
     require_one_that_fits(X, Y, exact)
     sources = align_rows({first: Representation.build(X, first), second: Representation.build(Y, second)})
@@ -165,7 +220,7 @@ def compare_in_memory(
     scores, interrupted = found.scores, found.interrupted
     if not interrupted:
         if estimated:
-            sampled, interrupted = estimation_choice.sample_pair(
+            sampled, interrupted = sampled_scores.sample_pair(
                 estimated, sides, request.names, request.sampling, calibrate=request.calibrate
             )
             scores |= sampled
@@ -230,7 +285,7 @@ def _score_with_chance(
     )
     dependence = warn_of_dependence(sides, design, request.permutations)
     nulls: calibrated.Nulls = {}
-    steps = calibrated.run(work, sources, skipped, evidence, nulls)
+    steps = calibrated.run_with_evidence(work, sources, skipped, evidence, nulls)
     pair_scores, interrupted = engine.collect(steps, calibrated.n_steps(work, evidence))
     # A later score of a measure replaces the earlier one.
     latest = {pair_score.name: pair_score for pair_score in pair_scores}
@@ -463,10 +518,10 @@ def compare(
         folds=folds,
         seed=seed,
     )
-    estimation_choice.require_plain(request.sampling.option_names, request.additions)
+    sampled_scores.require_plain(request.sampling.option_names, request.additions)
     others = {**design, "permutations": permutations, **request.additions, "calibrate": None}
-    if estimation_choice.exceeds_memory(first, second, others):
-        return estimation_choice.compare_stored(first, second, both_names, request.measures, request.sampling, chance)
+    if sampled_scores.exceeds_memory(first, second, others):
+        return sampled_scores.compare_stored(first, second, both_names, request.measures, request.sampling, chance)
     return compare_in_memory(first, second, request)
 
 
@@ -474,7 +529,7 @@ def _compare_sums(
     X: Moments, measures: Choice, unused: dict[str, Any], chance: dict[str, Any], confidence: float, seed: Seed
 ) -> Comparison:
     """Compare two representations of which only means and products are known."""
-    estimation_choice.refuse_with_moments(unused)
+    sampled_scores.refuse_with_moments(unused)
     return compare_moments(
         X,
         seed_measures(choose(measures), seed),

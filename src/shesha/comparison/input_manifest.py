@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 from shesha.inputs import Names, orders
 from shesha.inputs.matrix_shapes import is_one_hot, one_row_per_input
 from shesha.io import open_file
+from shesha.io.array_selection import full_name, short_paths
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_existing
 from shesha.io.formats import find_format, formats, is_readable, is_table
 from shesha.io.json_vectors import is_own_result
-from shesha.io.representation_names import full_name, short_paths
 from shesha.results.json_loading import fits
 from shesha.runs import ResultStore
-from shesha.support import argument_types as kinds
-from shesha.support.atomic_files import file_stamp, replacing
+from shesha.support import types as kinds
+from shesha.support.files import file_stamp, replacing
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.progress import track
 from shesha.support.provenance import state

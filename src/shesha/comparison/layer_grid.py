@@ -29,8 +29,8 @@ from shesha.calibration.single_pair import (
     weigh_doubts,
 )
 from shesha.comparison import engine
-from shesha.comparison.chance_and_intervals import Evidence, require_calibrate
 from shesha.comparison.compare import seed_measures, two_names
+from shesha.comparison.engine import Evidence, require_calibrate
 from shesha.comparison.moment_scores import compare_layer_moments
 from shesha.comparison.pairwise import arrange_scores
 from shesha.comparison.resumable_pairs import require_same_rows
@@ -44,13 +44,12 @@ from shesha.nulls.design_builder import exchange
 from shesha.nulls.null_summary import best_value, max_statistic_p_values, require_attainable_maximum, summarise
 from shesha.nulls.permutations import Design, draw_permutations, identity_first, nonempty_arguments
 from shesha.results import Dependence, Doubts, LayerComparison, Score
-from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.layer_axis import LayerAxis, layer_sequence
-from shesha.support.natural_order import layers_by_depth
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import number
+from shesha.support.seeds import N_PERMUTATIONS, number
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
+from shesha.support.wording import layers_by_depth
 from shesha.views import (
     Rdm,
     Representation,

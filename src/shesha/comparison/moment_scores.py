@@ -1,4 +1,4 @@
-"""Compare representations, or all layers of two models, with any number of rows by sums over the rows."""
+"""Compare representations of any number of rows by sums over the rows, and the null of linear alignments."""
 
 from __future__ import annotations
 
@@ -13,14 +13,21 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
-from shesha.comparison.chance_and_intervals import FEWEST_CLUSTERS, add_note, add_null
-from shesha.comparison.engine import failure, make_score, missing_score, name_pair, score_not_reached
+from shesha.comparison.engine import (
+    FEWEST_CLUSTERS,
+    add_note,
+    add_null,
+    failure,
+    make_score,
+    missing_score,
+    name_pair,
+    score_not_reached,
+)
 from shesha.extract import stream_layers
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
 from shesha.moments import LayerMoments, Moments, SummedRepresentation, Sums, compact_parts, leave_one_out, merge_all
 from shesha.moments.layer_pair_sums import grid_bytes
-from shesha.nulls.linear_moments import KernelSums, PearsonNull, inner_product_null
 from shesha.nulls.null_summary import best_value, holm, max_statistic_p_values, summarise
 from shesha.nulls.restricted_permutations import require_enough_draws
 from shesha.results import Comparison, LayerComparison, Score
@@ -30,6 +37,62 @@ from shesha.support.seeds import draw_seed, generator, number
 from shesha.support.types import Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Gram
+
+
+@dataclass(frozen=True)
+class KernelSums:
+    """The quantities of a centred kernel matrix that determine the moments of its permutation null."""
+
+    trace: float
+    squared_norm: float
+    squared_diagonal: float
+    spectrum: Vector
+    """Eigenvalues of the matrix, which determine the skewness of the null."""
+
+
+@dataclass(frozen=True)
+class PearsonNull:
+    """A null distribution (Pearson type III) with given mean, standard deviation and skewness."""
+
+    mean: float
+    sd: float
+    skewness: float
+
+    def p_value(self, observed: float) -> float:
+        """Return the probability of a value at least as large as the observed one."""
+        from scipy.stats import pearson3
+
+        return float(pearson3(self.skewness).sf((observed - self.mean) / self.sd))
+
+    def quantile(self, share: float) -> float:
+        """Return a quantile of the null distribution."""
+        from scipy.stats import pearson3
+
+        return self.mean + self.sd * float(pearson3(self.skewness).ppf(share))
+
+
+def inner_product_null(n: int, first: KernelSums, second: KernelSums, *, unbiased: bool) -> PearsonNull:
+    """Null of the inner product between two centred kernel matrices of n rows, where n is at least 4.
+
+    Set `unbiased` for the unbiased estimator, whose matrices have a zero diagonal and rows that sum to zero. In this
+    case, `squared_norm` must be the squared norm of those matrices.
+    """
+    sides = (first, second)
+    mean = 0.0 if unbiased else first.trace * second.trace / (n - 1)
+    spread, diagonal = 1.0, 1.0
+    for side in sides:
+        trace, squares = (0.0, 0.0) if unbiased else (side.trace, side.squared_diagonal)
+        spread *= (n - 1) * side.squared_norm - trace**2
+        diagonal *= n * (n + 1) * squares - (n - 1) * (trace**2 + 2 * side.squared_norm)
+    variance = 2 * spread / ((n - 1) ** 2 * (n + 1) * (n - 2))
+    variance += diagonal / ((n + 1) * n * (n - 1) * (n - 2) * (n - 3))
+    return PearsonNull(mean, sqrt(max(variance, 0.0)), _skewness(first.spectrum, second.spectrum))
+
+
+def _skewness(first: Vector, second: Vector) -> float:
+    cubes, squares = ([float(np.sum(spectrum**power)) for spectrum in (first, second)] for power in (3, 2))
+    return float(sqrt(8) * cubes[0] * cubes[1] / (squares[0] * squares[1]) ** 1.5)
+
 
 _WIDE, _FEW_PARTS = 1024, 20
 """Number of features above which intervals use fewer parts of the rows, and how many they then use."""

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.comparison.chance_and_intervals import add_note
-from shesha.comparison.engine import Group, failure
+from shesha.comparison.engine import Group, add_note, failure
 from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure, as_measure

@@ -14,8 +14,8 @@ from shesha import runs
 from shesha.calibration import DrawError
 from shesha.calibration import calibrate as calibrate_pair
 from shesha.comparison import engine
-from shesha.comparison.chance_and_intervals import require_calibrate
 from shesha.comparison.compare import compare, seed_measures
+from shesha.comparison.engine import require_calibrate
 from shesha.comparison.input_manifest import Files
 from shesha.comparison.resumable_pairs import Request, Run, build_request, require_same_rows
 from shesha.inputs import MissingRows, RowChoice
@@ -33,13 +33,11 @@ from shesha.nulls.null_summary import (
 )
 from shesha.nulls.permutations import Design
 from shesha.results import PairwiseComparison, Score
-from shesha.support.argument_types import is_path
-from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.layer_axis import LayerAxis, split_layers
 from shesha.support.progress import mute_progress, track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import draw_seed, generator, number
-from shesha.support.types import Seed
+from shesha.support.seeds import N_PERMUTATIONS, draw_seed, generator, number
+from shesha.support.types import Seed, is_path
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances, select_rows
 

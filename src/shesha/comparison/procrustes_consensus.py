@@ -9,20 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t
 
-from shesha.comparison.chance_and_intervals import FEWEST_CLUSTERS, Evidence, interval, n_kept
+from shesha.comparison.engine import FEWEST_CLUSTERS, Evidence, interval, n_kept
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels import shapes as kernel
-from shesha.kernels.orthogonal_maps import triangular_factor
 from shesha.kernels.rounding_and_scaling import length_unit
+from shesha.kernels.shapes import triangular_factor
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.nulls.null_summary import draws_needed, holm, summarise
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.results.consensus import Consensus, Member
-from shesha.support import argument_types as kinds
 from shesha.support import memory
+from shesha.support import types as kinds
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number, spawn

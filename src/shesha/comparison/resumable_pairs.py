@@ -23,10 +23,9 @@ import numpy as np
 from shesha import runs
 from shesha.calibration import side_by_side
 from shesha.calibration.single_pair import warn_of_dependence
-from shesha.comparison import chance_and_intervals as calibrated
 from shesha.comparison import engine
-from shesha.comparison.chance_and_intervals import Evidence, correct_p_values, interval, worst_and_best
-from shesha.comparison.engine import Group, Pair
+from shesha.comparison import engine as calibrated
+from shesha.comparison.engine import Evidence, Group, Pair, correct_p_values, interval, worst_and_best
 from shesha.comparison.input_manifest import (
     Files,
     IndexedInput,

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.comparison.chance_and_intervals import add_note, add_null, correct_p_values
 from shesha.comparison.compare import PairRequest, compare_in_memory, seed_measures
-from shesha.comparison.engine import name_pair
+from shesha.comparison.engine import add_note, add_null, correct_p_values, name_pair
 from shesha.comparison.sampled_scores import Sampling
 from shesha.inputs import MissingRows, RowChoice, labels_in_order, orders, split_names
 from shesha.inputs import validation as check
@@ -23,16 +22,14 @@ from shesha.nulls.null_summary import benjamini_hochberg, best_value, summarise
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison, Score
 from shesha.results.within_classes import SeveralWithinClasses, WithinClasses
-from shesha.support import argument_types as kinds
 from shesha.support import provenance
+from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host
-from shesha.support.draw_counts import N_PERMUTATIONS, default_draws
-from shesha.support.natural_order import natural_key
 from shesha.support.progress import track
-from shesha.support.seeds import number
+from shesha.support.seeds import N_PERMUTATIONS, default_draws, number
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.support.wording import count
+from shesha.support.wording import count, natural_key
 from shesha.views import Rdm, Representation, select_rows
 
 SILHOUETTE, ILISI, CONNECTIVITY = "batch silhouette", "iLISI", "graph connectivity"

@@ -2,8 +2,8 @@
 
 # Importing these modules registers their checks; the order of registration breaks ties between equal effects.
 from shesha.doubting import pair_doubts  # isort: skip
-from shesha.doubting import row_doubts  # isort: skip
-from shesha.doubting import confounder_doubts, feature_doubts  # isort: skip
+from shesha.doubting import feature_doubts, row_doubts
+from shesha.doubting import row_doubts as confounder_doubts
 from shesha.doubting.doubt_input import marked_functions
 from shesha.doubting.doubts import (
     check_known_quantities,

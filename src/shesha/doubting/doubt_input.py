@@ -13,11 +13,10 @@ import numpy as np
 from shesha.kernels.condensed_matrices import permutation_products
 from shesha.kernels.distances import Metric
 from shesha.kernels.feature_halves import Partition
-from shesha.kernels.neighbour_distances import separate_clusters
+from shesha.kernels.neighbours import separate_clusters
 from shesha.kernels.ranks import midranks
 from shesha.kernels.repeated_rows import row_hashes
-from shesha.nulls.dependence import find_dependence
-from shesha.nulls.sampled_rows_for_checks import DiagnosticRows, stretches
+from shesha.nulls.dependence import DiagnosticRows, find_dependence, stretches
 from shesha.results import Dependence, Doubt
 from shesha.support.device_arrays import column_medians, squared_lengths
 from shesha.support.types import Index, Labels, Matrix, Vector

@@ -13,7 +13,7 @@ from shesha.doubting.doubt_input import Subject, registered_doubts
 from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
-from shesha.nulls.sampled_rows_for_checks import DiagnosticRows
+from shesha.nulls.dependence import DiagnosticRows
 from shesha.results import Dependence, Doubt, Doubts
 from shesha.support.provenance import keep_statements
 from shesha.support.types import Index, Labels, Vector

@@ -2,12 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from shesha.drift.canary_encodings import CanaryEncodings, encode_canaries
+from shesha.drift.canary_reference import CanaryEncodings, encode_canaries
 from shesha.drift.conformal_stream import conformal_stream
 from shesha.drift.monitor import DriftMonitor
 from shesha.drift.training_path import Checkpoint, TrainingPath
-from shesha.drift.two_sample_tests import TwoSampleTests, two_sample_tests
-from shesha.drift.two_samples import two_sample
+from shesha.drift.two_sample_tests import TwoSampleTests, two_sample, two_sample_tests
 from shesha.results import CheckSequence, DriftScore, DriftVerdict, Moved, StreamVerdict, TwoSample
 from shesha.support.lazy import lazy_names
 

@@ -6,8 +6,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from shesha.drift._training_watch import Canary, Monitor, Verdict, Watch
-from shesha.drift.training_path import TrainingPath
+from shesha.drift.training_path import Canary, Monitor, TrainingPath, Verdict, Watch
 from shesha.support.optional import require
 
 if TYPE_CHECKING:

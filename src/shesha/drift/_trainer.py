@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from transformers import TrainerCallback
 
-from shesha.drift._training_watch import Canary, Monitor, Verdict, Watch
-from shesha.drift.training_path import TrainingPath
+from shesha.drift.training_path import Canary, Monitor, TrainingPath, Verdict, Watch
 
 if TYPE_CHECKING:
     from transformers import Trainer, TrainerControl, TrainerState, TrainingArguments

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from shesha.drift._training_watch import Canary, Monitor, Verdict, ask_monitor, numbers
-from shesha.drift.training_path import TrainingPath
+from shesha.drift.training_path import Canary, Monitor, TrainingPath, Verdict, ask_monitor, numbers
 from shesha.support.optional import require
 from shesha.support.types import Array
 
@@ -103,7 +102,7 @@ def check(model: nn.Module, monitor: Monitor | TrainingPath, canary: Canary, ste
     >>> numbers(verdict)
     {'canary/level': 0.0}
     """
-    from shesha.extract.model_state import evaluation_mode
+    from shesha.extract.torch_modules import evaluation_mode
 
     with evaluation_mode(model):
         return ask_monitor(monitor, canary(model), step)

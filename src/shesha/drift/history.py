@@ -1,19 +1,31 @@
-"""The history of a monitor, in a file that survives crashes or in memory."""
+"""The history of a monitor, in a file that survives crashes, and the files of a saved monitor."""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
+import re
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from threading import RLock
 from typing import Any, Literal, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha._version import __version__
+from shesha.inputs import validation as check
+from shesha.io.file_checks import UnreadableFileError, reading
 from shesha.runs import lock_for_writing
-from shesha.support import sqlite
+from shesha.support import files, sqlite
+from shesha.support.files import read_bytes, read_json, require_no_link
+from shesha.support.types import Array
 from shesha.support.warnings import MeasureWarning, warn
 
 Kind = Literal["check", "update"]
@@ -223,3 +235,190 @@ def _replace_non_finite(value: Any) -> Any:
     if isinstance(value, float) and value - value != 0:
         return None if value != value else (1e308 if value > 0 else -1e308)
     return value
+
+
+def require_whole(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    """Refuse a monitor in which a value is missing, out of range, or of the wrong type or shape.
+
+    Raises
+    ------
+    ValueError
+        If a value is invalid; the message names the file and the fault.
+    """
+    for name, (holds, expected) in _VALUES.items():
+        if not holds(plain.get(name)):
+            raise ValueError(_damage(place, f"{name} = {plain.get(name)!r:.60}, which must be {expected}"))
+    rows = arrays.get("rows", arrays.get("geometry"))
+    if rows is None or rows.ndim != 2 or not _finite(rows):
+        raise ValueError(_damage(place, "rows that are not a finite matrix"))
+    n_classes, nulls = len(plain["classes"]), {name: arrays[name] for name in _NULLS if name in arrays}
+    if nulls and (len(nulls) < len(_NULLS) or any(array.dtype.kind != "f" for array in nulls.values())):
+        raise ValueError(_damage(place, f"values that are not numbers in {', '.join(_NULLS)}"))
+    shapes = {name: (len(rows),) for name in ("names", "codes", "groups", "positions", "null_rows")}
+    shapes["null_classes"] = (n_classes,)
+    shapes["null_drifts"] = (*nulls.get("null_drifts", rows).shape[:1], len(plain["measures"]))
+    for name in shapes.keys() & arrays.keys():
+        if arrays[name].shape != shapes[name]:
+            raise ValueError(_damage(place, f"{name} of shape {arrays[name].shape} instead of {shapes[name]}"))
+    codes = arrays.get("codes", np.zeros(0, dtype=np.intp))
+    if codes.dtype.kind not in "iu" or not ((codes >= 0) & (codes < n_classes)).all():
+        raise ValueError(_damage(place, "class codes without a class name"))
+    positions, n_inputs = arrays.get("positions", np.zeros(0, dtype=np.intp)), plain.get("n_inputs")
+    if positions.dtype.kind not in "iu" or (len(positions) and n_inputs is None):
+        raise ValueError(_damage(place, "positions of rows that are not numbers of canary inputs"))
+    if not (((positions >= 0) & (positions < (n_inputs or 0))).all() and (np.diff(positions) > 0).all()):
+        raise ValueError(_damage(place, "positions of rows that are not numbers of canary inputs"))
+
+
+def _damage(place: Path, fault: str) -> str:
+    return f"{place} must contain an undamaged monitor, got {fault}; copy it again, or make the monitor again"
+
+
+def _finite(values: Array) -> bool:
+    return values.dtype.kind == "f" and bool(np.isfinite(values).all())
+
+
+def _number(low: float, high: float = inf, *, whole: bool = False) -> Callable[[Any], bool]:
+    def holds(value: Any) -> bool:
+        right = isinstance(value, int) if whole else isinstance(value, int | float)
+        return right and not isinstance(value, bool) and bool(low <= value <= high)
+
+    return holds
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+_NULLS = ("null_drifts", "null_rows", "null_classes")
+_VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "measures": (lambda value: _texts(value) and bool(value), "names of measures"),
+    "classes": (_texts, "names of classes"),
+    "n_features": (_number(1, whole=True), "a whole number of at least 1"),
+    "precision": (_number(0, 1), "a number from 0 to 1"),
+    "level": (_number(1e-15, 1), "a number above 0, up to 1"),
+    "tolerance": (_number(0, 1e308), "a number of at least 0"),
+    "n_resamples": (_number(1, whole=True), "a whole number of at least 1"),
+    "seed": (_number(0, whole=True), "a whole number of at least 0"),
+    "n_inputs": (lambda value: value is None or _number(4, whole=True)(value), "a whole number, or nothing"),
+    "id_column": (lambda value: value is None or isinstance(value, str), "the name of a column, or nothing"),
+    "ids_chosen_by": (lambda value: value in (None, "", "column", "format"), "column, format, or nothing"),
+    "run_length": (lambda value: value is None or _number(2, 1e308)(value), "a number of at least 2, or nothing"),
+    "about": (lambda value: isinstance(value, dict) and _texts(list(value.values())), "a mapping of names to texts"),
+}
+
+
+FOLDER_LAYOUT = 1
+ABOUT, HISTORY = "monitor.json", "history.sqlite"
+_OWN = re.compile(r"arrays-[0-9a-f]{16}\.npz")
+_ENTRY = "monitor"
+"""Name of the .npz entry that takes the place of `monitor.json` in a single-file monitor."""
+
+
+def write(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, overwrite: bool) -> History:
+    """Write a monitor and return its history; a name that ends in .npz gives a single file."""
+    check.boolean(overwrite, "overwrite")
+    if place.suffix != ".npz" or place.is_dir():
+        return InFile(place / HISTORY, _write_folder(place, plain, arrays, overwrite=overwrite))
+    if place.exists():
+        if not overwrite:
+            raise FileExistsError(
+                f"folder must not contain a monitor yet, got {place}; pass overwrite=True to replace it"
+            )
+        # Reading raises an error for other .npz files, so that they are not overwritten.
+        _read_file(place)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    about = json.dumps({"layout": FOLDER_LAYOUT, "shesha": __version__, **plain}, allow_nan=False)
+    files.write_bytes(place, _pack_arrays({_ENTRY: np.array(about), **arrays}))
+    return InMemory()
+
+
+def read(place: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], History]:
+    """Read a monitor that `write` wrote; raise ValueError if it is damaged."""
+    if place.suffix == ".npz" and place.is_file():
+        return *_read_file(place), InMemory()
+    about, arrays, name = _read_folder(place)
+    return about, arrays, InFile(place / HISTORY, name)
+
+
+def _read_file(place: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    try:
+        with reading(place), np.load(place, allow_pickle=False) as file:
+            arrays = dict(file)
+            about = json.loads(str(arrays.pop(_ENTRY)))
+            layout = about["layout"]
+    except UnreadableFileError as error:
+        message = f"{place} must be a monitor that was saved as one file, got another file: {error}"
+        raise ValueError(message) from error
+    _require_layout(layout, about)
+    require_whole(place, about, arrays)
+    return about, arrays
+
+
+def _require_layout(layout: Any, about: Mapping[str, Any]) -> None:
+    if layout != FOLDER_LAYOUT:
+        raise ValueError(
+            f"folder must contain a monitor of layout {FOLDER_LAYOUT}, got layout {layout}, written by shesha "
+            f"{about.get('shesha')}; use that version, or make the monitor again"
+        )
+
+
+def _write_folder(
+    folder: Path, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, overwrite: bool
+) -> str:
+    """Write a monitor to a directory, and return the monitor's name, which is a hash of its arrays.
+
+    The arrays are written first, to a file with a new name. The JSON file, which contains this name, is replaced last,
+    so a reader always finds either the old or the new monitor.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"folder must be a directory, got the file {folder}")
+    folder.mkdir(parents=True, exist_ok=True)
+    for inside in (ABOUT, HISTORY):
+        require_no_link(folder / inside, "file of a monitor")
+    if (folder / ABOUT).exists() and not overwrite:
+        raise FileExistsError(
+            f"folder must not contain a monitor yet, got {folder}; pass overwrite=True for a new reference"
+        )
+    content = _pack_arrays(arrays)
+    name = hashlib.sha256(content).hexdigest()
+    file = f"arrays-{name[:16]}.npz"
+    files.write_bytes(folder / file, content)
+    about = {"layout": FOLDER_LAYOUT, "shesha": __version__, "arrays": file, "sha256": name, **plain}
+    files.write_text(folder / ABOUT, json.dumps(about, indent=2, allow_nan=False) + "\n")
+    for old in folder.glob("arrays-*.npz"):
+        # Other files may have similar names, so only names of the exact form are deleted.
+        if old.name != file and _OWN.fullmatch(old.name):
+            old.unlink(missing_ok=True)
+    return name[:16]
+
+
+def _read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], str]:
+    if not (folder / ABOUT).is_file():
+        missing = "no such directory" if not folder.is_dir() else f"no {ABOUT} in it"
+        raise FileNotFoundError(
+            f"folder must be a directory made by save or `shesha monitor init`, got {folder} ({missing})"
+        )
+    try:
+        about = read_json(folder / ABOUT, "monitor", follow_links=False)
+        layout = about["layout"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{folder / ABOUT} must describe a monitor, got other contents: {error}") from error
+    _require_layout(layout, about)
+    name = Path(str(about.get("arrays"))).name
+    content = read_bytes(folder / name, "monitor", follow_links=False) if (folder / name).is_file() else b""
+    if hashlib.sha256(content).hexdigest() != about.get("sha256"):
+        raise ValueError(
+            f"folder must contain a complete monitor, got {folder}, where {name} is missing or damaged, perhaps by an "
+            "incomplete copy. Copy the directory again, or make the monitor again"
+        )
+    with reading(folder / name), np.load(io.BytesIO(content), allow_pickle=False) as file:
+        arrays = dict(file)
+    require_whole(folder / ABOUT, about, arrays)
+    return about, arrays, about["sha256"][:16]
+
+
+def _pack_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **arrays)  # type: ignore[arg-type]
+    return file.getvalue()

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.charts import curves
-from shesha.drift import canary_check, monitor_files
+from shesha.drift import canary_check
+from shesha.drift import history as monitor_files
 from shesha.drift.canary_check import (
     CheckResult,
     Choice,
@@ -26,15 +27,14 @@ from shesha.drift.canary_check import (
 )
 from shesha.drift.canary_reference import Reference, restrict_encodings
 from shesha.drift.history import History, InMemory, Kind, write_or_warn
-from shesha.drift.sequential_evidence import AlarmRule, Evidence
-from shesha.drift.stream_evidence import Stream, Updates
+from shesha.drift.stream_evidence import AlarmRule, Evidence, Stream, Updates
 from shesha.inputs import MissingRows, Names, RowChoice, split_names
 from shesha.inputs import validation as check
 from shesha.measures import Measure, get
 from shesha.results import CheckSequence, DriftScore, DriftVerdict, StreamVerdict
 from shesha.results.base import draws_axes
 from shesha.results.drift import State
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha.support.device_arrays import array_shape
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import draw_seed

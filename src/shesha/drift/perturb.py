@@ -15,7 +15,7 @@ from shesha.inputs import validation as validate
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from shesha.drift._temporary_parameters import Change
+    from shesha.drift._weight_changes import Change
 
 Targets = str | Sequence[str]
 """Names or patterns of parameters, or of modules that hold them; ``**`` matches any name parts."""
@@ -56,7 +56,7 @@ def gaussian_noise(
     """
     import torch
 
-    from shesha.drift._temporary_parameters import generator, parameters, wide
+    from shesha.drift._weight_changes import generator, parameters, wide
 
     deviation, start = validate.require_at_least(sd, "sd", 0), validate.count(seed, "seed", minimum=0)
     chosen = parameters(model, targets)
@@ -88,10 +88,12 @@ def int8(model: nn.Module, *, targets: Targets = "**") -> AbstractContextManager
     ...     [round(value, 4) for value in model.weight[0].tolist()]
     [1.27, 0.5]
     """
-    from shesha.drift import _quantisation
-    from shesha.drift._temporary_parameters import parameters, wide
+    from shesha.drift import _weight_changes
+    from shesha.drift._weight_changes import parameters, wide
 
-    return _change_chosen(parameters(model, targets, least_axes=2), lambda _, values: _quantisation.int8(wide(values)))
+    return _change_chosen(
+        parameters(model, targets, least_axes=2), lambda _, values: _weight_changes.int8(wide(values))
+    )
 
 
 def nf4(model: nn.Module, *, targets: Targets = "**") -> AbstractContextManager[None]:
@@ -113,10 +115,10 @@ def nf4(model: nn.Module, *, targets: Targets = "**") -> AbstractContextManager[
     ...     [round(value, 4) for value in model.weight[0].tolist()]
     [2.0, 0.8814]
     """
-    from shesha.drift import _quantisation
-    from shesha.drift._temporary_parameters import parameters, wide
+    from shesha.drift import _weight_changes
+    from shesha.drift._weight_changes import parameters, wide
 
-    return _change_chosen(parameters(model, targets, least_axes=2), lambda _, values: _quantisation.nf4(wide(values)))
+    return _change_chosen(parameters(model, targets, least_axes=2), lambda _, values: _weight_changes.nf4(wide(values)))
 
 
 def lora(
@@ -159,8 +161,7 @@ def lora(
     ...     int(torch.linalg.matrix_rank(model.weight - before, rtol=1e-4))
     2
     """
-    from shesha.drift._lora import adapter, attention_patterns
-    from shesha.drift._temporary_parameters import generator, parameters, wide
+    from shesha.drift._weight_changes import adapter, attention_patterns, generator, parameters, wide
 
     r, deviation = validate.count(rank, "rank"), validate.require_at_least(scale, "scale", 0)
     factor = (2.0 * r if alpha is None else validate.finite_number(alpha, "alpha")) / r
@@ -194,7 +195,7 @@ def prune(model: nn.Module, share: float, *, targets: Targets = "**") -> Abstrac
     ...     model.weight[0].tolist()
     [0.0, -3.0, 0.0, 1.0]
     """
-    from shesha.drift._temporary_parameters import parameters
+    from shesha.drift._weight_changes import parameters
 
     part = validate.require_at_least(share, "share", 0)
     if part > 1:
@@ -209,6 +210,6 @@ def prune(model: nn.Module, share: float, *, targets: Targets = "**") -> Abstrac
 
 
 def _change_chosen(chosen: dict[str, nn.Parameter], change: Change) -> AbstractContextManager[None]:
-    from shesha.drift._temporary_parameters import change_parameters
+    from shesha.drift._weight_changes import change_parameters
 
     return change_parameters(chosen, change)

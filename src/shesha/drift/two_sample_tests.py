@@ -1,23 +1,224 @@
-"""Several two-sample tests of the same rows, corrected for their number."""
+"""Two-sample tests of new inputs, whose rows do not correspond to earlier rows, corrected for their number."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import ClassVar, cast
+from typing import Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.drift.two_samples import TESTS, Test, two_sample
+from shesha.drift.canary_check import p_value, threshold
+from shesha.drift.row_dependence import dependence_text
 from shesha.inputs import validation as check
+from shesha.inputs.validation import require_squarable
+from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls.null_summary import holm, number_against_null, undecided
+from shesha.results import TwoSample
 from shesha.results import sentence_parts as say
 from shesha.results.number import Number, NumberTable
 from shesha.results.paper_sentences import claim
-from shesha.support import argument_types as kinds
+from shesha.support import memory
+from shesha.support import types as kinds
 from shesha.support.provenance import keep_statements
-from shesha.support.types import Seed
+from shesha.support.seeds import generator, number
+from shesha.support.types import Matrix, Seed, Vector
+
+Test = Literal["energy", "mmd", "sliced wasserstein", "c2st"]
+TESTS: tuple[Test, ...] = get_args(Test)
+Statistic = Callable[[Matrix], Vector]
+"""Function of divisions of the rows (one per line, 1 marks the window) that returns their statistics."""
+_DIRECTIONS = 100
+_FOLDS = 5
+
+
+def two_sample(
+    reference: ArrayLike,
+    window: ArrayLike,
+    *,
+    test: Test = "energy",
+    n_permutations: int = 199,
+    alpha: float = 0.05,
+    seed: Seed = 0,
+) -> TwoSample:
+    """Test by permutation whether new rows come from the distribution of the reference.
+
+    Parameters
+    ----------
+    reference, window : arrays of shape (n_rows, n_features)
+        At least 4 rows each, with finite values and the same features. The rows need not correspond.
+    test : {'energy', 'mmd', 'sliced wasserstein', 'c2st'}
+        Energy distance (Szekely and Rizzo), `shesha.measures.mmd`, `shesha.measures.sliced_wasserstein`, or a
+        classifier two-sample test: the ROC AUC of a ridge classifier of reference and window, with 5 folds.
+    n_permutations : int
+        Number of permutations. The p-value is at least 1 / (n_permutations + 1).
+    alpha : float
+        Significance level of the threshold.
+    seed : int, Generator or None
+        Seed of the permutations, directions and folds.
+
+    Returns
+    -------
+    TwoSample
+        The statistic, its threshold and its p-value. The p-value is exact if rows are exchangeable, which rows from the
+        same document or session are not. If neighbouring rows depend on each other, the result says so.
+
+    Raises
+    ------
+    ValueError
+        If the widths differ, entries are not finite, or there are too few rows.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.standard_normal((60, 5)), rng.standard_normal((40, 5))
+    >>> two_sample(X, Y).significant, two_sample(X, Y + 1).p_value
+    (False, 0.005)
+    """
+    check.choice(test, TESTS, "test")
+    check.fraction(alpha, "alpha", closed=False)
+    n_permutations = check.count(n_permutations, "n_permutations")
+    x, y = (
+        require_squarable(check.matrix(side, name), name)
+        for side, name in ((reference, "reference"), (window, "window"))
+    )
+    if x.shape[1] != y.shape[1]:
+        raise ValueError(
+            f"window must have the {x.shape[1]} features of the reference, got {y.shape[1]}; for another encoder, "
+            "encode the same inputs again and use check"
+        )
+    n, n_window = len(x) + len(y), len(y)
+    memory.require(24 * n**2, f"the distances of {n:,} rows", "pass fewer rows")
+    rng = generator(seed)
+    with single_threaded_blas():
+        statistic = _STATISTICS[test](np.concatenate([x, y]), rng)
+        dealt = np.zeros((n_permutations + 1, n))
+        dealt[0, -n_window:] = 1.0
+        for line in dealt[1:]:
+            line[rng.permutation(n)[:n_window]] = 1.0
+        values = statistic(dealt)
+    fields: dict[str, Any] = {"n_reference": len(x), "n_window": n_window, "n_draws": n_permutations, "alpha": alpha}
+    if not np.isfinite(values[0]):
+        return TwoSample(name=test, value=np.nan, reason="all rows are equal", **fields)
+    # Equal sums may differ by rounding if their terms are in another order.
+    tolerance = 1e-13 * float(np.abs(values).max())
+    null = np.where(np.isclose(values[1:], values[0], rtol=1e-10, atol=tolerance), values[0], values[1:])
+    found = (dependence_text(side, what, group_advice=False) for what, side in (("reference", x), ("window", y)))
+    dependence = next((text for text in found if text), "")
+    return TwoSample(
+        name=test,
+        value=float(values[0]),
+        p_value=p_value(float(values[0]), null),
+        threshold=threshold(null, alpha),
+        chance=float(null.mean()),
+        null=tuple(null.tolist()),
+        **fields,
+        dependence=dependence,
+        seed=number(seed),
+    )
+
+
+def _distances(rows: Matrix) -> Matrix:
+    from scipy.spatial.distance import pdist, squareform
+
+    return np.asarray(squareform(pdist(rows)))
+
+
+def _means(pairs: Matrix, dealt: Matrix) -> tuple[Vector, Vector, Vector]:
+    """Return, per division, the means of a matrix over pairs within each sample and between the samples."""
+    other = 1.0 - dealt
+    n, m = other.sum(axis=1), dealt.sum(axis=1)
+    dealt_sums, rest = dealt @ pairs, other @ pairs
+    within = np.einsum("ij,ij->i", rest, other) / n**2, np.einsum("ij,ij->i", dealt_sums, dealt) / m**2
+    return *within, np.einsum("ij,ij->i", dealt_sums, other) / (n * m)
+
+
+def _energy(rows: Matrix, rng: np.random.Generator) -> Statistic:
+    pairs = _distances(rows)
+
+    def statistic(dealt: Matrix) -> Vector:
+        first, second, between_samples = _means(pairs, dealt)
+        return np.maximum(2 * between_samples - first - second, 0.0)
+
+    return statistic
+
+
+def _mmd(rows: Matrix, rng: np.random.Generator) -> Statistic:
+    from scipy.spatial.distance import squareform
+
+    pairs = _distances(rows)
+    bandwidth = float(np.median(squareform(pairs)))
+    if bandwidth <= 0:
+        return lambda dealt: np.full(len(dealt), np.nan)
+    kernel = np.exp(-0.5 * (pairs / bandwidth) ** 2)
+
+    def statistic(dealt: Matrix) -> Vector:
+        first, second, between_samples = _means(kernel, dealt)
+        return np.sqrt(np.maximum(first + second - 2 * between_samples, 0.0))
+
+    return statistic
+
+
+def _sliced_statistic(rows: Matrix, rng: np.random.Generator) -> Statistic:
+    directions = rng.standard_normal((_DIRECTIONS, rows.shape[1]))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    projections = directions @ rows.T
+    order = np.argsort(projections, axis=1)
+    gaps = np.diff(np.take_along_axis(projections, order, axis=1), axis=1)
+
+    def _area_between(line: Vector) -> float:
+        """Return the area between the two distribution functions, averaged over all directions."""
+        new = np.cumsum(line[order], axis=1)[:, :-1]
+        both = np.arange(1, rows.shape[0])
+        m = line.sum()
+        gaps_between_means = np.abs(new / m - (both - new) / (len(line) - m))
+        return float((gaps_between_means * gaps).sum(axis=1).mean())
+
+    return lambda dealt: np.array([_area_between(line) for line in dealt])
+
+
+def _c2st(rows: Matrix, rng: np.random.Generator) -> Statistic:
+    """Return the statistic of a classifier test: the ROC AUC of a ridge classifier on held-out rows.
+
+    With fixed folds, the predictions are linear in the labels, so one matrix product suffices for all permutations.
+    """
+    n = len(rows)
+    centred = rows - rows.mean(axis=0)
+    size = float(np.sqrt((centred**2).sum() / n))
+    if size <= 0:
+        return lambda dealt: np.full(len(dealt), np.nan)
+    kernel = (centred / size) @ (centred / size).T
+    weights = np.zeros((n, n))
+    folds = rng.permutation(n) % _FOLDS
+    for fold in range(_FOLDS):
+        out, training = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        ridge = kernel[np.ix_(training, training)] + np.eye(len(training)) * (np.trace(kernel) / n)
+        # With centred weights, predictions do not depend on how many of the training rows are from the window.
+        smooth = np.linalg.solve(ridge, kernel[np.ix_(training, out)]).T
+        weights[np.ix_(out, training)] = smooth - smooth.mean(axis=1, keepdims=True)
+
+    def statistic(dealt: Matrix) -> Vector:
+        return np.array([_area(predictions, line) for predictions, line in zip(dealt @ weights.T, dealt, strict=True)])
+
+    return statistic
+
+
+def _area(predictions: Vector, line: Vector) -> float:
+    """Return the probability that a window row scores higher than a reference row; ties count half."""
+    from scipy.stats import rankdata
+
+    m = line.sum()
+    return float((rankdata(predictions)[line > 0].sum() - m * (m + 1) / 2) / (m * (len(line) - m)))
+
+
+_STATISTICS: dict[Test, Callable[[Matrix, np.random.Generator], Statistic]] = {
+    "energy": _energy,
+    "mmd": _mmd,
+    "sliced wasserstein": _sliced_statistic,
+    "c2st": _c2st,
+}
+
 
 DEFAULT: tuple[Test, ...] = ("energy", "mmd", "c2st")
 

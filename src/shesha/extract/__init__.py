@@ -3,6 +3,6 @@
 from shesha.extract._resumable_files import Activations
 from shesha.extract.activations import activations
 from shesha.extract.encode import encode, stream_layers
-from shesha.extract.layer_names import layers
+from shesha.extract.torch_modules import layers
 
 __all__ = ["Activations", "activations", "encode", "layers", "stream_layers"]

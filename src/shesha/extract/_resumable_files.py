@@ -15,9 +15,9 @@ from typing import IO, Any
 import filelock
 import numpy as np
 
-from shesha.support import atomic_files
+from shesha.support import files
+from shesha.support.files import open_regular, read_json, require_no_link
 from shesha.support.optional import require
-from shesha.support.regular_files import open_regular, read_json, require_no_link
 from shesha.support.types import Array, Index
 
 FORMATS = (".zarr", ".safetensors")
@@ -286,7 +286,7 @@ class Draft:
             os.fsync(stream.fileno())
         arrays = {name: (region.shape, region.dtype) for name, region in self._regions.items()}
         note = {"about": self._about, "arrays": arrays, "done": self.done}
-        atomic_files.write_text(self._folder / _PROGRESS, json.dumps(note))
+        files.write_text(self._folder / _PROGRESS, json.dumps(note))
         self._synced = time.monotonic()
 
     def _text(self) -> str:
@@ -358,7 +358,7 @@ def output_path(out: str | os.PathLike[str]) -> Path:
 
 
 def _safetensors_contents(path: Path) -> tuple[Any, dict[str, tuple[tuple[int, ...], str]]]:
-    from shesha.io.safetensors import safetensors_arrays
+    from shesha.io.torch_files import safetensors_arrays
 
     tensors = safetensors_arrays(path)
     with open_regular(path, "out") as stream:

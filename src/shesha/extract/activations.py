@@ -101,9 +101,8 @@ def activations(
     from shesha.extract._input_rows import make_rows
     from shesha.extract._resumable_files import output_path
     from shesha.extract.batch_loop import Work, run
-    from shesha.extract.layer_names import choose_layers
-    from shesha.extract.model_state import unwrap_model
     from shesha.extract.pooling import pool_name, pooling
+    from shesha.extract.torch_modules import choose_layers, unwrap_model
 
     size, axis = validate.count(batch_size, "batch_size"), validate.count(batch_axis, "batch_axis", minimum=0)
     pooled = pooling(pool)

@@ -17,9 +17,8 @@ from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 from shesha._version import __version__
 from shesha.extract._input_rows import Batch, Rows, model_fingerprint, token_counts
 from shesha.extract._resumable_files import Activations, open_draft, read_finished, require_same
-from shesha.extract.layer_names import EMBEDDING, INPUT
-from shesha.extract.model_state import evaluation_mode, move_to_device
 from shesha.extract.pooling import Pooled
+from shesha.extract.torch_modules import EMBEDDING, INPUT, evaluation_mode, move_to_device
 from shesha.support.progress import track
 from shesha.support.provenance import state
 from shesha.support.types import Array, Index

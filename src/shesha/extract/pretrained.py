@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from shesha.extract._input_rows import Process
-from shesha.support import regular_files
+from shesha.support import files as regular_files
+from shesha.support.files import read_json
 from shesha.support.optional import require
 from shesha.support.provenance import state
-from shesha.support.regular_files import read_json
 
 if TYPE_CHECKING:
     from torch import nn
@@ -162,7 +162,7 @@ def load_network(name: str, source: Source, auto_class: str = "AutoModel") -> nn
     transformers = require("transformers", "hf", f"transformers is needed to load {name}")
     torch = require("torch", "torch")
     _require_plausible_sizes(source)
-    from shesha.extract.model_state import preserve_random_state
+    from shesha.extract.torch_modules import preserve_random_state
 
     # Pickled weights could run code; safetensors and GGUF contain only numbers.
     how = {"dtype": torch.float32} if source.gguf else {"use_safetensors": True, "weights_only": True}

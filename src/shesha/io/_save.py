@@ -20,10 +20,10 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
 from shesha.inputs.table_columns import is_unnamed, label_like_names
-from shesha.io.safetensors import ORDER
 from shesha.io.tables import csv_table, has_names, labels_of_table
-from shesha.support import argument_types as kinds
-from shesha.support import atomic_files
+from shesha.io.torch_files import ORDER
+from shesha.support import files
+from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.optional import require
 from shesha.support.types import Array
@@ -44,11 +44,11 @@ def replace_path(target: Path, *, overwrite: bool, folder: bool) -> Iterator[Pat
     After an error, the target is unchanged and no temporary file remains. If the target is a link, the file to which it
     points is replaced.
     """
-    atomic_files.require_replaceable(target)
-    stream = not folder and atomic_files.is_stream(target)
+    files.require_replaceable(target)
+    stream = not folder and files.is_stream(target)
     target = target if stream else Path(os.path.realpath(target))
     _require_replaceable(target, folder)
-    with _folder(target) if folder else atomic_files.replacing(target) as draft:
+    with _folder(target) if folder else files.replacing(target) as draft:
         yield draft
         if os.path.lexists(target) and not (overwrite or stream):
             raise FileExistsError(f"path must be new unless overwrite=True, got the existing {target}")

@@ -15,15 +15,21 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import NamedRows
-from shesha.io._anndata import labels_of_anndata, open_anndata
 from shesha.io.array_selection import Contents, Keys, StoredArray, contents, labels_of_arrays
-from shesha.io.declared_sizes import require_bounded_chunks, require_chunks
-from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
-from shesha.io.safetensors import ORDER
+from shesha.io.file_checks import (
+    UnreadableFileError,
+    optional,
+    reading,
+    require_bounded_chunks,
+    require_chunks,
+    require_memory,
+    require_plausible,
+)
+from shesha.io.single_cell_files import labels_of_anndata, open_anndata
+from shesha.io.torch_files import ORDER
 from shesha.support.layer_axis import LayerAxis
-from shesha.support.natural_order import natural_key
 from shesha.support.types import Array
-from shesha.support.wording import join_names
+from shesha.support.wording import join_names, natural_key
 
 _METADATA = {".zarray": "array", ".zgroup": "group", "zarr.json": None}
 _TEXT_FILTERS = {"vlen-utf8", "vlen-bytes"}

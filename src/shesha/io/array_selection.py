@@ -1,11 +1,12 @@
-"""Turn the arrays of a file into named representations."""
+"""Turn the arrays of a file into named representations, with short, distinct names."""
 
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeGuard, TypeVar
@@ -16,11 +17,47 @@ from shesha.inputs import Names, choose_identity, could_identify, identity_names
 from shesha.inputs.quantised import as_bytes, decode
 from shesha.inputs.table_columns import label_like_names
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
-from shesha.support import regular_files
+from shesha.support import files
 from shesha.support.layer_axis import MOST_LAYERS, LayerAxis, Split, split
 from shesha.support.provenance import state
 from shesha.support.types import Array
 from shesha.support.wording import count, join_names, visible_name
+
+
+def short_paths(paths: Iterable[str | os.PathLike[str]], *, endings: bool = True) -> list[str]:
+    """Return the last part of each path, with as many folders before it as are needed to be distinct.
+
+    Without `endings`, file endings are left out unless they alone distinguish two paths. Repeated paths are numbered.
+
+    Examples
+    --------
+    >>> short_paths(["run1/final/emb.npy", "run2/final/emb.npy", "old.npy"], endings=False)
+    ['run1/final/emb', 'run2/final/emb', 'old']
+    >>> short_paths(["base", "models/tuned"]), short_paths(["base", "base"])
+    (['base', 'tuned'], ['base (1)', 'base (2)'])
+    """
+    whole = [Path(path) for path in paths]
+    plain = whole if endings else [path.parent / file_stem(path) for path in whole]
+    counts = Counter(plain)
+    chosen = [path if counts[short] > 1 else short for path, short in zip(whole, plain, strict=True)]
+    depths = [1] * len(chosen)
+    while True:
+        names = [Path(*path.parts[-depth:]).as_posix() for path, depth in zip(chosen, depths, strict=True)]
+        uses = Counter(names)
+        longer = [
+            depth + 1 if uses[name] > 1 and depth < len(path.parts) else depth
+            for name, path, depth in zip(names, chosen, depths, strict=True)
+        ]
+        if longer == depths:
+            return [f"{name} ({names[:i].count(name) + 1})" if uses[name] > 1 else name for i, name in enumerate(names)]
+        depths = longer
+
+
+def full_name(path: Path, short: str, name: str, taken: Container[str], *, alone: bool) -> str:
+    """Return the name of an array, with the short or whole path of its file if needed to be unique."""
+    full = name if alone else short if name == file_stem(path) else f"{short}:{name}"
+    return f"{path}:{name}" if full in taken else full
+
 
 Keys = Sequence[str] | None
 Value = TypeVar("Value")
@@ -622,7 +659,7 @@ def read_lines(path: Path, column: str | None) -> Array:
     if column is not None:
         raise ValueError(f"column must be None for {path}, which has one label per line, got {column!r}")
     try:
-        lines = [line.strip() for line in regular_files.read_lines(path)]
+        lines = [line.strip() for line in files.read_lines(path)]
     except ValueError as error:
         raise UnreadableFileError(str(error)) from error
     while lines and not lines[-1]:

@@ -14,19 +14,18 @@ import numpy as np
 from shesha.inputs import NamedRows, Names
 from shesha.inputs.table_columns import Column
 from shesha.inputs.vector_columns import Vectors
-from shesha.io._format_type import Format, array_format
-from shesha.io._numpy_files import npy_arrays
+from shesha.io._unsupported_formats import Format, array_format
 from shesha.io.array_selection import Contents, Keys, NamedArrays, StoredArray
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
+from shesha.io.large_matrices import npy_arrays
 from shesha.io.list_columns import dataset_table, is_dataset, labels_of_dataset, open_dataset
 from shesha.io.single_cell_files import is_tenx_folder, tenx_folder_arrays
 from shesha.io.tables import Table, contents_of_table, labels_of_table, parquet_table, stack_blocks
 from shesha.io.torch_files import torch_item
 from shesha.support.layer_axis import LayerAxis
-from shesha.support.natural_order import natural_key
 from shesha.support.provenance import state
 from shesha.support.types import Array
-from shesha.support.wording import join_names
+from shesha.support.wording import join_names, natural_key
 
 _PART = re.compile(
     r"(?P<split>.*?)[-_.]?\d+-of-\d+.*|part[-_.]?\d+.*|\d{4,}|.*[-_.]part[-_.]?\d+|data[-_]?\d+", re.IGNORECASE

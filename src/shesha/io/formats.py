@@ -1,35 +1,88 @@
-"""The table of file formats by extension, and the decorator that adds your own formats."""
+"""The table of file formats by extension, and the formats that are built on HDF5, decided by their content."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.io._anndata import labels_of_h5ad, open_h5ad
-from shesha.io._format_type import Format, array_format, table_format
-from shesha.io._numpy_files import npy_arrays, npz_arrays
+from shesha.inputs import NamedRows
+from shesha.io._unsupported_formats import Format, array_contents, array_format, table_format
 from shesha.io._zarr import labels_of_zarr, open_zarr
-from shesha.io.array_selection import StoredArray
-from shesha.io.binary_vectors import bin_arrays, bin_file_arrays, vecs_arrays
-from shesha.io.file_checks import COMPRESSED, UnreadableFileError, file_ending, reading
+from shesha.io.array_selection import Contents, Keys, StoredArray, labels_of_arrays
+from shesha.io.file_checks import COMPRESSED, UnreadableFileError, file_ending, optional, reading
 from shesha.io.folders import FOLDERS, ITEMS, holds_items
-from shesha.io.hdf5_files import labels_of_hdf5, open_hdf5
+from shesha.io.hdf5_arrays import hdf5_arrays, matlab_arrays, matlab_hdf5_arrays, nwb_arrays
 from shesha.io.json_vectors import holds_embeddings, labels_of_json, open_json
+from shesha.io.large_matrices import npy_arrays, npz_arrays
 from shesha.io.list_columns import labels_of_dataset, open_dataset, open_parquet
-from shesha.io.matlab_files import matlab_arrays
 from shesha.io.netcdf_files import netcdf_arrays
-from shesha.io.safetensors import safetensors_arrays
-from shesha.io.single_cell_files import market_arrays
+from shesha.io.single_cell_files import LOOM, MUDATA, labels_of_h5ad, market_arrays, open_h5ad, tenx_hdf5_arrays
 from shesha.io.tables import csv_table, labels_of_table, parquet_table
-from shesha.io.text_vectors import holds_vectors, labels_of_text, open_text_vectors
-from shesha.io.torch_files import torch_arrays
+from shesha.io.torch_files import safetensors_arrays, torch_arrays
+from shesha.io.vector_files import (
+    bin_arrays,
+    bin_file_arrays,
+    holds_vectors,
+    labels_of_text,
+    open_text_vectors,
+    vecs_arrays,
+)
 from shesha.support.device_arrays import to_host
+from shesha.support.layer_axis import LayerAxis
 from shesha.support.optional import load_marks
+from shesha.support.types import Array
+
+
+def open_hdf5(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
+    """Read the representations of an HDF5 file, in the format that its content shows."""
+    return _kind(path).contents(path, keys, labels, layer_axis)
+
+
+def labels_of_hdf5(path: Path, column: str | None) -> Array | NamedRows:
+    """Read labels from an HDF5 file, in the format that its content shows."""
+    return _kind(path).labels(path, column)
+
+
+def _kind(path: Path) -> Format:
+    """Return the format of an HDF5 file from the groups at its top."""
+    h5py = optional("h5py", path)
+    with path.open("rb") as stream:
+        matlab = stream.read(10) == b"MATLAB 7.3"
+    with reading(path), h5py.File(path, "r") as root:
+        names = set(root)
+        encoding = root.attrs.get("encoding-type", "")
+        tenx = "matrix" in names and hasattr(root["matrix"], "keys") and "barcodes" in root["matrix"]
+        older = bool(names) and all(
+            hasattr(root.get(name), "keys") and {"barcodes", "indptr", "data"} <= set(root[name]) for name in names
+        )
+        # What a format is recognised by, in this order.
+        marks: list[tuple[bool, Format]] = [
+            (matlab, array_format(matlab_hdf5_arrays)),
+            (encoding == "MuData" or ("mod" in names and "obs" in names), MUDATA),
+            (encoding == "anndata" or {"X", "obs", "var"} <= names, Format(labels_of_h5ad, _open_anndata)),
+            (tenx or older, array_format(tenx_hdf5_arrays)),
+            ("matrix" in names and {"row_attrs", "col_attrs"} <= names, LOOM),
+            ("nwb_version" in root.attrs, array_format(nwb_arrays)),
+        ]
+    return next((found for matches, found in marks if matches), Format(_labels, _open))
+
+
+def _open_anndata(path: Path, keys: Keys, labels: Any, layer_axis: LayerAxis) -> Contents:
+    return open_h5ad(path, keys)
+
+
+def _open(path: Path, keys: Keys, labels: Any, layer_axis: LayerAxis) -> Contents:
+    return array_contents(path, hdf5_arrays(path, keys), keys, layer_axis)
+
+
+def _labels(path: Path, column: str | None) -> Array:
+    return labels_of_arrays(path, hdf5_arrays(path, None if column is None else [column]), column)
+
 
 Read = Callable[[Path], Mapping[str, ArrayLike]]
 F = TypeVar("F", bound=Read)

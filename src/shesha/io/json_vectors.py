@@ -17,7 +17,7 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names
 from shesha.inputs.vector_columns import Vectors
-from shesha.io._format_type import array_contents
+from shesha.io._unsupported_formats import array_contents
 from shesha.io.array_selection import Contents, Keys, NamedArrays, flatten, gather, in_memory, labels_of_arrays
 from shesha.io.file_checks import UnreadableFileError, file_ending, file_stem, open_bytes, reading
 from shesha.io.tables import Table, contents_of_table, frame_table, labels_of_table

@@ -16,8 +16,16 @@ import numpy as np
 
 from shesha.inputs import Names
 from shesha.io.array_selection import NamedArrays, StoredArray, refused
-from shesha.io.declared_sizes import require_own, require_sound
-from shesha.io.file_checks import UnreadableFileError, file_stem, optional, reading, require_memory, require_plausible
+from shesha.io.file_checks import (
+    UnreadableFileError,
+    file_stem,
+    optional,
+    reading,
+    require_memory,
+    require_own,
+    require_plausible,
+    require_sound,
+)
 from shesha.support.optional import require
 from shesha.support.provenance import state
 from shesha.support.types import Array

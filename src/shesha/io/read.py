@@ -16,8 +16,7 @@ from shesha.inputs import NamedRows, Names, distinct_names, require_order
 from shesha.inputs import validation as check
 from shesha.inputs.identity import kinds_if_transposed, words_of
 from shesha.inputs.matrix_shapes import one_row_per_input
-from shesha.io._format_type import Format
-from shesha.io._unsupported_formats import unsupported
+from shesha.io._unsupported_formats import Format, unsupported
 from shesha.io.array_selection import Contents
 from shesha.io.file_checks import require_existing, require_file
 from shesha.io.formats import find_format, formats, is_table

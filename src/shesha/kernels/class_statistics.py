@@ -1,12 +1,27 @@
-"""Class means, scatter and discriminant directions: for the rows themselves and for many resamples at once."""
+"""Class means, scatter and distances: for the rows, for many resamples, and for many shuffles of the labels.
+
+A shuffle is a line of class codes, one per row of the data. All shuffles have the same class sizes, and they share
+everything that does not depend on labels.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.kernels import ranks
+from shesha.kernels.distances import (
+    PANEL,
+    Metric,
+    distance_rounding,
+    find_undirected_rows,
+    pair_distances,
+    standard_rows,
+)
 from shesha.kernels.rounding_and_scaling import length_unit, safe_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.support.types import Index, Labels, Matrix, Vector
@@ -283,3 +298,343 @@ def _solve(factor: Matrix, right: Matrix) -> Matrix:
     _, solution, failed = dposv(product, right, lower=True, overwrite_a=True)
     # If the decomposition fails, the ridge is below the rounding level, and least squares gives the limit.
     return np.asarray(np.linalg.lstsq(factor.T @ factor, right)[0] if failed else solution)
+
+
+Panels = Callable[[int], Matrix]
+
+_SEPARATION_PAIRS = 1 << 15
+"""Number of pairs that are weighted in one step, limited by the cache size."""
+_COLUMNS = 16
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums of distances and numbers of pairs, overall and within classes, for each column of counts."""
+
+    total: Vector
+    within: Vector
+    n_total: Vector
+    n_within: Vector
+
+    def subtract(self, other: Sums) -> Sums:
+        """Return these sums minus another set of sums."""
+        return Sums(*(getattr(self, field.name) - getattr(other, field.name) for field in fields(self)))
+
+    @property
+    def ratios(self) -> Vector:
+        """Ratio of the mean distance between classes to that within classes; NaN if undefined."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratios = ((self.total - self.within) / (self.n_total - self.n_within)) / (self.within / self.n_within)
+        return np.asarray(np.where(np.isfinite(ratios), ratios, np.nan))
+
+
+def separation_sums(distances_from: Panels, codes: Labels, counts: Matrix) -> Sums:
+    """Sum the distances over all pairs of different rows, for each column of row counts.
+
+    The sums are quadratic forms in the counts, so one matrix product per panel of distances serves all columns, and
+    each distance is computed only once.
+
+    Parameters
+    ----------
+    distances_from : function
+        Function that takes the first row number of a panel and returns the distances from the panel's rows to
+        themselves and to all later rows. The returned array is overwritten.
+    codes : array of shape (n_rows,)
+        Class of each row, in ascending order.
+    counts : array of shape (n_rows, n_columns)
+        Number of times that each row occurs, one column per resample.
+    """
+
+    def sums(start: int) -> tuple[Matrix, Matrix]:
+        distances = distances_from(start)
+        width = len(distances)
+        distances[np.tril_indices(width)] = 0.0  # Keep only the pairs i < j.
+        panel_codes = codes[start : start + width]
+        here = counts[start : start + width]
+        total = np.einsum("ib,ib->b", here, distances @ counts[start:])
+        # Rows are sorted by class, so the panel's classes form a contiguous range that begins at its first row.
+        stop = int(np.searchsorted(codes, panel_codes[-1], side="right"))
+        distances[:, : stop - start] *= panel_codes[:, None] == codes[start:stop]
+        within = np.einsum("ib,ib->b", here, distances[:, : stop - start] @ counts[start:stop])
+        return total, within
+
+    parts = list(parallel(sums, range(0, len(codes), PANEL)))
+    total, within = (np.sum([part[k] for part in parts], axis=0) for k in (0, 1))
+    return Sums(total, within, *_pair_counts(codes, counts))
+
+
+def sums_of_groups(distances: Vector, alike: NDArray[np.bool_], group: Index, weights: Matrix) -> Sums:
+    """Sum over given pairs, weighted by their group's line of `weights`; `alike` marks same-class pairs."""
+    n_groups = len(weights)
+    of_pairs = np.ones(len(group)), alike.astype(np.float64)
+    sums = [np.bincount(group, distances * indicator, n_groups) @ weights for indicator in of_pairs]
+    return Sums(*sums, *(np.bincount(group, indicator, n_groups) @ weights for indicator in of_pairs))
+
+
+def ratios_of_pairs(distances: Vector, differ: NDArray[np.bool_], counts: Matrix, i: Index, j: Index) -> Vector:
+    """Separation ratio over the given pairs (i, j) of different rows, for each column of row counts.
+
+    `differ` marks the pairs whose rows belong to different classes.
+    """
+
+    def sums(columns: slice) -> NDArray[np.float64]:
+        here = np.ascontiguousarray(counts[:, columns])
+        totals = np.zeros((2, 2, here.shape[1]))
+        for start in range(0, len(i), _SEPARATION_PAIRS):
+            stretch = slice(start, start + _SEPARATION_PAIRS)
+            weights = here[i[stretch]] * here[j[stretch]]
+            for side, mask in enumerate((differ[stretch], ~differ[stretch])):
+                totals[side, 0] += distances[stretch][mask] @ weights[mask]
+                totals[side, 1] += weights[mask].sum(axis=0)
+        return totals
+
+    columns = [slice(start, start + _COLUMNS) for start in range(0, counts.shape[1], _COLUMNS)]
+    (between, n_between), (within, n_within) = np.concatenate(list(parallel(sums, columns)), axis=2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = (between / n_between) / (within / n_within)
+    return np.asarray(np.where(np.isfinite(ratio), ratio, np.nan))
+
+
+def _pair_counts(codes: Labels, counts: Matrix) -> tuple[Matrix, Matrix]:
+    """Number of pairs of different rows, in total and within classes, for each column of counts."""
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    per_class = np.add.reduceat(counts, starts, axis=0)
+    squares = (counts**2).sum(axis=0)
+    return (counts.sum(axis=0) ** 2 - squares) / 2, ((per_class**2).sum(axis=0) - squares) / 2
+
+
+Cube = NDArray[np.float64]
+
+
+def random_halves(sizes: Sequence[int], n_splits: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
+    """For each class, draw the size // 2 positions that form the first half: arrays (n_splits, size)."""
+    halves = []
+    for size in sizes:
+        chosen = np.zeros((n_splits, size), dtype=bool)
+        half = size // 2
+        # The positions of the smallest random numbers form a random subset of exactly this size.
+        smallest = rng.random((n_splits, size)).argpartition(half - 1, axis=1)[:, :half]
+        np.put_along_axis(chosen, smallest, True, axis=1)
+        halves.append(chosen)
+    return halves
+
+
+def half_counts(chosen: NDArray[np.bool_], rows: Index, n_rows: int) -> tuple[Matrix, Matrix]:
+    """Count how often each row of a class occurs in the first and in the second half of each split.
+
+    Parameters
+    ----------
+    chosen : array of shape (n_splits, size)
+        Whether each position is in the first half.
+    rows : array of shape (size,)
+        Row at each position; in a bootstrap resample, a row can occupy several positions.
+    n_rows : int
+        Number of rows of the class.
+
+    Returns
+    -------
+    two arrays of shape (n_splits, n_rows)
+        Counts in the first and in the second half.
+    """
+    total = np.bincount(rows, minlength=n_rows).astype(np.float64)
+    places = (np.arange(len(chosen))[:, None] * n_rows + rows)[chosen]
+    first = np.bincount(places, minlength=len(chosen) * n_rows).reshape(len(chosen), n_rows).astype(np.float64)
+    return first, total - first
+
+
+def agreements(first: Cube, second: Cube, metric: Metric) -> Vector:
+    """Rank correlation of the centroid distances in the two halves of each split; NaN if undefined.
+
+    Parameters
+    ----------
+    first, second : arrays of shape (n_splits, n_classes, n_features)
+        Centroids of the classes in the halves.
+    metric : {'cosine', 'correlation', 'euclidean'}
+        Distance between centroids.
+    """
+    n_splits, n_classes, _ = first.shape
+    i, j = np.triu_indices(n_classes, k=1)
+    rows = np.concatenate([first, second]).reshape(2 * n_splits * n_classes, -1)
+    if metric == "euclidean" or len(find_undirected_rows(rows, metric)):
+        return np.array([_agreement(a, b, i, j, metric) for a, b in zip(first, second, strict=True)])
+    standard = standard_rows(rows, metric).reshape(2 * n_splits, n_classes, -1)
+    with single_threaded_blas():
+        closeness = (standard @ standard.transpose(0, 2, 1))[:, i, j]
+    distances = np.clip(1.0 - closeness, 0.0, 2.0)
+    ordered = np.sort(distances, axis=1)
+    # Splits with possible ties are recomputed by the slower function, which has a tolerance for ties.
+    level = distance_rounding(standard[0], metric)
+    close = np.asarray((np.diff(ordered, axis=1) <= 2 * level).any(axis=1))
+    slow = np.logical_or(close[:n_splits], close[n_splits:])
+    correlations = _rank_correlations(distances[:n_splits], distances[n_splits:])
+    for split in np.flatnonzero(slow):
+        correlations[split] = _agreement(first[split], second[split], i, j, metric)
+    return correlations
+
+
+def _rank_correlations(a: Matrix, b: Matrix) -> Vector:
+    """Rank correlation between corresponding rows of two matrices without ties."""
+    m = a.shape[1]
+    places = [np.argsort(np.argsort(half, axis=1), axis=1) - (m - 1) / 2 for half in (a, b)]
+    return np.asarray(np.einsum("sk,sk->s", *places) / ((m**3 - m) / 12))
+
+
+def _agreement(first: Matrix, second: Matrix, i: Index, j: Index, metric: Metric) -> float:
+    if len(find_undirected_rows(first, metric)) or len(find_undirected_rows(second, metric)):
+        return float("nan")
+    rows = standard_rows(first, metric), standard_rows(second, metric)
+    distances = [pair_distances(half, i, j, metric, squared=True) for half in rows]
+    levels = distance_rounding(rows[0], metric), distance_rounding(rows[1], metric)
+    return ranks.spearman(distances[0], distances[1], levels)
+
+
+_TOGETHER = 16
+"""Number of shuffles in one task for a thread."""
+_ENTRIES = 1 << 15
+"""Number of values processed in one step, limited by the cache size."""
+_SHUFFLED_PAIRS = 1 << 11
+_SHUFFLED_ROWS = 1 << 10
+_FEW = 16
+"""Largest number of classes for which one matrix product covers all classes."""
+_ROUNDING = 1e-13
+
+
+def sums_of_classes(X: Matrix, shuffled: Index, n_classes: int) -> Matrix:
+    """Sum of the rows in each class for each shuffle, of shape (n_shuffles, n_classes, n_features)."""
+    from scipy.sparse import csc_array
+
+    n_shuffles, n = shuffled.shape
+    # The sparse matrix has one column per row of X; each row is read once and added to its class in every shuffle.
+    places = (np.arange(n_shuffles)[:, None] * n_classes + shuffled).T.ravel().astype(np.int32)
+    ends = np.arange(n + 1, dtype=np.int32) * n_shuffles
+    which = csc_array((np.ones(len(places)), places, ends), shape=(n_shuffles * n_classes, n))
+    return np.asarray(which @ X).reshape(n_shuffles, n_classes, -1)
+
+
+def shuffled_variance_shares(X: Matrix, shuffled: Index, n_classes: int) -> Vector:
+    """Between-class share of the sum of squares for each shuffle of the labels."""
+    centred = centred_rows(X)
+    sizes = np.maximum(np.bincount(shuffled[0], minlength=n_classes), 1)
+    total = float(np.einsum("ij,ij->", centred, centred))
+
+    def some(start: int) -> Vector:
+        sums = sums_of_classes(centred, shuffled[start : start + _TOGETHER], n_classes)
+        return np.asarray(np.einsum("bcj,bcj->bc", sums, sums) @ (1 / sizes))
+
+    ss_between = np.concatenate(list(parallel(some, range(0, len(shuffled), _TOGETHER))))
+    return np.asarray(np.clip(ss_between / total, 0.0, 1.0))
+
+
+def shuffled_mean_separations(X: Matrix, shuffled: Index, n_classes: int) -> Vector:
+    """Mean over classes of (inter - intra) / (inter + intra), for each shuffle; NaN if undefined."""
+    centred = centred_rows(X)
+    total, lengths = centred.sum(axis=0), np.einsum("ij,ij->i", centred, centred)
+    dots = centred @ total
+
+    def some(start: int) -> Vector:
+        codes = shuffled[start : start + _TOGETHER]
+        sums = sums_of_classes(centred, codes, n_classes)
+        products = _own_class_products(centred, codes, sums)
+        return np.array([_separation(lengths, dots, total, *draw) for draw in zip(codes, sums, products, strict=True)])
+
+    return np.concatenate(list(parallel(some, range(0, len(shuffled), _TOGETHER))))
+
+
+def _own_class_products(X: Matrix, codes: Index, sums: Matrix) -> Matrix:
+    """Inner product of each row with the sum of its class, for each shuffle: shape (n_shuffles, n_rows)."""
+    own_products, (n_shuffles, n_classes, d) = np.empty(codes.shape), sums.shape
+    if n_classes > _FEW:
+        step = max(1, (_ENTRIES << 3) // d)
+        for labels, of_classes, out in zip(codes, sums, own_products, strict=True):
+            for start in range(0, len(X), step):
+                part = slice(start, start + step)
+                np.einsum("ij,ij->i", X[part], of_classes[labels[part]], out=out[part])
+        return own_products
+    for start in range(0, len(X), _SHUFFLED_ROWS):
+        part = slice(start, start + _SHUFFLED_ROWS)
+        products = (sums.reshape(-1, d) @ X[part].T).reshape(n_shuffles, n_classes, -1)
+        own_products[:, part] = np.take_along_axis(products, codes[:, None, part], axis=1)[:, 0]
+    return own_products
+
+
+def _separation(lengths: Vector, dots: Vector, total: Vector, codes: Index, sums: Matrix, product: Vector) -> float:
+    """Mean separation for one shuffle, given the inner product of each row with the sum of its class."""
+    n, sizes = len(lengths), np.bincount(codes, minlength=len(sums))
+    usable = (sizes >= 2) & (sizes < n)
+    means = []
+    for centre, times, number in ((sums, product, sizes), (total - sums, dots - product, n - sizes)):
+        number = np.maximum(number, 1)
+        length = np.einsum("cj,cj->c", centre, centre) / number**2
+        squared = lengths - 2 * times / number[codes] + length[codes]
+        # If a row coincides with its centre, the remaining distance is a rounding error.
+        squared[squared < _ROUNDING * (lengths + length[codes])] = 0.0
+        means.append(np.bincount(codes, np.sqrt(squared), len(sums)) / np.maximum(sizes, 1))
+    intra, inter = means
+    with np.errstate(invalid="ignore", divide="ignore"):
+        score = np.where(usable & (inter + intra > 0), (inter - intra) / (inter + intra), np.nan)
+    return float(mean_of_known(score[:, None])[0])
+
+
+def class_sums(panel: Panels, width: int, shuffled: Index, n_classes: int) -> Vector:
+    """For each shuffle of the labels, sum the values of all pairs of rows in the same class.
+
+    Parameters
+    ----------
+    panel : function
+        Function that takes the first row number of a panel and returns the values of `width` rows with themselves and
+        all later rows; the returned array is overwritten.
+    shuffled : array of shape (n_shuffles, n_rows)
+        Class codes, numbered from 0.
+    """
+    work = _sums_by_products if n_classes <= _FEW else _sums_by_masks
+    codes = _compact_codes(shuffled)
+
+    def some(start: int) -> Vector:
+        numbers = panel(start)
+        numbers[np.tril_indices(len(numbers))] = 0.0  # Keep only the pairs i < j.
+        return work(numbers, codes[:, start:], n_classes)
+
+    return np.asarray(np.sum(list(parallel(some, range(0, shuffled.shape[1], width))), axis=0))
+
+
+def _compact_codes(codes: Index) -> NDArray[Any]:
+    """Convert codes to the smallest integer type, because comparing them is most of the work."""
+    return codes.astype(np.min_scalar_type(int(codes.max(initial=0))))
+
+
+def _sums_by_products(numbers: Matrix, codes: NDArray[Any], n_classes: int) -> Vector:
+    """Multiply a panel with the class indicators, and select the sum for each row's class in each shuffle."""
+    totals = []
+    for start in range(0, len(codes), _TOGETHER):
+        batch = codes[start : start + _TOGETHER]
+        members = (batch.T[:, :, None] == np.arange(n_classes, dtype=batch.dtype)).astype(np.float64)
+        sums = (numbers @ members.reshape(batch.shape[1], -1)).reshape(len(numbers), *members.shape[1:])
+        totals.append(np.einsum("ibc,ibc->b", sums, members[: len(numbers)]))
+    return np.concatenate(totals)
+
+
+def _sums_by_masks(numbers: Matrix, codes: NDArray[Any], n_classes: int) -> Vector:
+    """Compute the sums for `class_sums` by comparing the codes of each pair."""
+    totals, step = np.zeros(len(codes)), max(1, _ENTRIES // numbers.shape[1])
+    for start in range(0, len(numbers), step):
+        stretch = numbers[start : start + step]
+        for b, labels in enumerate(codes):
+            totals[b] += np.vdot(stretch, labels[start : start + len(stretch), None] == labels)
+    return totals
+
+
+def sums_of_pairs(numbers: Vector, i: Index, j: Index, shuffled: Index) -> tuple[Vector, Vector]:
+    """For each shuffle, the sum of the given values over pairs in the same class, and their number."""
+    codes = _compact_codes(shuffled)
+
+    def some(start: int) -> Matrix:
+        batch = np.ascontiguousarray(codes[start : start + _TOGETHER].T)
+        totals = np.zeros((2, batch.shape[1]))
+        for offset in range(0, len(i), _SHUFFLED_PAIRS):
+            part = slice(offset, offset + _SHUFFLED_PAIRS)
+            same_class = batch.take(i[part], axis=0) == batch.take(j[part], axis=0)
+            totals += numbers[part] @ same_class, same_class.sum(axis=0)
+        return totals
+
+    sums, n_alike = np.concatenate(list(parallel(some, range(0, len(shuffled), _TOGETHER))), axis=1)
+    return sums, n_alike

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from shesha.inputs import validation as check
-from shesha.kernels import compiled_ranks, native, ranks
+from shesha.kernels import native, ranks, sorting
 from shesha.kernels.distances import PANEL, Metric, condensed_distances, distance_rounding, n_pairs, standard_rows
 from shesha.kernels.sorting import Ordering, order_values
 from shesha.kernels.threads import n_threads, parallel, single_threaded_blas
@@ -514,7 +514,7 @@ def scores(rows: Matrix, metric: Metric, frame: Frame, draws: Sequence[object], 
 
 
 def _scores_from_full_order(
-    closeness: Closeness, tolerance: float, pairs: compiled_ranks.Pairs, n: int, subsets: Sequence[Index]
+    closeness: Closeness, tolerance: float, pairs: sorting.Pairs, n: int, subsets: Sequence[Index]
 ) -> Vector | None:
     """Sort all pairs once, then skip those outside each subset; None if any pairs tie."""
     first = order_values(closeness.first, tolerance, closeness.scratch.view(np.uint64))
@@ -530,7 +530,7 @@ def _scores_from_full_order(
     for subset in subsets:
         inside = np.zeros(n, dtype=np.uint8)
         inside[subset] = 1
-        correlations.append(compiled_ranks.subset_correlation(sorted_pairs, second.order, inside, place))
+        correlations.append(sorting.subset_correlation(sorted_pairs, second.order, inside, place))
     return np.array(correlations)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import rankdata
 
-from shesha.kernels import compiled_ranks, device_kernels, native
+from shesha.kernels import device_kernels, native, sorting
 from shesha.kernels.sorting import (
     Ordering,
     block_bounds,
@@ -55,7 +55,7 @@ def spearman(
     first = replace(first, order=np.empty(0, dtype=np.intp))
     form = fixed_point(a, spread, tolerance[1]) if native.is_available() else None
     if form is not None:
-        product, squares = compiled_ranks.sum_rank_products(a, form, values.view(np.uint64), ranks=first.ranks)
+        product, squares = sorting.sum_rank_products(a, form, values.view(np.uint64), ranks=first.ranks)
         if may_stay(squares, form, spread, tolerance[1], len(a)):
             return _coefficient(product, first.variance, rank_variance(len(a)))
     second = order_values(a, tolerance[1], values.view(np.uint64))
@@ -70,10 +70,10 @@ def _correlation_without_ties(a: Vector, b: Vector, tolerance: tuple[float, floa
     forms = [fixed_point(*case) for case in zip((a, b), spreads, tolerance, strict=True)]
     if forms[0] is None or forms[1] is None:
         return None
-    places, squares = compiled_ranks.places(a, forms[0], keys)
+    places, squares = sorting.places(a, forms[0], keys)
     if not may_stay(squares, forms[0], spreads[0], tolerance[0], n):
         return None
-    product, squares = compiled_ranks.sum_rank_products(b, forms[1], keys, places=places)
+    product, squares = sorting.sum_rank_products(b, forms[1], keys, places=places)
     trusted = may_stay(squares, forms[1], spreads[1], tolerance[1], n)
     return _coefficient(product, rank_variance(n), rank_variance(n)) if trusted else None
 
@@ -81,7 +81,7 @@ def _correlation_without_ties(a: Vector, b: Vector, tolerance: tuple[float, floa
 def _copy_in_order(values: Vector, order: Index, out: Vector) -> tuple[float, float]:
     """Copy the values in the given order, and return their minimum and maximum."""
     if native.is_available():
-        return compiled_ranks.copy_in_order(values, order, out)
+        return sorting.copy_in_order(values, order, out)
     np.take(values, order, out=out, mode="clip")
     return value_range(values)
 
@@ -89,9 +89,7 @@ def _copy_in_order(values: Vector, order: Index, out: Vector) -> tuple[float, fl
 def correlation(first: Ordering, second: Ordering) -> float:
     """Rank correlation from two orderings; the second is that of a vector arranged in the first's order."""
     total = (
-        compiled_ranks.products(second.order, first.ranks, second.ranks)
-        if native.is_available()
-        else _product(first, second)
+        sorting.products(second.order, first.ranks, second.ranks) if native.is_available() else _product(first, second)
     )
     return _coefficient(total, first.variance, second.variance)
 
@@ -133,11 +131,9 @@ def _scatter_ranks(ordering: Ordering, room: Vector, centre: float, scale: float
     """Write (rank - centre) * scale for each value, into the work memory or over the order."""
     if not native.is_available():
         return _scatter_ranks_plainly(ordering, room, centre, scale)
-    if _CACHED < len(room) <= compiled_ranks.MOST_PLACES:
-        return compiled_ranks.write_many_ranks(
-            ordering.order, ordering.ranks, centre, float(scale), room.view(np.uint64)
-        )
-    compiled_ranks.write_ranks(ordering.order, ordering.ranks, centre, float(scale), room)
+    if _CACHED < len(room) <= sorting.MOST_PLACES:
+        return sorting.write_many_ranks(ordering.order, ordering.ranks, centre, float(scale), room.view(np.uint64))
+    sorting.write_ranks(ordering.order, ordering.ranks, centre, float(scale), room)
     return room
 
 

@@ -1,9 +1,17 @@
 """Similarity measures, each a function of two representations: `f(X, Y, *, ...) -> float`."""
 
 from shesha.measures.cca import cca, pwcca, svcca
-from shesha.measures.distributions import mmd, sliced_wasserstein
+from shesha.measures.distributions import (
+    concentricity_difference,
+    eigenspectrum_similarity,
+    magnitude_difference,
+    mmd,
+    sliced_wasserstein,
+    stability_difference,
+    subspace_overlap,
+    uniformity_difference,
+)
 from shesha.measures.kernels import cka, distance_correlation, pwcka, rv, sampled_cka, unbiased_cka
-from shesha.measures.local_kernel_alignment import cknna
 from shesha.measures.lookup import (
     PlainMeasure as PlainMeasure,
 )
@@ -21,32 +29,37 @@ from shesha.measures.lookup import (
 from shesha.measures.lookup import (
     import_measure as import_measure,
 )
-from shesha.measures.matching import (
-    hard_correlation_match,
-    permutation_procrustes,
-    soft_correlation_match,
-    soft_matching,
+from shesha.measures.neighbours import (
+    cknna,
+    cycle_knn,
+    imd,
+    jaccard,
+    mutual_knn,
+    rank_similarity,
+    rtd,
+    second_order_cosine,
 )
-from shesha.measures.neighbours import cycle_knn, jaccard, mutual_knn, rank_similarity, second_order_cosine
-from shesha.measures.ordinal import information_imbalance, quadruplet_similarity, triplet_similarity
-from shesha.measures.rdm import rdm_drift, rsa, rsm_norm_difference
+from shesha.measures.rdm import (
+    information_imbalance,
+    quadruplet_similarity,
+    rdm_drift,
+    rsa,
+    rsm_norm_difference,
+    triplet_similarity,
+)
 from shesha.measures.registry import Measure, code_version, measure
 from shesha.measures.regression import eigenspace_overlap, gulp, linear_predictivity, linear_regression
 from shesha.measures.shape import (
     aligned_cosine,
     angular_shape,
+    hard_correlation_match,
     orthogonal_procrustes,
+    permutation_procrustes,
     procrustes_similarity,
     procrustes_size_and_shape,
+    soft_correlation_match,
+    soft_matching,
 )
-from shesha.measures.spectra import eigenspectrum_similarity, subspace_overlap
-from shesha.measures.summary_statistics import (
-    concentricity_difference,
-    magnitude_difference,
-    stability_difference,
-    uniformity_difference,
-)
-from shesha.measures.topology import imd, rtd
 from shesha.views import Groups
 
 __all__ = [

@@ -1,18 +1,18 @@
-"""Distances between the distributions of rows in two representations whose features correspond."""
+"""Measures of distributions of rows, of spectra and leading subspaces, and of single numbers per representation."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels.distances import PANEL
+from shesha.kernels.distances import PANEL, Metric
 from shesha.kernels.threads import parallel
 from shesha.measures.registry import measure
 from shesha.support.types import Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views import Features, Projections
+from shesha.views import Basis, Concentricity, Features, Magnitude, Projections, Spectrum, SplitStability, Uniformity
 
-FAMILY = "distributions"
+DISTRIBUTIONS = "distributions"
 _MEDIAN_ROWS = 2000
 
 
@@ -23,7 +23,7 @@ _MEDIAN_ROWS = 2000
     bounds=(0, np.inf),
     symmetric=True,
     invariant=(),
-    family=FAMILY,
+    family=DISTRIBUTIONS,
     cost="n d",
     formula="mean over random unit directions u of W1(X u, Y u)",
     reference="Rabin et al. 2012; Bonneel et al. 2015",
@@ -73,7 +73,7 @@ def _wasserstein(u: Vector, v: Vector) -> float:
     bounds=(0, float(np.sqrt(2))),
     symmetric=True,
     invariant=(),
-    family=FAMILY,
+    family=DISTRIBUTIONS,
     cost="n^2 d",
     formula="sqrt(mean k(x, x') + mean k(y, y') - 2 mean k(x, y)), k(x, y) = exp(-||x - y||^2 / (2 bandwidth^2))",
     reference="Gretton et al. 2012",
@@ -135,3 +135,222 @@ def _mean_kernel(x: Matrix, y: Matrix) -> float:
         return float(np.exp(block, out=block).sum())
 
     return sum(parallel(total, range(0, len(x), PANEL))) / (len(x) * len(y))
+
+
+SPECTRA = "spectra"
+
+
+@measure(
+    "subspace overlap",
+    view=Basis,
+    closer="higher",
+    bounds=(0, 1),
+    symmetric=True,
+    invariant=("orthogonal", "scaling", "translation"),
+    family=SPECTRA,
+    cost="n d^2",
+    formula="||U_X(1:k)' U_Y(1:k)||^2 / k, U(1:k) the first k left singular vectors of centred columns",
+    reference="Raju 2026, section 10; Bjorck and Golub 1973",
+    caveats=(
+        "Unrelated data score about k / n.",
+        "If singular values k and k + 1 are close, the subspace is arbitrary.",
+    ),
+    self_value=1.0,
+    anywhere=True,
+)
+def subspace_overlap(a: Basis, b: Basis, *, k: int = 10) -> float:
+    """Mean squared cosine of the principal angles between the leading k-dimensional subspaces.
+
+    Parameters
+    ----------
+    k : int
+        Number of leading directions, at most the rank of each side. The drift study uses 5, 10 and 20.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 20))
+    >>> round(subspace_overlap(X, 3 * X[:, ::-1] + 1), 6)
+    1.0
+    """
+    k = check.count(k, "k")
+    if k > min(a.rank, b.rank):
+        raise NotEstimable(f"{k} leading directions need that rank, got {min(a.rank, b.rank)}")
+    if max(a.count_with_ties(k), b.count_with_ties(k)) > k:
+        raise NotEstimable(
+            f"singular values {k} and {k + 1} are equal, so the leading directions are arbitrary: pass another k"
+        )
+    return float(min(1.0, a.truncated(k).squared_overlap(b.truncated(k)).sum() / k))
+
+
+@measure(
+    "eigenspectrum similarity",
+    view=Spectrum,
+    closer="higher",
+    bounds=(0, 1),
+    symmetric=True,
+    invariant=("orthogonal", "scaling", "translation"),
+    family=SPECTRA,
+    cost="n d^2",
+    formula="cos(s_X, s_Y), where s are the singular values after centring, and the shorter list is padded with zeros",
+    reference="Raju 2026, section 10",
+    caveats=("Two spectra with a similar decay score near 1, because directions have no effect.",),
+    paired=False,
+    self_value=1.0,
+)
+def eigenspectrum_similarity(a: Spectrum, b: Spectrum) -> float:
+    """Cosine between the two vectors of singular values.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> round(eigenspectrum_similarity(X, 3 * X[::-1, ::-1] + 1), 6)
+    1.0
+    """
+    x, y = np.sqrt(a.variances), np.sqrt(b.variances)
+    shorter = min(len(x), len(y))
+    # The variance shares sum to one, so these vectors have unit length.
+    return float(np.clip((x[:shorter] * y[:shorter]).sum(), 0.0, 1.0))
+
+
+STATISTICS = "statistics"
+_COARSE = "Unrelated representations can have equal values, and so a difference of 0."
+_ALONE = 1e-6
+"""If pairs of different rows contribute less than this share of the mean, they have no visible effect."""
+
+
+def _no_near_rows_note(a: Uniformity, b: Uniformity) -> str:
+    """Return a note if, on either side, no two different rows are close enough to contribute."""
+    share = max(a.beyond, b.beyond)
+    if share >= _ALONE or min(a.n_rows, b.n_rows) < 2:
+        return ""
+    size = f"{share:.0e}" if share > 0 else "less than a float can represent"
+    return (
+        "rows are so far apart that exp(-2 d^2) is 0 except for a row with itself. Both uniformities are -log n, and "
+        f"all other pairs add {size}. Scale the features first, for example to rows of unit length"
+    )
+
+
+@measure(
+    "MagDiff",
+    view=Magnitude,
+    closer="lower",
+    bounds=(0, np.inf),
+    symmetric=True,
+    invariant=("orthogonal",),
+    family=STATISTICS,
+    cost="n d",
+    formula="| ||mean_i x_i|| - ||mean_i y_i|| |",
+    reference="Wang et al. 2022",
+    caveats=(_COARSE,),
+    paired=False,
+    self_value=0.0,
+    groups=("ReSi",),
+)
+def magnitude_difference(a: Magnitude, b: Magnitude) -> float:
+    """Difference between the norms of the two mean rows.
+
+    Examples
+    --------
+    >>> magnitude_difference(np.ones((5, 4)), np.zeros((5, 2)))
+    2.0
+    """
+    return abs(a.value - b.value)
+
+
+@measure(
+    "ConcDiff",
+    view=Concentricity,
+    closer="lower",
+    bounds=(0, 2),
+    symmetric=True,
+    invariant=("orthogonal", "scaling"),
+    family=STATISTICS,
+    cost="n d",
+    formula="| mean_i cos(x_i, mean x) - mean_i cos(y_i, mean y) |",
+    reference="Wang et al. 2022",
+    caveats=(_COARSE,),
+    paired=False,
+    self_value=0.0,
+    groups=("ReSi",),
+)
+def concentricity_difference(a: Concentricity, b: Concentricity) -> float:
+    """Difference between the two mean cosines of rows with their mean row.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> round(concentricity_difference(X, 3 * X[::-1, ::-1]), 6)
+    0.0
+    """
+    return abs(a.value - b.value)
+
+
+@measure(
+    "UnifDiff",
+    view=Uniformity,
+    closer="lower",
+    bounds=(0, np.inf),
+    symmetric=True,
+    invariant=("orthogonal", "translation"),
+    family=STATISTICS,
+    cost="n^2 d",
+    formula="| log mean_ij exp(-2 ||x_i - x_j||^2) - the same of Y |, all n^2 pairs",
+    reference="Wang and Isola 2020",
+    caveats=(
+        _COARSE,
+        "Pairs of rows farther apart than about 3 (many or large features) add almost nothing: scale rows first, for "
+        "example to unit length. The difference then comes from the few nearest pairs.",
+    ),
+    paired=False,
+    self_value=0.0,
+    groups=("ReSi",),
+    remark=_no_near_rows_note,
+)
+def uniformity_difference(a: Uniformity, b: Uniformity) -> float:
+    """Difference between the two uniformities, which measure how evenly rows fill their space.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> round(uniformity_difference(X, X[::-1, ::-1] + 1), 6)
+    0.0
+    """
+    return a.difference(b)
+
+
+@measure(
+    "stability difference",
+    view=SplitStability,
+    closer="lower",
+    bounds=(0, 2),
+    symmetric=True,
+    invariant=("scaling",),
+    family="stability",
+    cost="n^2 d",
+    formula="| feature_split(X) - feature_split(Y) |",
+    reference="Raju 2026",
+    caveats=(_COARSE, "Halves are random: pass a seed to get a reproducible number."),
+    paired=False,
+    self_value=0.0,
+)
+def stability_difference(
+    a: SplitStability, b: SplitStability, *, metric: Metric = "cosine", n_splits: int = 30, seed: Seed = None
+) -> float:
+    """Difference between the two feature-split stabilities.
+
+    Parameters
+    ----------
+    metric : {'cosine', 'correlation', 'euclidean'}
+        Distance between rows.
+    n_splits : int
+        Number of random divisions of the features into halves.
+    seed : int, Generator or None
+        Seed for the halves, as for `shesha.feature_split`. An int gives representations of equal width the same halves.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> stability_difference(X, 3 * X, seed=0)
+    0.0
+    """
+    return abs(a.value - b.value)

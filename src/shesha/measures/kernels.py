@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import clip_rounding
-from shesha.measures import sampled_estimates
+from shesha.measures import registry
 from shesha.measures.registry import FEW_UNITS, SUPERPOSITION, measure
 from shesha.views import Basis, Gram
 from shesha.views.gram import Bandwidth, Kernel
@@ -198,7 +198,7 @@ def rv(a: Gram, b: Gram) -> float:
     groups=("ReSi",),
     view_options={"kernel": "distance"},
     anywhere=True,
-    sample=sampled_estimates.SampledPairs(sampled_estimates.distance_correlation, size=3, metric="euclidean"),
+    sample=registry.SampledPairs(registry.distance_correlation, size=3, metric="euclidean"),
 )
 def distance_correlation(a: Gram, b: Gram) -> float:
     """Distance correlation, whose population value is 0 only for independent representations.

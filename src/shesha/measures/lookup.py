@@ -28,9 +28,9 @@ from shesha.report import (
 )
 from shesha.report import card as as_card
 from shesha.results.comparison import RECOMMENDED
-from shesha.support import argument_types as kinds
-from shesha.support import spelling as spelling
-from shesha.support.argument_types import instance
+from shesha.support import types as kinds
+from shesha.support import wording as spelling
+from shesha.support.types import instance
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, View
 

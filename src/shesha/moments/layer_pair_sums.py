@@ -12,10 +12,18 @@ import numpy as np
 
 from shesha.inputs import validation as check
 from shesha.kernels.threads import parallel
-from shesha.moments.jackknife_accumulator import concatenate
-from shesha.moments.sums import Meeting, Panel, Sums, check_batch, join_blocks, require_finite, storage_rounding
-from shesha.support import argument_types as kinds
+from shesha.moments.sums import (
+    Meeting,
+    Panel,
+    Sums,
+    check_batch,
+    concatenate,
+    join_blocks,
+    require_finite,
+    storage_rounding,
+)
 from shesha.support import memory
+from shesha.support import types as kinds
 from shesha.support.device_arrays import convert_like, doubles, is_numpy, stays
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Matrix, Seed

@@ -14,24 +14,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.io.file_checks import UnreadableFileError, reading
-from shesha.moments.jackknife_accumulator import MOST_PARTS, Accumulator, compact_parts
-from shesha.moments.resumable_pass import count_dask, count_sides, count_stream
-from shesha.moments.row_sources import is_dask
+from shesha.moments.row_sources import count_dask, count_sides, count_stream, is_dask
 from shesha.moments.summed_views import SummedRepresentation
 from shesha.moments.sums import (
+    MOST_PARTS,
+    Accumulator,
     FirstRows,
     SideSums,
     Sums,
     all_pairs,
     check_batch,
+    compact_parts,
     merge_all,
     require_finite,
     storage_rounding,
 )
-from shesha.support import argument_types as kinds
-from shesha.support.atomic_files import replacing
+from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host
-from shesha.support.regular_files import open_regular
+from shesha.support.files import open_regular, replacing
 from shesha.support.types import Array, Index, Matrix, Vector
 from shesha.support.wording import count
 

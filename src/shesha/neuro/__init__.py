@@ -1,22 +1,18 @@
 """Neural recordings: scores for trials of neurons under conditions, with null distributions."""
 
-from shesha.neuro.coupling_with_behaviour import behaviour_coupling
 from shesha.neuro.crossnobis import crossnobis, discriminability
 from shesha.neuro.crossnobis_significance import CrossnobisPairs, crossnobis_test
 from shesha.neuro.noise_ceiling import noise_ceiling
-from shesha.neuro.rsatoolbox import from_rsatoolbox, to_rsatoolbox
-from shesha.neuro.score_correlations import association
+from shesha.neuro.score_correlations import association, behaviour_coupling
 from shesha.neuro.searchlight import Searchlight, neighbours_in_radius, searchlight
-from shesha.neuro.session_drift import check_tracked, session_drift, shared_neurons
+from shesha.neuro.session_drift import centroid_drift, check_tracked, session_drift, shared_neurons, tertiles
 from shesha.neuro.session_table import Session, allen_areas, brain_division, brain_region, session_table
-from shesha.neuro.spikes import spike_counts
+from shesha.neuro.spikes import from_rsatoolbox, spike_counts, to_rsatoolbox
 from shesha.neuro.split_half_reliability import trial_split, wuc
 from shesha.neuro.stochastic_shape import StochasticShape, stochastic_shape
-from shesha.neuro.time_by_time import over_time
-from shesha.neuro.time_clusters import TimeClusters, time_clusters
+from shesha.neuro.time_by_time import TimeClusters, over_time, time_clusters
 from shesha.neuro.trial_order_null import permutation_null
 from shesha.neuro.trials_needed import TrialsNeeded, trials_needed
-from shesha.neuro.within_session_drift import centroid_drift, tertiles
 
 __all__ = [
     "CrossnobisPairs",

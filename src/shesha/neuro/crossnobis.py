@@ -13,17 +13,23 @@ from numpy.typing import ArrayLike
 from shesha.inputs import ConditionDistances, MissingRows, make_data_array
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import class_name
-from shesha.kernels.condition_distances import compress_columns
-from shesha.kernels.crossnobis import across_folds, across_runs, across_weighted_pairs
-from shesha.kernels.noise_covariance import additive_residuals, estimate_noise, residuals
+from shesha.kernels.condition_distances import (
+    across_folds,
+    across_runs,
+    across_weighted_pairs,
+    additive_residuals,
+    compress_columns,
+    estimate_noise,
+    residuals,
+)
 from shesha.kernels.rounding_and_scaling import length_unit, safe_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
 from shesha.support import memory, provenance
-from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.provenance import keep_statements
+from shesha.support.seeds import N_PERMUTATIONS
 from shesha.support.types import Labels, Matrix, Seed
 from shesha.support.warnings import MeasureWarning, warn
 from shesha.support.wording import count

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
-from shesha.kernels.noise_covariance import additive_residuals, residuals
+from shesha.kernels.condition_distances import additive_residuals, residuals
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.crossnobis import FOLDS, NO_REPEATS, NO_VARIATION, Crossed, Estimate, alternate_folds, run_codes
@@ -25,10 +25,9 @@ from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.number import numeral, numeral_of_p
 from shesha.results.paper_sentences import claim
-from shesha.support.draw_counts import draws_needed
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import generator, number
+from shesha.support.seeds import draws_needed, generator, number
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.wording import agree_with_share, count
 

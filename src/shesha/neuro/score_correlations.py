@@ -1,19 +1,26 @@
-"""Rank correlation between two scores over areas and sessions."""
+"""Correlations over areas, sessions or trials: between two scores, and between responses and outcomes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import rankdata, spearmanr
 from scipy.stats import t as student
 
+from shesha.inputs import MissingRows, align_labels, table_values
 from shesha.inputs import validation as check
+from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.rounding_and_scaling import is_constant
-from shesha.results import Association, SessionTable
-from shesha.support import argument_types as kinds
-from shesha.support.types import Array, Matrix, Vector
+from shesha.neuro._trials import Trials, numbers_of_objects
+from shesha.neuro.trial_order_null import Null, Orders, over_orders
+from shesha.results import Association, SessionTable, TrialScore
+from shesha.support import types as kinds
+from shesha.support.device_arrays import to_host
+from shesha.support.provenance import keep_statements
+from shesha.support.types import Array, Matrix, Seed, Vector
 
 Interval = tuple[float, float]
 UNKNOWN: Interval = (float("nan"), float("nan"))
@@ -172,3 +179,95 @@ def partial_rank_correlation(first: Vector, second: Vector, covariates: Matrix) 
     a, b = (ranks - known @ np.linalg.lstsq(known, ranks)[0] for ranks in (rankdata(first), rankdata(second)))
     length = float(np.linalg.norm(a) * np.linalg.norm(b))
     return float(a @ b) / length if length > 1e-9 * len(first) else float("nan")
+
+
+@keep_statements
+def behaviour_coupling(
+    X: Any,
+    outcome: ArrayLike,
+    *,
+    n_permutations: int = 500,
+    null: Null = "shift",
+    blocks: ArrayLike | None = None,
+    block_length: int | None = None,
+    alpha: float = 0.05,
+    seed: Seed = 0,
+    missing: MissingRows = "refuse",
+) -> TrialScore:
+    """Rank correlation, over trials, between the size of the population response and the outcome.
+
+    Both change slowly along a session (arousal, satiety), which alone makes them correlated. The null distribution
+    comes from shifting the outcomes along the session, which preserves the slow changes of both.
+
+    Parameters
+    ----------
+    X : array of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), or xarray.DataArray
+        Responses, with trials in the order of recording; they are averaged over time.
+    outcome : array of shape (n_trials,)
+        One number per trial, such as a reaction time, or 1 for correct and 0 for wrong.
+    n_permutations, null, blocks, block_length, alpha, seed
+        See `trial_split`.
+    missing
+        See `crossnobis`. Trials without an outcome (NaN) are always left out and counted.
+
+    Returns
+    -------
+    TrialScore
+        Value in [-1, 1], with a two-sided p-value; NaN, with a reason and a warning, if the outcome or the size of the
+        response is constant over trials.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> aroused = rng.random(200) < 0.5
+    >>> found = behaviour_coupling(rng.poisson(np.where(aroused, 3, 2)[:, None], (200, 20)), aroused)
+    >>> round(found.value, 2), found.significant
+    (0.82, True)
+    """
+    trials = Trials.without_conditions(X, missing=missing)
+    values = trials.take(check_outcome(align_labels(X, outcome, "outcome"), trials.n_total))
+    trials = trials.keep(~np.isnan(values), "without an outcome")
+    orders = Orders.build(
+        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
+    )
+    return coupling_score(trials, values[~np.isnan(values)], orders)
+
+
+def coupling_score(trials: Trials, outcome: Vector, orders: Orders) -> TrialScore:
+    """Score the coupling for trials and outcomes that have been checked."""
+    # Sizes that differ only by rounding, such as those of unit-length responses, count as ties.
+    size, other = centred_ranks(np.linalg.norm(trials.rates, axis=1)[None])[0], _ranks(outcome)
+    return orders.summarise(
+        "coupling between response size and outcome",
+        over_orders(lambda order: float(size @ other[order]), orders),
+        trials,
+        closer="either",
+        best=None,
+        reason="the outcome or the response size is constant over trials",
+    )
+
+
+def check_outcome(outcome: ArrayLike, n_trials: int, name: str = "outcome") -> Vector:
+    """Check that the outcome has one number per trial, and return it; NaN marks a trial without an outcome."""
+    array = to_host(table_values(outcome, name))
+    if array.dtype.kind == "O":
+        array = numbers_of_objects(array, name)
+    if array.shape != (n_trials,) or array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"{name} must be one number for each of the {n_trials} trials, got {array.dtype} of shape {array.shape}"
+        )
+    values = np.asarray(array, dtype=np.float64)
+    if np.isinf(values).any():
+        rows = check.join_items(np.flatnonzero(np.isinf(values)))
+        raise ValueError(f"{name} must be finite, got infinity in rows {rows}")
+    return values
+
+
+def _ranks(values: Vector) -> Vector:
+    """Centred ranks scaled to unit length; NaN if all values are equal."""
+    ranks = rankdata(values)
+    ranks -= ranks.mean()
+    length = float(np.linalg.norm(ranks))
+    unit_ranks: Vector = ranks / (length if length > 0 else np.nan)
+    return unit_ranks

@@ -21,7 +21,7 @@ from shesha.results import sentence_parts as say
 from shesha.results.base import draws_axes
 from shesha.results.number import TIE, Number, NumberTable
 from shesha.results.paper_sentences import claim
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number

@@ -18,18 +18,16 @@ from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import centre_and_scale
 from shesha.kernels.distances import METRICS, Metric
 from shesha.neuro._trials import HOWS, Conditions, EqualTrials, Halves, How, Numbers, Trials, check_numbers
-from shesha.neuro.coupling_with_behaviour import check_outcome, coupling_score
-from shesha.neuro.score_correlations import mean_interval
+from shesha.neuro.score_correlations import check_outcome, coupling_score, mean_interval
+from shesha.neuro.session_drift import drift_score
 from shesha.neuro.split_half_reliability import split_score, wuc_score
 from shesha.neuro.trial_order_null import NULLS, Null, Orders
-from shesha.neuro.within_session_drift import drift_score
 from shesha.results import AreaLine, AreaScore, Group, GroupMean, SessionTable, TrialScore
 from shesha.results.base import reaches_level
-from shesha.support import argument_types as kinds
-from shesha.support.draw_counts import N_PERMUTATIONS
+from shesha.support import types as kinds
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import draw_seed, spawn
+from shesha.support.seeds import N_PERMUTATIONS, draw_seed, spawn
 from shesha.support.types import Array, Index, Seed, Vector
 from shesha.support.warnings import NotEstimableWarning
 

@@ -11,21 +11,24 @@ from numpy.typing import ArrayLike
 from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import (
+    Noise,
+    additive_residuals,
     agreement,
     centre_and_scale,
+    centred_products,
     compress_columns,
     condition_distances,
+    crossvalidated_products,
+    estimate_noise,
     half_sums,
+    residuals,
 )
-from shesha.kernels.crossnobis import centred_products, crossvalidated_products
 from shesha.kernels.distances import METRICS, Metric
-from shesha.kernels.noise_covariance import Noise, additive_residuals, estimate_noise, residuals
 from shesha.neuro._trials import Conditions, EqualTrials, Halves, How, Numbers, Trials, Use, unused_trials
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
-from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import spawn
+from shesha.support.seeds import N_PERMUTATIONS, spawn
 from shesha.support.types import Labels, Mask, Matrix, Seed
 from shesha.support.wording import agree, count
 

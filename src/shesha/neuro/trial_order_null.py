@@ -17,7 +17,7 @@ from shesha.neuro._trials import Trials
 from shesha.nulls import draw_permutations, identity_first, summarise
 from shesha.nulls.permutations import Design
 from shesha.results import TrialScore
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import generator, number
 from shesha.support.types import Array, Index, Seed, Vector

@@ -28,9 +28,8 @@ from shesha.results import sentence_parts as say
 from shesha.results.base import draws_axes
 from shesha.results.number import NAN, Number, NumberTable
 from shesha.results.paper_sentences import claim
-from shesha.support.draw_counts import N_PERMUTATIONS
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import number, spawn
+from shesha.support.seeds import N_PERMUTATIONS, number, spawn
 from shesha.support.types import Index, Labels, Matrix, Seed, Vector
 from shesha.support.wording import count
 

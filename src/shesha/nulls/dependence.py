@@ -1,9 +1,9 @@
-"""Detection of dependence between rows: similar neighbours, repeats, periods, and series with memory."""
+"""Detection of dependence between rows (similar neighbours, repeats, periods, memory) in a sample of the rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import erfc, log, sqrt
 from typing import Any
@@ -12,12 +12,103 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
-from shesha.kernels.repeated_rows import repeats
+from shesha.kernels.repeated_rows import Hashes, repeats, row_hashes
 from shesha.kernels.sorting import insertion_places
-from shesha.nulls.sampled_rows_for_checks import FEWEST_ROWS, DiagnosticRows, largest
 from shesha.results import Dependence
 from shesha.results.doubts import LEVEL
 from shesha.support.types import Index, Mask, Matrix, Vector
+
+FEWEST_ROWS = 12
+"""Smallest number of rows in which dependence can be detected."""
+_WINDOWS, _WINDOW = 4, 128
+"""Number and length of the stretches of consecutive rows that are checked if there are many rows."""
+
+
+class DiagnosticRows:
+    """Four stretches of consecutive rows from one representation; all rows if there are few."""
+
+    def __init__(self, side: NDArray[Any]) -> None:
+        self.side = side
+
+    @property
+    def n_rows(self) -> int:
+        """Total number of rows."""
+        return len(self.side)
+
+    @cached_property
+    def windows(self) -> list[Index]:
+        """Row numbers of each stretch."""
+        return stretches(self.n_rows, _WINDOW)
+
+    @cached_property
+    def rows(self) -> Index:
+        """Row numbers of all checked rows, in order."""
+        return np.concatenate(self.windows)
+
+    @cached_property
+    def gram(self) -> Matrix:
+        """Inner products of the checked rows, after centring and division by their largest number."""
+        centred = np.asarray(self.side[self.rows], dtype=np.float64)
+        # Without the division, squares of large numbers would overflow.
+        self._unit = largest(centred)
+        centred /= self._unit
+        self._middle: Vector = centred.mean(axis=0)
+        centred -= self._middle
+        return np.asarray(centred @ centred.T)
+
+    @cached_property
+    def hashes(self) -> Hashes:
+        """Hash of every row."""
+        return row_hashes(self.side)
+
+    @cached_property
+    def squared(self) -> Matrix:
+        """Squared distances between the checked rows, in the unit of `gram`."""
+        return squared_distances(self.gram)
+
+    def products(self, rows: Index) -> Matrix:
+        """Inner products of any rows, centred on the mean of the checked rows.
+
+        Products are not finite if a row outside the sample is too large for the unit of the sample.
+        """
+        gram, places = self.gram, np.searchsorted(self.rows, rows)
+        new = np.append(self.rows, -1)[places] != rows
+        places[new] = 0
+        products = gram[np.ix_(places, places)]
+        if new.any():
+            with np.errstate(over="ignore", invalid="ignore"):
+                across = self._centred(rows[new]) @ self._centred(rows).T
+            products[new] = across
+            products[:, new] = across.T
+        return products
+
+    def _centred(self, rows: Index) -> Matrix:
+        centred = np.asarray(self.side[rows], dtype=np.float64)
+        centred /= self._unit
+        centred -= self._middle
+        return centred
+
+
+def stretches(n: int, length: int = _WINDOW) -> list[Index]:
+    """Return four evenly spaced stretches of consecutive rows; all rows if there are few."""
+    if n <= _WINDOWS * length:
+        return [np.arange(n)]
+    starts = np.linspace(0, n - length, _WINDOWS).astype(np.intp)
+    return [np.arange(start, start + length) for start in starts]
+
+
+def largest(X: Matrix) -> float:
+    """Return the largest absolute value; 1 if all values are zero."""
+    return max(float(X.max(initial=0.0)), -float(X.min(initial=0.0))) or 1.0
+
+
+def squared_distances(gram: Matrix) -> Matrix:
+    """Squared distances between rows, from their inner products."""
+    lengths = np.diagonal(gram)
+    distances: Matrix = lengths[:, None] + lengths
+    distances -= 2 * gram
+    return np.maximum(distances, 0.0, out=distances)
+
 
 _CHANCE = 1e-4
 """Expected number of near repeats that are reported by chance."""
@@ -185,7 +276,7 @@ def _standardise(side: NDArray[Any]) -> Matrix:
 
 _SPREAD, _DIED_OUT = 256, 0.05
 """Number of rows that are checked for drift, and the autocorrelation below which the memory counts as ended."""
-_WINDOW = 5
+_WINDOW_OF_TIMES = 5
 """Number of memories over which autocorrelations are added up; those at longer lags are noise (Sokal 1997)."""
 
 
@@ -202,7 +293,7 @@ def memory_in_rows(grams: list[Matrix], windows: list[Index]) -> float:
         # A single representation is used for both sides, which then have the same memory.
         total += 2 * float(np.prod(correlations if len(correlations) > 1 else correlations * 2))
         # Autocorrelations of waves change their sign and return, so the sum does not end at the first negative one.
-        if lag >= _WINDOW * total:
+        if lag >= _WINDOW_OF_TIMES * total:
             break
     return max(0.0, total)
 
@@ -373,8 +464,8 @@ def p_of_first(values: Vector) -> float:
 def _joint_hashes(hashes: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     """Combine the hashes of each row in all representations."""
     codes = np.zeros(len(hashes[0]), dtype=np.uint64)
-    for row_hashes in hashes:
-        codes = codes * np.uint64(0x9E3779B97F4A7C15) + row_hashes
+    for one in hashes:
+        codes = codes * np.uint64(0x9E3779B97F4A7C15) + one
     return codes
 
 

@@ -12,11 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
 from shesha.kernels.regression import natural_spline
-from shesha.nulls.dependence import _N_ORDERS, _closer, _different, _ranks, dependence, find_dependence
+from shesha.nulls.dependence import (
+    _N_ORDERS,
+    FEWEST_ROWS,
+    DiagnosticRows,
+    _closer,
+    _different,
+    _ranks,
+    dependence,
+    find_dependence,
+)
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.nulls.sampled_rows_for_checks import FEWEST_ROWS, DiagnosticRows
 from shesha.results import Dependence
 from shesha.results.doubts import DRIFT, LEVEL, describe_period
 from shesha.support.device_arrays import to_host

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
 from shesha.results.number import TIE, Number
-from shesha.support.draw_counts import default_draws, draws_needed, undecided
+from shesha.support.seeds import default_draws, draws_needed, undecided
 from shesha.support.types import Matrix, Vector
 
 __all__ = ["CORRECTIONS", "Correction", "benjamini_hochberg", "default_draws", "draws_needed", "holm", "undecided"]

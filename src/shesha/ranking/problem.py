@@ -17,7 +17,7 @@ from shesha.kernels.pairs import distinct_pairs
 from shesha.kernels.ranks import SortedVectors, weighted_correlations
 from shesha.measures import Measure
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.stability.estimators.sampled_pairs import DEFAULT_PAIRS, sort_pairs
+from shesha.stability.row_matching import DEFAULT_PAIRS, sort_pairs
 from shesha.support import memory
 from shesha.support.types import Index, Mask, Matrix, Vector
 from shesha.views import RankedRdm, Representation

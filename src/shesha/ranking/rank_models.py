@@ -25,12 +25,11 @@ from shesha.ranking.problem import FEWEST_UNITS, DistanceVectors, Evaluations, P
 from shesha.ranking.resampling import RANKED_AGAIN, chance_p_values, evaluate_distances, evaluate_subsets, fewer_rows
 from shesha.results.base import reaches_level
 from shesha.results.model_ranking import ModelCombination, ModelDifference, ModelRanking, RankedModel
-from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
-from shesha.support import argument_types as kinds
+from shesha.stability.row_matching import PairCount, check_pairs
 from shesha.support import provenance
-from shesha.support.draw_counts import N_PERMUTATIONS
+from shesha.support import types as kinds
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import number, spawn
+from shesha.support.seeds import N_PERMUTATIONS, number, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances, select_layer_rows

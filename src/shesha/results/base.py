@@ -37,8 +37,8 @@ from shesha.report import (
 )
 from shesha.results.generic_page import every_number, generic_page, limit_rows
 from shesha.results.paper_sentences import has_sentence, paper_sentence, sentence_sections
-from shesha.support import argument_types
-from shesha.support.atomic_files import write_text
+from shesha.support import types as argument_types
+from shesha.support.files import write_text
 from shesha.support.provenance import restricts_rows
 from shesha.support.wording import visible
 
@@ -260,7 +260,7 @@ class Result:
     @draws_axes
     def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw the values of the table, with their intervals and chance levels."""
-        from shesha.results.table_chart import draw_table
+        from shesha.results.generic_page import draw_table
 
         return draw_table(self.to_frame(full=True), type(self).__name__, ax)
 

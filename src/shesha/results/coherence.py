@@ -16,7 +16,7 @@ from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.generic_page import as_table, field_explanations, run_details
 from shesha.results.number import NAN, Number, frame_of_numbers, numeral, table_of_numbers
 from shesha.results.paper_sentences import claim
-from shesha.support.draw_counts import draws_needed, undecided
+from shesha.support.seeds import draws_needed, undecided
 from shesha.support.wording import agree_with_share, count, join_items
 
 if TYPE_CHECKING:

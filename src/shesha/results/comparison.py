@@ -15,8 +15,8 @@ from shesha.report import Column, Metric, Page, Section, Table
 from shesha.results.base import Result, reaches_level
 from shesha.results.doubts import Doubts
 from shesha.results.number import Number, frame_of_numbers, numeral
-from shesha.support import argument_types as kinds
-from shesha.support.draw_counts import undecided
+from shesha.support import types as kinds
+from shesha.support.seeds import undecided
 from shesha.support.wording import count, duration
 
 if TYPE_CHECKING:

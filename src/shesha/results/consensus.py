@@ -10,7 +10,7 @@ from shesha.report import Column, Drawing, Item, Page, Part, Section, Table, Tex
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, frame_of_numbers, numeral, numeral_of_p
-from shesha.support.draw_counts import undecided
+from shesha.support.seeds import undecided
 from shesha.support.wording import agree
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from shesha._version import __version__
 from shesha.results.base import ARRAYS, FORMAT, Result, kind_name
-from shesha.support import argument_types
-from shesha.support.regular_files import read_json
+from shesha.support import types as argument_types
+from shesha.support.files import read_json
 
 
 def fits(value: Any, kind: Any) -> bool:

@@ -36,6 +36,5 @@ def sentence_sections(result: object) -> tuple[Section, ...]:
 
 @cache
 def _load_claims() -> None:
-    # Sentences of other results are beside their classes.
-    for name in ("diff_report", "similarity_sentences"):
-        import_module(f"shesha.results.{name}")
+    # The sentences of other results are beside their classes.
+    import_module("shesha.results.similarity_sentences")

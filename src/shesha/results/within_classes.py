@@ -15,7 +15,7 @@ from shesha.results.comparison import Comparison, Score
 from shesha.results.comparison_pages import measure_explained
 from shesha.results.generic_page import run_details
 from shesha.results.sentence_parts import format_share
-from shesha.support.draw_counts import undecided
+from shesha.support.seeds import undecided
 from shesha.support.wording import agree
 
 if TYPE_CHECKING:

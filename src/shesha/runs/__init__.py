@@ -5,19 +5,26 @@ key in one file, and `lock_for_writing` prevents other processes from writing to
 """
 
 from shesha.runs.code_versions import FOLLOWED, version_of_code
-from shesha.runs.executors import (
+from shesha.runs.runner import (
+    ATTEMPTS,
     DaskWorkers,
     Executor,
     Here,
+    Job,
+    Kept,
     LocalProcesses,
+    Meter,
+    Plan,
     cores,
+    disk_is_full,
+    duration,
     executor,
+    failure_reason,
     prepare,
     require_workers,
+    run,
     search_paths,
 )
-from shesha.runs.jobs_with_stored_results import Kept
-from shesha.runs.runner import ATTEMPTS, Job, Meter, Plan, disk_is_full, duration, failure_reason, run
 from shesha.runs.store import ResultStore, lock_for_writing, open_for_writing
 
 __all__ = [

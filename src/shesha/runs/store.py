@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from shesha.support import argument_types as kinds
 from shesha.support import sqlite
-from shesha.support.regular_files import require_no_link
+from shesha.support import types as kinds
+from shesha.support.files import require_no_link
 from shesha.support.sqlite import StoreError
 
 LOG = logging.getLogger(__name__)

@@ -1,16 +1,30 @@
 """Scores for how stable the geometry of a representation is."""
 
 from shesha.stability.estimate import estimate
+from shesha.stability.evaluation import shesha
 from shesha.stability.registry import Classes, Variant, card, registered_variants, stability
-from shesha.stability.scores.centroid_split import label_conditioned_split
-from shesha.stability.scores.class_separation import class_separation_ratio, variance_ratio, zscore_separation
-from shesha.stability.scores.encoder_stability import encoder_stability
-from shesha.stability.scores.feature_split import basis_averaged_split, feature_split
+from shesha.stability.scores.class_separation import (
+    class_separation_ratio,
+    label_conditioned_split,
+    variance_ratio,
+    zscore_separation,
+)
+from shesha.stability.scores.feature_split import (
+    anchor_stability,
+    basis_averaged_split,
+    encoder_stability,
+    feature_split,
+    sample_split,
+)
 from shesha.stability.scores.label_alignment import lda_stability, lda_subspace_stability, supervised_alignment
-from shesha.stability.scores.rdm_drift import compute_rdm, drift_path, rdm_drift, rdm_similarity
-from shesha.stability.scores.replicates import anchor_profile_stability, replicate_stability
-from shesha.stability.scores.sample_split_and_anchor import anchor_stability, sample_split
-from shesha.stability.unified_function import shesha
+from shesha.stability.scores.rdm_drift import (
+    anchor_profile_stability,
+    compute_rdm,
+    drift_path,
+    rdm_drift,
+    rdm_similarity,
+    replicate_stability,
+)
 
 __all__ = [
     "Classes",

@@ -15,13 +15,12 @@ from shesha.nulls.design_warnings import undeclared_dependence, warn_of_series
 from shesha.nulls.null_summary import summarise
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Estimate
-from shesha.stability.estimators.sampled_pairs import PairCount
-from shesha.stability.estimators.split_scores import combine_errors
 from shesha.stability.evaluation import build_request, evaluate
-from shesha.stability.nulls.conditional import conditional_requests
-from shesha.stability.request import Evidence, Request
-from shesha.support.draw_counts import N_BOOTSTRAP, N_PERMUTATIONS, default_draws
+from shesha.stability.registry import Evidence, Request
+from shesha.stability.row_matching import PairCount, conditional_requests
+from shesha.stability.split_scores import combine_errors
 from shesha.support.provenance import keep_statements
+from shesha.support.seeds import N_BOOTSTRAP, N_PERMUTATIONS, default_draws
 from shesha.support.types import Seed
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.support.wording import agree, count

@@ -1,4 +1,4 @@
-"""Evaluation of a request: check the input once, then compute value, interval and null."""
+"""Evaluation of a request: check the input once, then compute value, interval and null; the function `shesha`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,70 @@ from shesha.kernels.distances import METRICS
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.stability.estimators.label_scores import estimate_one_by_one
-from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
-from shesha.stability.registry import Variant, explain_undirected_rows, registered_variants
-from shesha.stability.request import Evidence, Request
-from shesha.stability.unified_function import require_known_options, variant_named
+from shesha.stability.label_scores import estimate_one_by_one
+from shesha.stability.registry import Evidence, Request, Variant, explain_undirected_rows, registered_variants
+from shesha.stability.row_matching import PairCount, check_pairs
 from shesha.support.seeds import generator
 from shesha.support.types import Seed
 from shesha.support.warnings import NotEstimable
 from shesha.views import Covariates, Rdm, Rows, hint_of_distances
+
+
+def variant_named(name: str) -> Variant:
+    """Return the variant with this short or full name; the error for an unknown name lists the known ones."""
+    variants = {variant.name: variant for variant in registered_variants().values() if variant.needs != "replicates"}
+    aliases = {variant.alias: variant.name for variant in variants.values() if variant.alias}
+    full = aliases.get(name, name) if isinstance(name, str) else name
+    return variants[check.choice(full, [*variants, *aliases], "variant")]
+
+
+def require_known_options(variant: Variant, options: dict[str, Any], known: tuple[str, ...]) -> None:
+    """Raise an error for options that a variant does not accept; the error lists those that it does."""
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise TypeError(
+            f"options of {variant.name!r} must be among {', '.join(known) or '(none)'}, got {', '.join(unknown)}"
+        )
+
+
+def shesha(X: ArrayLike, y: ArrayLike | None = None, variant: str = "feature_split", **kwargs: Any) -> float:
+    """Score a representation with the named variant of Shesha.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        The representation.
+    y : array of shape (n_samples,), optional
+        Class labels, which the supervised variants need and the others ignore.
+    variant : str
+        Name of the score. Unsupervised: 'feature_split', 'basis_averaged_split', and two without an identifiable
+        estimand, 'sample_split' and 'anchor'. Supervised: 'variance', 'supervised', 'class_separation_ratio',
+        'zscore_separation', 'label_conditioned_split', 'lda_stability', 'lda_subspace_stability'.
+    **kwargs
+        Options for the variant's function. Unknown options raise an error.
+
+    Returns
+    -------
+    float
+        The variant's score; the documentation of its function states its range and meaning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((100, 20))
+    >>> y = np.repeat([0, 1], 50)
+    >>> from shesha.stability import feature_split, variance_ratio
+    >>> shesha(X, variant="feature_split", n_splits=5, seed=320) == feature_split(X, n_splits=5, seed=320)
+    True
+    >>> shesha(X, y, variant="variance") == variance_ratio(X, y)
+    True
+    """
+    score = variant_named(variant)
+    if score.needs_labels and y is None:
+        raise ValueError(f"y must be given for the supervised variant {score.name!r}, got None")
+    require_known_options(score, kwargs, tuple(score.options))
+    return score(X, y, **kwargs) if score.needs_labels else score(X, **kwargs)
+
 
 _DRAWS = ("n_splits", "n_rotations")
 """Documented names of the option that sets the number of draws."""

@@ -16,7 +16,7 @@ from shesha.results import LayerRanking, RankedLayer
 from shesha.steering.labelled_rows import Coordinates, Labelled, check_labelled, coordinates, warn_of_dependence
 from shesha.steering.steerability import SATURATED, SCORES, Outcome, Setup, draw_plan, interval, mean, outcomes
 from shesha.steering.vectors import METHODS, RELATIVE, Method, Units, strengths
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha.support.layer_axis import LayerAxis, layer_sequence
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements

@@ -27,7 +27,7 @@ from shesha.steering.labelled_rows import (
     warn_of_dependence,
 )
 from shesha.steering.vectors import agreement
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements

@@ -19,10 +19,9 @@ from shesha.nulls import summarise
 from shesha.results import SteeringScore
 from shesha.results.base import Result
 from shesha.steering.labelled_rows import NO_SHUFFLES, Labelled, check_labelled, coordinates, shuffle_count
-from shesha.support import spelling
-from shesha.support.draw_counts import N_BOOTSTRAP
+from shesha.support import wording
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import spawn
+from shesha.support.seeds import N_BOOTSTRAP, spawn
 from shesha.support.types import Labels, Matrix, Seed, Vector
 from shesha.support.warnings import MeasureWarning, warn
 from shesha.views import select_rows
@@ -46,9 +45,9 @@ def module_named(model: Any, layer: str) -> Any:
 def _suggest_names(layer: str, names: list[str]) -> str:
     """Suggest names with similar spelling or the same ending, because wrapper modules add prefixes."""
     ending = [name for name in names if name == layer.strip(".") or name.endswith("." + layer.strip("."))]
-    close = list(dict.fromkeys([*ending, *spelling.close_names(layer, names, n=_CLOSE, cutoff=0.5)]))[:_CLOSE]
+    close = list(dict.fromkeys([*ending, *wording.close_names(layer, names, n=_CLOSE, cutoff=0.5)]))[:_CLOSE]
     if close:
-        return spelling.did_you_mean(close)
+        return wording.did_you_mean(close)
     return f"; known names are {', '.join(map(repr, names[:_CLOSE]))}{' and more' if len(names) > _CLOSE else ''}"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from shesha.support.regular_files import open_regular, require_no_link
+from shesha.support.files import open_regular, require_no_link
 
 _HEADER = b"SQLite format 3\0"
 _ABOUT = "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)"

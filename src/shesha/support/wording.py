@@ -1,10 +1,14 @@
-"""Wording of messages: plurals, lists, shortened names, and control characters made visible."""
+"""Wording of messages: plurals, lists, visible control characters, natural order and similar spellings."""
 
 from __future__ import annotations
 
+import difflib
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, TypeVar
+
+from shesha.support import provenance
 
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029"
 _DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -154,3 +158,99 @@ def shorten(text: str, most: int) -> str:
     """
     plain = " ".join(text.split())
     return plain if len(plain) <= most else f"{plain[: most - 3]}..."
+
+
+_NUMBER = re.compile(r"(\d+)")
+
+
+def natural_key(text: str) -> tuple[tuple[str, int], ...]:
+    """Return a sort key that compares digits by value and all other text as it is.
+
+    Examples
+    --------
+    >>> sorted(["10", "9", "b2", "b10", "1"], key=natural_key)
+    ['1', '9', '10', 'b2', 'b10']
+    """
+    parts = _NUMBER.split(text)
+    return tuple(zip(parts[::2], [*map(int, parts[1::2]), -1], strict=True))
+
+
+V = TypeVar("V")
+_PARTS = re.compile(r"\d+|[^\W\d_]+")
+
+
+def name_parts(name: str) -> tuple[str | int, ...]:
+    """Return the words and numbers of a name, without punctuation and letter case.
+
+    Examples
+    --------
+    >>> name_parts("Encoder.layer_03.out")
+    ('encoder', 'layer', 3, 'out')
+    """
+    return tuple(int(part) if part.isdecimal() else part.casefold() for part in _PARTS.findall(name))
+
+
+def layers_by_depth(layers: Mapping[str, V]) -> dict[str, V]:
+    """Return layers in the order of their numbers if they come in alphabetical order, and otherwise as they are.
+
+    Some file formats and programs sort names as text, which places layer.10 before layer.2. Any other order is that of
+    the model and is kept.
+
+    Examples
+    --------
+    >>> list(layers_by_depth({"layer.1": 0, "layer.10": 0, "layer.2": 0}))
+    ['layer.1', 'layer.2', 'layer.10']
+    >>> list(layers_by_depth({"up.1": 0, "up.0": 0}))
+    ['up.1', 'up.0']
+    """
+    names = list(layers)
+    ordered = sorted(names, key=natural_key) if names == sorted(names) else names
+    if ordered != names:
+        first = next(i for i, (old, new) in enumerate(zip(names, ordered, strict=True)) if old != new)
+        provenance.state(f"layers put in the order of their numbers ({ordered[first]} before {names[first]})")
+    return {name: layers[name] for name in ordered}
+
+
+class _Called(Protocol):
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names of the item, starting with the main name."""
+        ...
+
+
+C = TypeVar("C", bound=_Called)
+
+
+def find_by_name(text: Any, known: Iterable[C], name: str, where: str) -> C:
+    """Return the item with this name, ignoring case and punctuation; the error lists similar or all names."""
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be a name, got {text!r}")
+    called = {_plain(alias): item for item in known for alias in reversed(item.names)}
+    if _plain(text) in called:
+        return called[_plain(text)]
+    close = [called[key].names[0] for key in close_names(_plain(text), called)]
+    raise unknown(text, name, [item.names[0] for item in called.values()], close, where)
+
+
+def unknown(text: str, name: str, known: Iterable[str], close: Iterable[str], where: str = "") -> ValueError:
+    """Return the error for an unknown name, with suggestions or a list of the known names."""
+    meant = did_you_mean(close)
+    expected = f"the names that {where} lists" if where and meant else ", ".join(dict.fromkeys(known))
+    lists = f" ({where} lists all)" if where and not meant else ""
+    return ValueError(f"{name} must be one of {expected}, got {text!r}{meant}{lists}")
+
+
+def did_you_mean(close: Iterable[str]) -> str:
+    """Return text that suggests names at the end of an error message; empty if there are none."""
+    *others, last = dict.fromkeys(close) or [""]
+    return f"; did you mean {', '.join(others)}{' or ' if others else ''}{last}?" if last else ""
+
+
+def close_names(text: str, known: Iterable[str], *, n: int = 3, cutoff: float = 0.6) -> list[str]:
+    """Return up to n known names similar to a misspelt one, the closest first, ignoring case."""
+    called = {name.casefold(): name for name in reversed(list(known))}
+    return [called[key] for key in difflib.get_close_matches(text.casefold(), called, n=n, cutoff=cutoff)]
+
+
+def _plain(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum())

@@ -1,12 +1,16 @@
 """Transferability scores: how well features suit labels, without training a model."""
 
-from shesha.transfer.anisotropy import anisotropy
-from shesha.transfer.centroid_distances import centroid_softmax, margin_score
-from shesha.transfer.class_scatter import fisher_discriminant, h_score
-from shesha.transfer.gaussian_overlap import bhattacharyya, gbc
-from shesha.transfer.leep_and_nce import leep, nce
-from shesha.transfer.logme import logme, logme_regression
-from shesha.transfer.silhouette import silhouette
+from shesha.transfer.class_separation import (
+    anisotropy,
+    bhattacharyya,
+    centroid_softmax,
+    fisher_discriminant,
+    gbc,
+    h_score,
+    margin_score,
+    silhouette,
+)
+from shesha.transfer.label_prediction import leep, logme, logme_regression, nce
 
 __all__ = [
     "anisotropy",

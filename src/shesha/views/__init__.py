@@ -15,24 +15,26 @@ from shesha.views._rows_by_name import (
 )
 from shesha.views._scalar_summaries import Concentricity, Magnitude, Scalar, SplitStability, Uniformity
 from shesha.views.covariates import Adjusted, Covariates, Refitted, adjust_for_covariates
-from shesha.views.feature_halves import SampledHalves, SplitHalves
-from shesha.views.features import Features, Plain, Projections, Standard
-from shesha.views.gram import Gram
+from shesha.views.features import Features, Plain, Projections, SampledHalves, SplitHalves, Standard
+from shesha.views.gram import Basis, Gram, Spectrum, Variances
 from shesha.views.neighbours import HeatTrace, NeighbourDistances, Neighbours, RowRanks
 from shesha.views.rdm import Comparisons, Distances, DistanceSubsets, IncompleteRdm, PartialRdm, RankedRdm
-from shesha.views.rdm_input import Rdm, hint_of_distances, looks_like_distances
 from shesha.views.representation import (
+    Rdm,
     Representation,
+    Rows,
     Symmetric,
+    UndirectedRowsError,
     View,
     aligned,
     check_named_arrays,
     choose_folding,
+    hint_of_distances,
+    looks_like_distances,
     move_to_one_device,
+    representation_from,
+    rows_or_distances,
 )
-from shesha.views.row_source import Rows, representation_from, rows_or_distances
-from shesha.views.singular_vectors import Basis, Spectrum, Variances
-from shesha.views.undirected_rows_error import UndirectedRowsError
 
 __all__ = [
     "Adjusted",

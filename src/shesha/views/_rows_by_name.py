@@ -17,9 +17,7 @@ from shesha.support.device_arrays import array_shape, to_host
 from shesha.support.device_arrays import take_rows as take_array_rows
 from shesha.support.provenance import state
 from shesha.support.types import Index
-from shesha.views.rdm_input import Rdm
-from shesha.views.representation import Representation
-from shesha.views.row_source import Rows
+from shesha.views.representation import Rdm, Representation, Rows
 
 S = TypeVar("S", Representation, Rows, Rows | Rdm)
 ROWS: tuple[RowChoice, ...] = ("same", "shared")

@@ -18,8 +18,7 @@ from shesha.kernels.threads import parallel
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed
 from shesha.support.warnings import NotEstimable
-from shesha.views.feature_halves import SplitHalves
-from shesha.views.features import Features
+from shesha.views.features import Features, SplitHalves
 from shesha.views.representation import Representation, View
 
 

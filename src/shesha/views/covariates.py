@@ -21,8 +21,7 @@ from shesha.nulls.restricted_permutations import Exchange
 from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views.rdm_input import Rdm
-from shesha.views.representation import Representation, View
+from shesha.views.representation import Rdm, Representation, View
 
 _COUNTS = (6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40)
 _MORE = 1.5

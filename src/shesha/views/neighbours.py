@@ -15,7 +15,7 @@ from shesha.kernels import device_kernels
 from shesha.kernels import neighbours as kernel
 from shesha.kernels.condensed_matrices import square, take_condensed
 from shesha.kernels.distances import PANEL, Metric, condensed_distances, find_undirected_rows, n_pairs, standard_rows
-from shesha.kernels.neighbour_distances import distinct_rows, neighbour_distances
+from shesha.kernels.neighbours import distinct_rows, neighbour_distances
 from shesha.kernels.pairs import condensed_index
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.topology import heat_trace
@@ -23,9 +23,7 @@ from shesha.support.device_arrays import is_numpy, largest, take_rows, to_host
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views.features import Features
-from shesha.views.representation import STANDARDS, Representation, Standard, View
-from shesha.views.row_source import RowSource
-from shesha.views.undirected_rows_error import UndirectedRowsError
+from shesha.views.representation import STANDARDS, Representation, RowSource, Standard, UndirectedRowsError, View
 
 Search = Callable[[Matrix], kernel.Found]
 _TABLE_ROWS = 4096

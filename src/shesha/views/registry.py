@@ -13,7 +13,7 @@ import numpy as np
 from shesha.inputs import validation as check
 from shesha.report import card, changes_in_words, range_in_words
 from shesha.results.sentence_parts import remember_source
-from shesha.support import spelling
+from shesha.support import wording
 from shesha.support.optional import import_entry_points, load_marks
 from shesha.support.warnings import NotEstimable
 from shesha.views.representation import View
@@ -147,7 +147,7 @@ class Registry(Generic[D]):
         marked = getattr(chosen, self.word, chosen)
         if isinstance(marked, self.kind):
             return marked
-        return spelling.find_by_name(marked, self.load().values(), name, "`shesha scores`")
+        return wording.find_by_name(marked, self.load().values(), name, "`shesha scores`")
 
 
 def _plain(text: str) -> str:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.support import argument_types as kinds
-from shesha.support import spelling
+from shesha.support import types as kinds
+from shesha.support import wording
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -398,7 +398,7 @@ def find_part(name: str, table: Mapping[str, P], what: str) -> P:
     if kinds.text(name, what) in table:
         return table[name]
     if not is_place(name):
-        raise spelling.unknown(name, what, table, spelling.close_names(name, table))
+        raise wording.unknown(name, what, table, wording.close_names(name, table))
     part, kind = import_by_name(name, what), type(next(iter(table.values())))
     if not isinstance(part, kind):
         raise TypeError(f"{what} must be of class {kind.__name__}, got {name!r}, which is {type(part).__name__}")

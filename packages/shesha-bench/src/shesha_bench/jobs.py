@@ -22,7 +22,7 @@ from shesha.comparison.engine import Pair
 from shesha.kernels.map_flattening import as_maps, from_channels_last
 from shesha.measures import Measure
 from shesha.runs import disk_is_full, failure_reason
-from shesha.support import atomic_files
+from shesha.support import files
 from shesha.support.warnings import MeasureWarning
 from shesha.views import Representation
 from shesha_bench.catalogue import DivergedError, Model, Outcome, Weights
@@ -53,7 +53,7 @@ class Archive:
 
     def sweep(self) -> None:
         """Remove incomplete files left by ended processes. Only the run that may write here calls this."""
-        atomic_files.sweep(self.folder)
+        files.sweep(self.folder)
 
     def weights_path(self, key: str) -> Path:
         """Return the path of a model's weights."""
@@ -154,7 +154,7 @@ class Archive:
 def _write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Write a file so that it is either complete or missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_files.replacing(path) as draft, draft.open("wb") as file:
+    with files.replacing(path) as draft, draft.open("wb") as file:
         write(file)
 
 

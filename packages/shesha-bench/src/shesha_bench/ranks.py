@@ -11,7 +11,7 @@ import numpy as np
 from shesha.charts import PALETTE, boxes, legend_of_colours, pyplot
 from shesha.inputs import validation as check
 from shesha.report import markdown_table
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha_bench.scores import rank_correlation
 from shesha_bench.tests import TESTS
 from shesha_bench.tests.registry import main_qualities, ranking_scores

@@ -14,7 +14,7 @@ from shesha import __version__, runs
 from shesha.measures import Measure
 from shesha.measures.registry import Choice
 from shesha.runs import Executor, Job, executor, require_workers
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha_bench import jobs
 from shesha_bench.catalogue import Model
 from shesha_bench.domains import domain

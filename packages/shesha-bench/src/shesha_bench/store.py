@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from shesha import runs
-from shesha.support import argument_types as kinds
 from shesha.support import sqlite
+from shesha.support import types as kinds
 from shesha_bench.catalogue import Model
 
 SCHEMA = "2"

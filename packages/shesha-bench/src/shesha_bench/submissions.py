@@ -18,9 +18,8 @@ from shesha import __version__
 from shesha.inputs import validation as check
 from shesha.report import markdown_table
 from shesha.results.base import replace_non_json
-from shesha.support import argument_types as kinds
-from shesha.support.atomic_files import write_text
-from shesha.support.regular_files import read_json
+from shesha.support import types as kinds
+from shesha.support.files import read_json, write_text
 from shesha.support.seeds import generator
 from shesha.support.types import Seed
 from shesha.support.wording import visible_markdown

@@ -10,8 +10,8 @@ from typing import Any
 
 from shesha.comparison.engine import Group, Pair, group_by_view
 from shesha.measures import Measure
-from shesha.support import argument_types as kinds
-from shesha.support import spelling
+from shesha.support import types as kinds
+from shesha.support import wording
 from shesha_bench.catalogue import STANDARD, Catalogue, Model, Plain, Setting, import_by_name, is_place
 from shesha_bench.domains import PLACES
 from shesha_bench.jobs import LAST, Chunk, reference
@@ -93,7 +93,7 @@ class Suite:
             known = {getattr(task, what).casefold(): getattr(task, what) for task in self.tasks}
             for name in names:
                 if name.casefold() not in known:
-                    raise spelling.unknown(name, what, known.values(), spelling.close_names(name, known.values()))
+                    raise wording.unknown(name, what, known.values(), wording.close_names(name, known.values()))
             plain = {name.casefold() for name in names}
             tasks = tuple(task for task in tasks if not plain or getattr(task, what).casefold() in plain)
         return tasks
@@ -104,7 +104,7 @@ def domain_name(text: str, known: Collection[str] = tuple(PLACES)) -> str:
     for name in known:
         if kinds.text(text, "domain").casefold() in (name.casefold(), f"{name}s".casefold()):
             return name
-    raise spelling.unknown(text, "domain", known, spelling.close_names(text, known))
+    raise wording.unknown(text, "domain", known, wording.close_names(text, known))
 
 
 def test_name(text: str) -> str:
@@ -227,7 +227,7 @@ def suite(name: str) -> Suite:
 def load_suite(name: str) -> Suite:
     """Return a suite that is part of the library."""
     if kinds.text(name, "suite") not in _SUITES:
-        raise spelling.unknown(name, "suite", _SUITES, spelling.close_names(name, _SUITES, n=1, cutoff=0.3))
+        raise wording.unknown(name, "suite", _SUITES, wording.close_names(name, _SUITES, n=1, cutoff=0.3))
     return Suite(name, _SUITES[name](), _OPTIONS[name])
 
 

@@ -14,7 +14,7 @@ from tempfile import TemporaryFile
 from typing import Any
 from zipfile import ZipFile
 
-from shesha.support.atomic_files import write_bytes
+from shesha.support.files import write_bytes
 from shesha_bench.domains import cache_folder
 from shesha_studies.external_data import library
 from shesha_studies.framework.study_decorator import Unreachable

@@ -1,22 +1,35 @@
-"""How far apart classes are, relative to the distances within them."""
+"""How far apart classes are, and how stable the geometry of their centroids is."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels.class_separation import Sums, ratios_of_pairs, separation_sums, sums_of_groups
-from shesha.kernels.class_statistics import class_variance_share, mean_separation
-from shesha.kernels.distances import PANEL, Metric, n_pairs
-from shesha.kernels.shuffled_class_statistics import class_sums
-from shesha.stability.estimators.label_scores import estimate_variance_ratio, estimate_zscore
-from shesha.stability.estimators.sampled_pairs import count_group_pairs_once, group_codes, group_pairs
-from shesha.stability.nulls import label_permutations
-from shesha.stability.registry import Classes, stability
-from shesha.stability.request import THINNING, Evidence, Request
+from shesha.kernels.class_statistics import (
+    Sums,
+    agreements,
+    class_sums,
+    class_variance_share,
+    half_counts,
+    mean_separation,
+    random_halves,
+    ratios_of_pairs,
+    separation_sums,
+    sums_of_groups,
+)
+from shesha.kernels.distances import METRICS, PANEL, Metric, n_pairs
+from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.nulls.group_halves import draw_class_halves
+from shesha.stability import label_scores
+from shesha.stability.label_scores import estimate_variance_ratio, estimate_zscore, mean_score
+from shesha.stability.registry import RESAMPLING, THINNING, Classes, Evidence, Request, stability
+from shesha.stability.row_matching import count_group_pairs_once, group_codes, group_pairs
 from shesha.support import memory
+from shesha.support.progress import track
 from shesha.support.seeds import generator, spawn
-from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.types import Index, Mask, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Plain, Standard
 
@@ -40,7 +53,7 @@ def estimate_separation(request: Request) -> Evidence:
     notes: tuple[str, ...] = ()
     if request.n_bootstrap and n > _ALL_PAIRS:
         resampled, notes = _score_resamples(rows, request, float(ratios[0]))
-    labels = label_permutations.shuffle_labels(request)
+    labels = label_scores.shuffle_labels(request)
     return Evidence(
         float(ratios[0]),
         resampled=resampled,
@@ -50,7 +63,7 @@ def estimate_separation(request: Request) -> Evidence:
     )
 
 
-def _null(rows: Standard, labels: label_permutations.Shuffled) -> Vector:
+def _null(rows: Standard, labels: label_scores.Shuffled) -> Vector:
     """Return the scores for shuffled labels."""
     if not len(labels.codes):
         return np.empty(0)
@@ -255,3 +268,235 @@ def zscore_separation(data: Plain, y: Classes) -> float:
     if np.isnan(value):
         raise NotEstimable("no class has two members that differ from the other rows")
     return value
+
+
+_MIN_CLASSES = 3
+"""Fewest classes; two classes have only one distance, which cannot be correlated."""
+_TOGETHER = 8
+"""Most resamples that are in memory at once."""
+_ENTRIES = 1 << 18
+"""Most centroid values (centroids x features) that are in memory at once."""
+_FEWEST = 2
+"""Fewest rows of a class that can be divided."""
+_NOTHING = "all distances between centroids are equal, or a class has one row"
+
+
+def estimate_label_conditioned(request: Request) -> Evidence:
+    """Estimate 'label_conditioned_split', with resampled rows and a null distribution of shuffled labels."""
+    data: Plain = request.variant.look(request.source, request.options)
+    splits = _Splits(data.rows, request.options["n_draws"], request.options["metric"], _groups(request))
+    y = request.labels
+    splits.require_groups(y)
+    draws = splits.scores(y, [np.arange(len(rows)) for rows in y.members], generator(request.seed))
+    if np.isnan(draws).all():
+        return Evidence(float("nan"), draws, null=np.full(request.n_permutations, np.nan), reason=_NOTHING)
+    rng = spawn(request.seed, RESAMPLING)
+    resampled = splits.score_resamples(y, lambda: _places(request, rng), request.n_bootstrap, rng)
+    labels = label_scores.shuffle_labels(request)
+    return Evidence(
+        mean_score(draws),
+        draws,
+        resampled=resampled,
+        redrawn=True,
+        null=splits.null(labels, generator(request.seed)) if len(labels.codes) else np.empty(0),
+        notes=labels.notes,
+    )
+
+
+def _groups(request: Request) -> Index | None:
+    """Return the group or stretch of each row, which must stay whole; None if rows are independent."""
+    clusters = request.exchange.clusters
+    return clusters if int(clusters.max()) + 1 < len(clusters) else None
+
+
+def _places(request: Request, rng: np.random.Generator) -> list[Index]:
+    """For each class, return which of its rows occupies each position in a resample."""
+    y, rows = request.labels, request.resample_rows(rng)
+    return [np.searchsorted(members, rows[y.codes[rows] == code]) for code, members in enumerate(y.members)]
+
+
+def _require_splittable(y: Classes) -> None:
+    """Raise an error if there are classes that cannot be divided."""
+    few = y.names[[len(rows) < _FEWEST for rows in y.members]]
+    if len(few):
+        raise ValueError(f"y must give each class at least 2 rows, got one row of {check.join_items(few)}")
+
+
+@stability(
+    needs="labels",
+    view=Plain,
+    title="Stability of class centroids",
+    bounds=(-1, 1),
+    means="Do two halves of the rows agree on which classes are close?",
+    means_not="The score does not describe single rows, and it is imprecise for few classes.",
+    reference="Raju 2026, section 3.3",
+    invariant=("scaling", "orthogonal"),
+    estimator=estimate_label_conditioned,
+    settings={"metric": "cosine", "n_draws": 30},
+    min_classes=_MIN_CLASSES,
+    require_classes=_require_splittable,
+    audited=True,
+    place=15,
+)
+def label_conditioned_split(
+    data: Plain, y: Classes, n_splits: int = 30, metric: Metric = "cosine", seed: Seed = None
+) -> float:
+    """Agreement between class-balanced halves of the rows on the geometry of the class centroids.
+
+    The rows of each class are divided at random into two halves; if their number is odd, the second half has one row
+    more. In each half, the distances between class centroids are computed, and both sets of distances are
+    rank-correlated. With `groups=` (in `estimate`, `chance` and `audit`), each group stays within one half, so that the
+    effects of a donor or a session on its classes do not count as stability.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        The representation, with finite values.
+    y : array of shape (n_samples,)
+        Class labels, with at least 3 classes of at least 2 rows each.
+    n_splits : int
+        Number of random splits of the rows.
+    metric : {'cosine', 'correlation', 'euclidean'}
+        Distance between centroids.
+    seed : int, Generator or None
+        Seed for the random splits.
+
+    Returns
+    -------
+    float
+        Mean Spearman correlation, in [-1, 1]. NaN, with a warning, if in every split all centroids are equally far
+        apart or have no direction under the metric.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(np.arange(6), 20)
+    >>> round(label_conditioned_split(rng.standard_normal((6, 16))[y] + rng.standard_normal((120, 16)), y, seed=0), 2)
+    0.74
+    """
+    n_splits = check.count(n_splits, "n_splits")
+    check.choice(metric, METRICS, "metric")
+    places = [np.arange(len(rows)) for rows in y.members]
+    scores = _Splits(data.rows, n_splits, metric).scores(y, places, generator(seed))
+    if np.isnan(scores).all():
+        raise NotEstimable("in every split, all distances between centroids are equal, or a centroid is zero")
+    return float(np.nanmean(scores))
+
+
+def _centroids(rows: Matrix, masks: Sequence[Mask | Matrix]) -> tuple[Matrix, Matrix]:
+    """Return the centroids of both halves of rows sorted by class, each (n_splits, n_classes, n_features)."""
+    shape = len(masks[0]), len(masks), rows.shape[1]
+    first, second, start = np.empty(shape), np.empty(shape), 0
+    for label, mask in enumerate(masks):
+        size = mask.shape[1]
+        members = rows[start : start + size]
+        first[:, label] = mask.astype(np.float64, copy=False) @ members
+        second[:, label] = members.sum(axis=0) - first[:, label]
+        in_first = mask.sum(axis=1, keepdims=True)
+        first[:, label] /= in_first
+        second[:, label] /= size - in_first
+        start += size
+    return first, second
+
+
+_Drawn = tuple[list[Index], list[Mask]]
+"""The row at each position of each class, and which positions belong to the first half in each split."""
+
+
+class _Splits:
+    """Random class-balanced splits of the rows or of resampled rows."""
+
+    def __init__(self, X: Matrix, n_splits: int, metric: Metric, groups: Index | None = None) -> None:
+        self._X, self._n_splits, self._metric, self._groups = X, n_splits, metric, groups
+
+    def require_groups(self, y: Classes) -> None:
+        """Raise an error if a class has only one group, which cannot be divided into two halves."""
+        if self._groups is None:
+            return
+        alone = [len(np.unique(self._groups[rows])) < _FEWEST for rows in y.members]
+        if any(alone):
+            raise ValueError(
+                f"groups must divide every class into at least 2 groups, one for each half, got 1 group for "
+                f"{check.join_items(y.names[alone])}"
+            )
+
+    def draw(self, y: Classes, places: list[Index], rng: np.random.Generator) -> _Drawn | None:
+        """Draw the halves of each split; None if a class cannot be divided."""
+        if min(map(len, places)) < _FEWEST:
+            return None
+        if self._groups is None:
+            return places, random_halves([len(positions) for positions in places], self._n_splits, rng)
+        rows = [members[here] for members, here in zip(y.members, places, strict=True)]
+        halves = draw_class_halves(rows, self._groups, self._n_splits, rng)
+        return None if halves is None else (places, halves)
+
+    def scores(self, y: Classes, places: list[Index], rng: np.random.Generator) -> Vector:
+        """Return how well the centroids agree in each split; `places` has the row at each position of a class."""
+        return self.build(self.members(y), self.draw(y, places, rng))
+
+    def members(self, y: Classes) -> list[Matrix]:
+        """Return the feature values of the rows of each class."""
+        return [self._X[rows] for rows in y.members]
+
+    def build(self, members: list[Matrix], drawn: _Drawn | None) -> Vector:
+        """Return how well the centroids agree in each split that was drawn."""
+        if drawn is None:
+            return np.full(self._n_splits, np.nan)
+        shape = self._n_splits, len(members), self._X.shape[1]
+        first, second = np.empty(shape), np.empty(shape)
+        for label, (rows, places, mask) in enumerate(zip(members, *drawn, strict=True)):
+            counts = half_counts(mask, places, len(rows))
+            for out, count in zip((first, second), counts, strict=True):
+                with single_threaded_blas():
+                    out[:, label] = count @ rows
+                out[:, label] /= count.sum(axis=1, keepdims=True)
+        return agreements(first, second, self._metric)
+
+    def null(self, labels: label_scores.Shuffled, rng: np.random.Generator) -> Vector:
+        """Return the mean agreement for each shuffle; all use the same splits unless groups must stay whole."""
+        X = self._X if labels.rows is None else self._X[labels.rows]
+        sizes = [len(rows) for rows in labels.classes.members]
+        orders = np.argsort(labels.codes, axis=1, kind="stable")
+        masks = self._null_masks(labels, orders, rng)
+        if masks is None:
+            return np.full(len(labels.codes), np.nan)
+        together = max(1, _ENTRIES // (self._n_splits * len(sizes) * X.shape[1]))
+
+        def some(start: int) -> list[float]:
+            chosen = range(start, min(start + together, len(orders)))
+            centroids = [_centroids(X[orders[index]], masks[index % len(masks)]) for index in chosen]
+            halves = [np.concatenate(side) for side in zip(*centroids, strict=True)]
+            scores = agreements(halves[0], halves[1], self._metric)
+            return [mean_score(row) for row in scores.reshape(len(chosen), -1)]
+
+        starts = range(0, len(labels.codes), together)
+        parts = track(parallel(some, starts), len(starts), "matchings")
+        return np.array([score for part in parts for score in part])
+
+    def _null_masks(
+        self, labels: label_scores.Shuffled, orders: Index, rng: np.random.Generator
+    ) -> Sequence[Sequence[Mask | Matrix]] | None:
+        """Return the halves, which all shuffles share; if groups stay whole, each shuffle has its own."""
+        sizes = [len(rows) for rows in labels.classes.members]
+        if self._groups is None:
+            return [[mask.astype(np.float64) for mask in random_halves(sizes, self._n_splits, rng)]]
+        groups = self._groups if labels.rows is None else self._groups[labels.rows]
+        masks: list[list[Mask]] = []
+        for order in orders:
+            halves = draw_class_halves(np.split(order, np.cumsum(sizes)[:-1]), groups, self._n_splits, rng)
+            if halves is None:
+                return None
+            masks.append(halves)
+        return masks
+
+    def score_resamples(
+        self, y: Classes, draw: Callable[[], list[Index]], count: int, rng: np.random.Generator
+    ) -> Vector:
+        """Return the mean agreement for each resample; resamples are drawn one by one and scored together."""
+        members = self.members(y)
+        scores: list[float] = []
+        for start in track(range(0, count, _TOGETHER), -(-count // _TOGETHER), "resamples"):
+            drawn = [self.draw(y, draw(), rng) for _ in range(min(_TOGETHER, count - start))]
+            scores += list(parallel(lambda resample: mean_score(self.build(members, resample)), drawn))
+        return np.array(scores)

@@ -8,7 +8,7 @@ from shesha.inputs import validation as check
 from shesha.kernels import ranks
 from shesha.kernels.class_statistics import in_units_of_spread, overlaps
 from shesha.kernels.distances import Metric
-from shesha.stability.estimators.label_scores import (
+from shesha.stability.label_scores import (
     NOTHING_TO_RANK,
     estimate_alignment,
     estimate_lda,

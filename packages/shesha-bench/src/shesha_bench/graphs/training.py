@@ -12,7 +12,7 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import cross_entropy, one_hot
 
-from shesha.extract.model_state import evaluation_mode
+from shesha.extract.torch_modules import evaluation_mode
 from shesha_bench.catalogue import Model, Outcome, Plain, Weights, count_of_share
 from shesha_bench.graphs.catalogue import CATALOGUE, Hyper, geometric
 from shesha_bench.graphs.networks import Features, Graph, SparseMatrix, extraction_rows, fingerprint_of_graph, load

@@ -139,7 +139,7 @@ def _outcome(network: Encoder | Decoder, rows: Rows, labels: NDArray[np.int64], 
 
 def _recorded_layers(network: Encoder | Decoder) -> tuple[str, ...]:
     """Name the tensors to record: the input of the first block (embeddings), and each block's output."""
-    from shesha.extract.layer_names import INPUT, blocks
+    from shesha.extract.torch_modules import INPUT, blocks
 
     names = blocks(network.body)
     if not names:
@@ -152,7 +152,7 @@ def _read(network: Encoder | Decoder, batch: Batch, hooked: Sequence[str]) -> tu
     import torch
 
     from shesha.extract.batch_loop import record_outputs
-    from shesha.extract.layer_names import INPUT
+    from shesha.extract.torch_modules import INPUT
 
     mask = batch.mask.bool()
 

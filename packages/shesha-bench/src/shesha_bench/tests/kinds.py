@@ -16,7 +16,7 @@ from shesha.comparison import engine
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha.support.progress import track
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from numpy.typing import ArrayLike
 
-from shesha.support import argument_types as kinds
-from shesha.support import spelling
+from shesha.support import types as kinds
+from shesha.support import wording
 from shesha.support.types import Seed
 from shesha_bench.catalogue import add_kind, import_by_name, is_place
 from shesha_bench.scores import accuracy_difference, disagreement, jensen_shannon
@@ -310,7 +310,7 @@ def find(test: str | BenchmarkTest) -> BenchmarkTest:
     result = plain.get(kinds.text(test, "test").casefold().replace("_", "").replace("-", "").replace(" ", ""))
     if result is None:
         names = [entry.name for entry in all_tests()]
-        raise spelling.unknown(test, "test", names, spelling.close_names(test, names, cutoff=0.4))
+        raise wording.unknown(test, "test", names, wording.close_names(test, names, cutoff=0.4))
     return result
 
 

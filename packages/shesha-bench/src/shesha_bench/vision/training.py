@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d, cross_entropy
 
 from shesha.extract.batch_loop import record_outputs
-from shesha.extract.layer_names import INPUT
+from shesha.extract.torch_modules import INPUT
 from shesha_bench.catalogue import Model, Outcome, Plain, Weights, count_of_share
 from shesha_bench.domains import device
 from shesha_bench.vision.catalogue import CATALOGUE, Dataset, load

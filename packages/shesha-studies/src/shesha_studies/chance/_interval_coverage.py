@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.comparison.chance_and_intervals import Evidence
-from shesha.comparison.engine import Group, group_by_view
+from shesha.comparison.engine import Evidence, Group, group_by_view
 from shesha.measures import Measure
 from shesha.nulls import exchange
 from shesha.results import Score

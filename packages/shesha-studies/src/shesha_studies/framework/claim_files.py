@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from shesha.support.regular_files import read_toml
+from shesha.support.files import read_toml
 from shesha_studies.framework.claims import NO, OPEN, OPERATORS, QUESTIONS, YES, Claim, Rule
 from shesha_studies.framework.study_lookup import data_folders
 

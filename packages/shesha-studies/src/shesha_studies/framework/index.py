@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shesha.report import markdown_table
-from shesha.support.atomic_files import write_text
-from shesha.support.regular_files import read_json
+from shesha.support.files import read_json, write_text
 from shesha_studies.framework.checks import OWN_NUMBERS, STAND_IN, Check
 from shesha_studies.framework.claim_files import findings, paper_details
 from shesha_studies.framework.claims import NO, NOT_NEEDED, OPEN, YES, Judged

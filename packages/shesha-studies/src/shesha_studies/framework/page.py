@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shesha.report import markdown_table
-from shesha.support.atomic_files import replacing, write_text
+from shesha.support.files import replacing, write_text
 from shesha_studies.framework.checks import Check, Found, as_table
 from shesha_studies.framework.column_decimals import column_cells
 from shesha_studies.framework.counted_cells import cells_of_tables

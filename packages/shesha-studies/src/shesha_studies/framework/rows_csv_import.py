@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shesha.runs import ResultStore
-from shesha.support.regular_files import read_json
+from shesha.support.files import read_json
 from shesha_studies.framework.run_files import ROWS, SUMMARY
 from shesha_studies.framework.study_decorator import Study
 

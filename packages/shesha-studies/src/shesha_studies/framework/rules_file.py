@@ -20,7 +20,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from shesha.support.regular_files import read_toml
+from shesha.support.files import read_toml
 from shesha_studies.framework.checks import UNREACHABLE, Found
 from shesha_studies.framework.claim_files import RULE_FIELDS, parse_claim, parse_rule
 from shesha_studies.framework.claims import Claim, Line, fact_names

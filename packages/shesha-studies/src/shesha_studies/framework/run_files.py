@@ -7,7 +7,7 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import Any
 
-from shesha.support.atomic_files import write_text
+from shesha.support.files import write_text
 from shesha_studies.framework.checks import as_table
 from shesha_studies.framework.fact_tables import facts_table
 from shesha_studies.framework.page import save_page

@@ -11,7 +11,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 from types import ModuleType
 
-from shesha.support import spelling
+from shesha.support import wording
 from shesha_studies.framework.study_decorator import Study
 
 GROUP = "shesha.studies"
@@ -69,7 +69,7 @@ def find(name: str) -> Study:
     """
     module, colon, attribute = name.rpartition(":")
     if not colon:
-        return spelling.find_by_name(name, studies(), "study", "`shesha study list`")
+        return wording.find_by_name(name, studies(), "study", "`shesha study list`")
     candidate = getattr(_own_module(module, name), attribute, None)
     if not isinstance(candidate, Study):
         raise ValueError(f"study must name a function marked by shesha_studies.study, got {name!r}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.support.atomic_files import replacing
+from shesha.support.files import replacing
 from shesha.support.types import Labels
 from shesha_studies.external_data import table
 from shesha_studies.networks.training_loop import seed_torch

@@ -11,7 +11,7 @@ import pandas as pd
 
 from shesha.bio.perturbation_scores import complete_lines
 from shesha.results.base import Result
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha_studies.perturbation_tables._bootstrap_ranks import rank_correlations
 from shesha_studies.perturbation_tables._correlations import correlation, derive_seed
 

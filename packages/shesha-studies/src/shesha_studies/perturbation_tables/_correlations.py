@@ -13,7 +13,7 @@ import pandas as pd
 from shesha.bio.perturbation_scores import complete_lines
 from shesha.inputs import validation as check
 from shesha.results.number import Number
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed
 from shesha.support.warnings import CalibrationWarning, warn

@@ -10,7 +10,7 @@ import pandas as pd
 from shesha.bio.perturbation_scores import mean_cosine
 from shesha.coherence.scores import NO_DIRECTION
 from shesha.inputs import validation as check
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha.support.seeds import generator
 from shesha.support.types import Seed
 

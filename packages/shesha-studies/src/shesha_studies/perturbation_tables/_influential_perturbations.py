@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.bio.perturbation_scores import complete_lines
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha_studies.perturbation_tables._bootstrap_ranks import rank_correlations
 from shesha_studies.perturbation_tables._correlations import numbers
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from shesha.coherence import coherence_by_group
 from shesha.inputs import validation as check
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha.support.seeds import generator
 from shesha.support.types import Index
 from shesha_studies.perturbation_tables._ablation_table import Ablation, ablation

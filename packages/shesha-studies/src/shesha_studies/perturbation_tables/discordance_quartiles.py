@@ -10,7 +10,7 @@ import pandas as pd
 
 from shesha.bio.documented_analyses import as_deviations
 from shesha.bio.perturbation_scores import complete_lines
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha.support.types import Vector
 from shesha_studies.perturbation_tables._correlations import parts
 

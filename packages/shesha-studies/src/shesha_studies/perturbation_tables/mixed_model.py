@@ -13,7 +13,7 @@ from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import z_scores
 from shesha.results.base import Result
 from shesha.results.number import Number
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha.support.types import Vector
 from shesha_studies.perturbation_tables._correlations import parts
 from shesha_studies.perturbation_tables.random_intercept import RandomIntercept, random_intercept

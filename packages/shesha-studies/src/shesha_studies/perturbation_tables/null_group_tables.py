@@ -13,7 +13,7 @@ from shesha.coherence.scores import NO_DIRECTION
 from shesha.inputs import validation as check
 from shesha.results import CoherenceTable
 from shesha.results.base import Result
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from shesha.bio.perturbation_scores import complete_lines
 from shesha.kernels.rounding_and_scaling import z_scores
-from shesha.support import argument_types as kinds
+from shesha.support import types as kinds
 from shesha_studies.perturbation_tables._correlations import correlation, derive_seed, parts
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from shesha.bio.perturbation_scores import complete_lines
 from shesha.results.base import Result
-from shesha.support import argument_types
+from shesha.support import types
 from shesha.support.types import Matrix, Vector
 from shesha_studies.perturbation_tables._correlations import correlation, derive_seed, numbers
 
@@ -81,9 +81,9 @@ def single_against_combined(
     from scipy.stats import mannwhitneyu
 
     complete = complete_lines(
-        table, [x, y, *argument_types.sequence(covariates, "covariates"), *([] if label is None else [label])], "table"
+        table, [x, y, *types.sequence(covariates, "covariates"), *([] if label is None else [label])], "table"
     )
-    argument_types.text(separator, "separator")
+    types.text(separator, "separator")
     names = complete.index if label is None else complete[label]
     combined = np.array([_genes(str(name), separator) > 1 for name in names], dtype=bool)
     if min(combined.sum(), (~combined).sum()) < 4:
@@ -100,7 +100,7 @@ def single_against_combined(
 
 
 def _genes(name: str, separator: str) -> int:
-    from shesha.bio.control_labels import is_control
+    from shesha.bio.cell_design import is_control
 
     return sum(not is_control(label) for label in name.split(separator) if label.strip())
 

@@ -1,0 +1,351 @@
+"""Files of vectors: binary (.fvecs, big-ann-benchmarks, word2vec) and text (GloVe, word2vec, fastText, numbers)."""
+
+from __future__ import annotations
+
+import mmap
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import islice, takewhile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shesha.inputs import NamedRows, Names
+from shesha.io._unsupported_formats import array_contents
+from shesha.io.array_selection import Contents, Keys, NamedArrays, StoredArray, read_lines
+from shesha.io.file_checks import UnreadableFileError, file_stem, open_bytes, reading, require_memory
+from shesha.io.tables import contents_of_table, csv_table, labels_of_table
+from shesha.io.torch_files import is_zip, torch_arrays
+from shesha.support.layer_axis import LayerAxis
+from shesha.support.types import Array
+
+_VECS = {".fvecs": "<f4", ".bvecs": "|u1", ".ivecs": "<i4"}
+_BINS = {".fbin": "<f4", ".u8bin": "|u1", ".i8bin": "|i1", ".ibin": "<i4", ".hbin": "<f2"}
+_FASTTEXT = (793712314).to_bytes(4, "little")
+_BLOCK = 1 << 16
+"""Number of vectors that are checked at a time."""
+
+
+def vecs_arrays(path: Path) -> dict[str, StoredArray]:
+    """Describe a .fvecs, .bvecs or .ivecs file, in which each vector follows its length; it stays on disk."""
+    kind = np.dtype(_VECS[path.suffix.lower()])
+    size = path.stat().st_size
+    with reading(path), path.open("rb") as stream:
+        width = int.from_bytes(stream.read(4), "little", signed=True)
+    n_bytes = 4 + width * kind.itemsize
+    if width < 1 or size % n_bytes:
+        raise UnreadableFileError(
+            f"{path.suffix} file {path} must contain vectors that each follow their length, got a first length of "
+            f"{width:,} in {size:,} bytes"
+        )
+    shape = (size // n_bytes, width)
+    return {file_stem(path): StoredArray(shape, kind, partial(_vecs, path, kind, shape))}
+
+
+def _vecs(path: Path, kind: np.dtype[np.generic], shape: tuple[int, int]) -> Array:
+    rows, width = shape
+    with reading(path):
+        table = np.memmap(path, dtype=[("length", "<i4"), ("vector", kind, (width,))], mode="r", shape=(rows,))
+    for start in range(0, rows, _BLOCK):
+        lengths = table["length"][start : start + _BLOCK]
+        if (other := np.flatnonzero(lengths != width)).size:
+            raise UnreadableFileError(
+                f"{path.suffix} file {path} must contain vectors of one length, got {width} and "
+                f"{int(lengths[other[0]])} in vector {start + int(other[0]) + 1}"
+            )
+    vectors: Array = table["vector"]
+    return vectors
+
+
+def bin_arrays(path: Path) -> dict[str, StoredArray]:
+    """Describe a .fbin, .u8bin, .i8bin, .ibin or .hbin file: two numbers, rows and features, then the values."""
+    kind, size = np.dtype(_BINS[path.suffix.lower()]), path.stat().st_size
+    with reading(path), path.open("rb") as stream:
+        rows, width = (int.from_bytes(stream.read(4), "little") for _ in range(2))
+    if 8 + rows * width * kind.itemsize != size:
+        raise UnreadableFileError(
+            f"{path.suffix} file {path} must contain as many values as it declares, got {rows:,} x {width:,} {kind} in "
+            f"{size:,} bytes"
+        )
+    load = partial(np.memmap, path, kind, "r", 8, (rows, width))
+    return {file_stem(path): StoredArray((rows, width), kind, load)}
+
+
+def bin_file_arrays(path: Path) -> NamedArrays:
+    """Describe a .bin file: word vectors, or tensors of PyTorch."""
+    return torch_arrays(path) if is_zip(path) else word2vec_arrays(path)
+
+
+def _header(path: Path) -> tuple[int, int, int] | None:
+    """Return rows, features and the position of the first word."""
+    with path.open("rb") as stream:
+        line = stream.readline(64)
+    fields = line.split()
+    if not line.endswith(b"\n") or len(fields) != 2 or not all(field.isdigit() for field in fields):
+        return None
+    return int(fields[0]), int(fields[1]), len(line)
+
+
+def word2vec_arrays(path: Path) -> NamedArrays:
+    """Describe the vectors of a binary word2vec file; its words become the row names."""
+    header = _header(path)
+    if header is None:
+        raise UnreadableFileError(_not_word2vec(path))
+    rows, width, start = header
+    size = path.stat().st_size
+    if not width or rows * (4 * width + 1) > size:
+        raise UnreadableFileError(
+            f"word2vec file {path} must contain the vectors that it declares, got {rows:,} x {width:,} in "
+            f"{size:,} bytes"
+        )
+    found: list[tuple[Array, Array]] = []
+
+    def parsed() -> tuple[Array, Array]:
+        if not found:
+            found.append(_words_and_vectors(path, rows, width, start))
+        return found[0]
+
+    stored = StoredArray((rows, width), np.dtype("<f4"), lambda: parsed()[1])
+    return NamedArrays({file_stem(path): stored}, Names(lambda: parsed()[0], column="word", chosen="format"))
+
+
+def _not_word2vec(path: Path) -> str:
+    with path.open("rb") as stream:
+        start = stream.read(8)
+    if start.startswith(_FASTTEXT):
+        return (
+            f"fastText model {path} must be converted to its vectors; to convert it:\n"
+            f"    import gensim.models.fasttext\n"
+            f"    gensim.models.fasttext.load_facebook_vectors({str(path)!r})"
+            f".save_word2vec_format({str(path.with_suffix('.vec'))!r})"
+        )
+    width = "768  # the number of features"
+    return (
+        f".bin file {path} must begin with the numbers of words and features, as word2vec writes it, got bytes of an "
+        f"unknown shape; to convert it:\n    import numpy; n_features = {width}\n"
+        f"    numpy.save({str(path.with_suffix('.npy'))!r}, numpy.fromfile({str(path)!r}, dtype='float32')"
+        ".reshape(-1, n_features))"
+    )
+
+
+def _words_and_vectors(path: Path, rows: int, width: int, start: int) -> tuple[Array, Array]:
+    require_memory(path, file_stem(path), (rows, width), np.dtype("f4"), "write fewer words")
+    vectors, words, n_bytes = np.empty((rows, width), np.float32), [], 4 * width
+    with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        for row in range(rows):
+            end = data.find(b" ", start)
+            if end < 0 or end + 1 + n_bytes > len(data):
+                raise UnreadableFileError(
+                    f"word2vec file {path} must contain {rows:,} vectors as it declares, got {row:,}; write it again"
+                )
+            # The original program ends each vector with a line feed, gensim does not.
+            words.append(data[start:end].lstrip(b"\n").decode("utf-8", "replace"))
+            vectors[row] = np.frombuffer(data[end + 1 : end + 1 + n_bytes], "<f4")
+            start = end + 1 + n_bytes
+    return np.array(words, dtype=object), vectors
+
+
+_LOOKED_AT = 20
+"""Number of lines from which the layout is inferred."""
+_LONGEST = 1 << 24
+"""Largest number of bytes in a line."""
+_TEXT_BLOCK = 1 << 22
+"""Number of bytes of text that are parsed at a time."""
+_SEPARATORS = {"table": "\t", "table with spaces": " "}
+_NUMBER = re.compile(rb"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE)
+
+
+def open_text_vectors(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
+    """Read a text file of word vectors, of plain numbers, or of a table with column names."""
+    layout = _layout(path)
+    if layout in _SEPARATORS:
+        return contents_of_table(path, csv_table(path, _SEPARATORS[layout]), keys, labels, layer_axis)
+    if layout == "lines":
+        raise UnreadableFileError(
+            f"text file {path} must contain a vector in each line (numbers, or a word and numbers) or a table, got "
+            "lines of text"
+        )
+    return array_contents(path, _vectors(path, layout), keys, layer_axis)
+
+
+def labels_of_text(path: Path, column: str | None) -> Array | NamedRows:
+    """Read one label per line, or a column of a table."""
+    if column is not None and (layout := _layout(path)) in _SEPARATORS:
+        return labels_of_table(path, csv_table(path, _SEPARATORS[layout]), column)
+    return read_lines(path, column)
+
+
+def holds_vectors(path: Path) -> bool:
+    """Return whether a text file contains more than lines of text."""
+    try:
+        return _layout(path) in ("numbers", "words")
+    except (OSError, ValueError):
+        return False
+
+
+def _layout(path: Path) -> str:
+    """Return 'words' (a word, then numbers), 'numbers', 'lines', or 'table' or 'table with spaces' (with names)."""
+    lines = _first_lines(path)
+    declared = bool(lines) and _declared(lines) is not None
+    body = [line.split() for line in (lines[1:] if declared else lines)]
+    if body and all(map(_are_numbers, body)) and len(set(map(len, body))) == 1 and len(body[0]) > 1:
+        return "words" if declared or _are_names([fields[0] for fields in body], body) else "numbers"
+    # R gives the names of rows no name of their own.
+    if len(lines) > 1 and not any(map(_NUMBER.fullmatch, lines[0].split())):
+        if 1 < lines[0].count(b"\t") in (lines[1].count(b"\t"), lines[1].count(b"\t") - 1):
+            # Words and numbers below a line without any number are a table, whose first column names the rows.
+            return "table"
+        header, *rows = [re.sub(rb'"[^"]*"', b"quoted", line).split() for line in lines]
+        widths = {len(fields) - len(header) for fields in rows}
+        plain = not any(mark in lines[0] for mark in (b"\t", b",", b";"))
+        if plain and len(header) > 1 and widths in ({0}, {1}) and _n_numbers(rows) > 1:
+            return "table with spaces"
+    if body and (_n_numbers(body) > 1 or declared):
+        return "words"
+    separated = any(0 < lines[0].count(mark) == lines[1].count(mark) for mark in (b"\t", b",", b";") if len(lines) > 1)
+    return "table" if separated else "lines"
+
+
+def _n_numbers(body: Sequence[Sequence[bytes]]) -> int:
+    """Return how many numbers most lines end with; words may contain spaces, or be numbers."""
+    counts = [len(list(takewhile(_NUMBER.fullmatch, reversed(fields[1:])))) for fields in body]
+    usual, n_lines = Counter(counts).most_common(1)[0]
+    return usual if 2 * n_lines > len(counts) else 0
+
+
+def _are_names(first: Sequence[bytes], body: Sequence[Sequence[bytes]]) -> bool:
+    """Return whether the first numbers name the rows: they are whole and distinct, and the others are not whole."""
+    whole = all(field.isdigit() for field in first) and len(set(first)) == len(first) > 1
+    return whole and all(any(not field.lstrip(b"-").isdigit() for field in fields[1:]) for fields in body)
+
+
+def _first_lines(path: Path) -> list[bytes]:
+    lines = _top(path)
+    return [line for line in lines[_n_comments(lines) :] if line.strip()]
+
+
+def _top(path: Path) -> list[bytes]:
+    with reading(path), open_bytes(path) as stream:
+        return list(islice(iter(lambda: stream.readline(_LONGEST), b""), _LOOKED_AT))
+
+
+def _n_comments(lines: Sequence[bytes]) -> int:
+    """Return how many lines at the top are comments, as numpy.savetxt writes them; a vector may be that of '#'."""
+    comments = takewhile(
+        lambda line: line.startswith(b"#") and not _are_numbers(line.strip(b"# \r\n").split() or [b"text"]), lines
+    )
+    return len(list(comments))
+
+
+def _declared(lines: Sequence[bytes]) -> tuple[int, int] | None:
+    """Return the numbers of words and features in the first line, if it is the header of word2vec and fastText."""
+    first = lines[0].split()
+    if len(first) != 2 or not all(field.isdigit() for field in first) or len(lines) < 2:
+        return None
+    rows, width = map(int, first)
+    return (rows, width) if len(lines[1].split()) > width > 0 else None
+
+
+def _are_numbers(fields: Sequence[bytes]) -> bool:
+    return all(_NUMBER.fullmatch(field) for field in fields)
+
+
+def _vectors(path: Path, layout: str) -> NamedArrays:
+    """Describe the vectors of a file, which is parsed when the first values or words are used."""
+    declared = _declared(_first_lines(path))
+    if declared is not None and 2 * declared[0] * declared[1] > (path.stat().st_size << 10):
+        raise UnreadableFileError(
+            f"word2vec file {path} must contain the vectors that it declares, got {declared[0]:,} x {declared[1]:,} in "
+            f"{path.stat().st_size:,} bytes"
+        )
+    width = declared[1] if declared else _width(path, layout)
+    words, matrix = _parse(
+        path, width, has_words=layout == "words", skip=_n_comments(_top(path)) + (declared is not None)
+    )
+    if declared is not None and len(matrix) != declared[0]:
+        raise UnreadableFileError(
+            f"word2vec file {path} must contain {declared[0]:,} vectors as it declares, got {len(matrix):,}"
+        )
+    stored = StoredArray(matrix.shape, matrix.dtype, lambda: matrix)
+    names = None if words is None else Names.build(words, "word", chosen="format")
+    return NamedArrays({file_stem(path): stored}, names)
+
+
+def _width(path: Path, layout: str) -> int:
+    body = [line.split() for line in _first_lines(path)]
+    return len(body[0]) if layout == "numbers" else _n_numbers(body)
+
+
+def _parse(path: Path, width: int, *, has_words: bool, skip: int) -> tuple[Array | None, Array]:
+    """Parse the lines in blocks; the numbers of a line are its last `width` fields."""
+    words: list[str] = []
+    blocks: list[Array] = []
+    number = skip
+    for lines in _blocks(path, skip):
+        texts = []
+        for line in lines:
+            number += 1
+            word, _, rest = line.partition(b" ") if has_words else (b"", b"", line)
+            if has_words and (not rest or b"\t" in word or rest.count(b" ") != width - 1):
+                word, rest = _split(path, line, width, number)
+            words.append(word.decode("utf-8", "replace"))
+            texts.append(rest)
+        blocks.append(_numbers(path, texts, width, number - len(lines), counted=has_words))
+        rows = sum(map(len, blocks))
+        require_memory(path, file_stem(path), (rows, width), np.dtype(float), "write fewer vectors")
+    matrix = np.concatenate(blocks) if blocks else np.empty((0, width))
+    return (np.array(words, dtype=object) if has_words else None), matrix
+
+
+def _blocks(path: Path, skip: int) -> Iterator[list[bytes]]:
+    """Yield the lines that are not empty, a few megabytes at a time, below the first `skip` lines."""
+    with open_bytes(path) as stream:
+        with reading(path):
+            for _ in range(skip):
+                stream.readline(_LONGEST)
+        while True:
+            with reading(path):
+                lines = stream.readlines(_TEXT_BLOCK)
+            if not lines:
+                return
+            yield [line.strip() for line in lines if line.strip()]
+
+
+def _split(path: Path, line: bytes, width: int, number: int) -> tuple[bytes, bytes]:
+    """Split a line whose word contains spaces, or whose separators are tabs."""
+    fields = line.rsplit(None, width)
+    # A number at the end of a word rather shows that the line has more numbers than the others.
+    if (
+        len(fields) != width + 1
+        or not _are_numbers(fields[1:])
+        or _are_numbers(fields[0].split()[1:][-1:] or [b"word"])
+    ):
+        start = line[:40].decode("utf-8", "replace")
+        raise UnreadableFileError(
+            f"text file {path} must contain a word and {width} numbers in every line, got {start!r} in line {number}"
+        )
+    return fields[0], b" ".join(fields[1:])
+
+
+def _numbers(path: Path, texts: Sequence[bytes], width: int, before: int, *, counted: bool) -> Array:
+    """Parse numbers of several lines at once; if that fails, name the line."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        try:
+            values: Array = np.fromstring(b" ".join(texts), dtype=float, sep=" ")
+        except (DeprecationWarning, ValueError):
+            values = np.empty(0)
+    if values.size == len(texts) * width and (counted or all(len(text.split()) == width for text in texts)):
+        return values.reshape(-1, width)
+    for row, text in enumerate(texts, before + 1):
+        fields: list[Any] = text.split()
+        if len(fields) != width or not _are_numbers(fields):
+            raise UnreadableFileError(
+                f"text file {path} must contain {width} numbers in every line, got {len(fields)} fields in line {row}: "
+                f"{text[:40].decode('utf-8', 'replace')!r}"
+            )
+    return np.array([[float(field) for field in text.split()] for text in texts]).reshape(-1, width)

@@ -1,1 +1,0 @@
-"""Null distributions of the stability scores, with one kind in each file."""
