@@ -105,6 +105,8 @@ def _strips(name: str, findings: list[RepresentationAudit]) -> tuple[Strip | Non
 def _size_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Column]:
     if len({(row.n_rows, row.n_features) for row in audit.representations}) == 1:
         return []
+    if len({row.n_rows for row in audit.representations}) == 1:
+        return [Column("features", tuple(f"{row.n_features:,}" if row.n_features else "-" for row in findings))]
     return [Column("rows x features", tuple(f"{row.n_rows:,} x {row.n_features or '-'}" for row in findings))]
 
 
@@ -317,11 +319,16 @@ def audit_metrics(audit: Audit) -> list[Metric]:
 def _score_table(audit: Audit) -> tuple[Part, ...]:
     """Show the ranking score with its chance level and verdict, or the agreement with labels without stability."""
     known = list(audit.representations)
-    is_stability = _leads_with_stability(known)
+    is_stability = leads_with_stability(known)
     scores = [row.ranking_score if is_stability else find_estimate(row, _ALIGNMENT) for row in known]
     tests = [row.chance if is_stability else score for row, score in zip(known, scores, strict=True)]
     verdicts = [
-        verdict(row) if is_stability or row.reason else test.verdict if test is not None and test.has_null else ""
+        # The column of p says that a score is above chance, the verdict how strong it is.
+        verdict(row).removeprefix("above chance, ")
+        if is_stability or row.reason
+        else test.verdict
+        if test is not None and test.has_null
+        else ""
         for row, test in zip(known, tests, strict=True)
     ]
     score = (
@@ -347,7 +354,7 @@ def _score_table(audit: Audit) -> tuple[Part, ...]:
     return (Table(tuple(names), groups, "Stability", "representation", important),)
 
 
-def _leads_with_stability(findings: Sequence[RepresentationAudit]) -> bool:
+def leads_with_stability(findings: Sequence[RepresentationAudit]) -> bool:
     """Return whether stability comes first: it does unless all axes are principal components and there are labels."""
     has_labels = any(find_estimate(row, _ALIGNMENT) is not None for row in findings)
     if has_labels and all(map(has_uninformative_axes, findings)):
@@ -360,7 +367,7 @@ def _remarks(audit: Audit) -> Iterator[str]:
     known = [row for row in audit.representations if not row.reason]
     if not known:
         return
-    is_stability = _leads_with_stability(known)
+    is_stability = leads_with_stability(known)
     scores = [row.ranking_score if is_stability else find_estimate(row, _ALIGNMENT) for row in known]
     has_interval = any(score is not None and score.has_interval for score in scores)
     level = 100 * audit.options.get("confidence", 0.95)
