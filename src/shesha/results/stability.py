@@ -106,7 +106,7 @@ class DriftPath(Result):
         steps = [int(name) for name in self.names] if is_numbered else list(range(len(self.names)))
         ax = curves(steps, values, labels=("step" if is_numbered else "", drift), ax=ax)
         if is_numbered:
-            ax.xaxis.get_major_locator().set_params(integer=True)
+            ax.locator_params(axis="x", integer=True)
         else:
             name_ticks(ax, self.names)
         ax.set_ylim(-0.02, max(1.02, ax.get_ylim()[1]))
