@@ -337,6 +337,7 @@ class EDistances(Result):
     n_draws: int
     alpha: float = 0.05
     seed: int | None = None
+    notes: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[EDistance]:
         """Iterate over the pairs."""
@@ -360,9 +361,17 @@ class EDistances(Result):
         )
         return (
             f"{n} of {count(len(self.pairs), 'pair')} {agree_with_share(n, len(self.pairs), 'differs', 'differ')} by "
-            f"the E-distance (p_adj <= "
-            f"{self.alpha:g}){f'; this {few}' if few else ''}."
+            f"the E-distance (p_adj <= {self.alpha:g}){f'; this {few}' if few else ''}.{self._undecided_note}"
         )
+
+    @property
+    def _undecided_note(self) -> str:
+        """How many pairs have too few units to be significant; empty if none has."""
+        few = [pair for pair in self.pairs if not reaches_level(1 / (pair.n_draws + 1), pair.alpha)]
+        if not few:
+            return ""
+        smallest = say.span([1 + pair.n_draws for pair in few])
+        return f" {count(len(few), 'pair')} cannot be decided: the units allow only {smallest} different exchanges."
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return a table with one row per pair, the most distant first."""
