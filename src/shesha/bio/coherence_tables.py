@@ -440,8 +440,13 @@ def _compare(
         observed,
         null,
         kind=EDistance,
-        **{"first": names[0], "second": names[1], "n_first": len(members[0]), "n_second": len(members[1])},
-        **{"e_distance": value, "exchanged": "cells" if units is None else "units", "reason": few},
+        first=names[0],
+        second=names[1],
+        n_first=len(members[0]),
+        n_second=len(members[1]),
+        e_distance=value,
+        exchanged="cells" if units is None else "units",
+        reason=few,
         **fields,
     )
 

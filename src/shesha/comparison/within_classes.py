@@ -69,7 +69,7 @@ def block_mixing(rows: Matrix, classes: NDArray[np.str_], blocks: NDArray[np.str
         ILISI: ilisi(rows, classes, blocks, _SHUFFLES),
     }
     shared: dict[str, Any] = {"best": 1.0, "n_rows": len(rows)}
-    shuffled = {"n_draws": _SHUFFLES, "exchanged": "blocks within classes"}
+    shuffled: dict[str, Any] = {"n_draws": _SHUFFLES, "exchanged": "blocks within classes"}
     mixing = {
         name: Number(
             name=name, value=value, chance=float(draws.mean()), chance_sd=float(draws.std()), **shuffled, **shared
@@ -97,7 +97,7 @@ def batch_silhouette(
             codes = np.unique(blocks[inside], return_inverse=True)[1]
             shuffled = np.stack([codes, *(rng.permutation(codes) for _ in range(n_shuffles))])
             values.append((1 - np.abs(_silhouettes(rows[inside], shuffled))).mean(axis=0))
-    return np.mean(values, axis=0).tolist() if values else [float("nan")] * (1 + n_shuffles)
+    return list(map(float, np.mean(values, axis=0))) if values else [float("nan")] * (1 + n_shuffles)
 
 
 def _silhouettes(rows: Matrix, codes: Labels) -> Matrix:
@@ -162,7 +162,7 @@ def ilisi(rows: Matrix, classes: NDArray[np.str_], blocks: NDArray[np.str_], n_s
         of_codes = ((weights * (shuffled[:, near] == code)).sum(axis=2) ** 2 for code in range(len(names)))
         simpson.append(sum(of_codes))
     effective = np.median(1 / np.concatenate(simpson, axis=1), axis=1)
-    return np.clip((effective - 1) / (len(names) - 1), 0.0, 1.0).tolist()
+    return list(map(float, np.clip((effective - 1) / (len(names) - 1), 0.0, 1.0)))
 
 
 def _neighbour_weights(distances: Matrix, perplexity: float) -> Matrix:

@@ -179,7 +179,7 @@ def searchlight(
     check.choice(metric, METRICS, "metric")
     check.fraction(alpha, "alpha", closed=False)
     array = _responses(X, metric)
-    empty = np.isnan(array).all(axis=(0, 1))
+    empty = np.asarray(np.isnan(array).all(axis=(0, 1)))
     graph = _without_features(_neighbourhoods(neighbours, len(empty)), empty)
     patterns, distances, blocks = _conditions(X, np.where(empty, 0.0, array), model, blocks, missing)
     n_conditions = patterns.shape[1]
@@ -242,14 +242,12 @@ def neighbours_in_radius(coordinates: ArrayLike, radius: float, centres: ArrayLi
     """
     from scipy.spatial import cKDTree
 
-    if hasattr(coordinates, "affine") and hasattr(coordinates, "dataobj"):
-        coordinates, affine = np.asarray(coordinates.dataobj) != 0, np.asarray(coordinates.affine)
-    else:
-        affine = None
-    if getattr(coordinates, "dtype", np.dtype(float)).kind == "b":
-        coordinates = np.argwhere(np.asarray(coordinates))
-        coordinates = coordinates if affine is None else coordinates @ affine[:3, :3].T + affine[:3, 3]
-    places = check.require_squarable(check.matrix(coordinates, "coordinates", min_rows=1), "coordinates")
+    given: Any = coordinates
+    if hasattr(given, "affine") and hasattr(given, "dataobj"):
+        given = np.argwhere(np.asarray(given.dataobj) != 0) @ given.affine[:3, :3].T + given.affine[:3, 3]
+    elif getattr(given, "dtype", np.dtype(float)).kind == "b":
+        given = np.argwhere(np.asarray(given))
+    places = check.require_squarable(check.matrix(given, "coordinates", min_rows=1), "coordinates")
     middles = places
     if centres is not None:
         middles = check.require_squarable(check.matrix(centres, "centres", min_rows=1), "centres")

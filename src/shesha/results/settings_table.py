@@ -197,7 +197,9 @@ def _numbers(result: Result, setting: str, within: tuple[str, ...] = ()) -> Iter
     varying = [key for key in keys if frame[key].nunique() > 1] or keys[-1:]
     alpha = getattr(result, "alpha", next((each.alpha for each in _iterate(result) if isinstance(each, Number)), 0.05))
     for row in frame.to_dict("records"):
-        known = {key: float(row.get(key, NAN)) for key in ("value", "low", "high", "p_value", "corrected_p_value")}
+        known: dict[str, Any] = {
+            key: float(row.get(key, NAN)) for key in ("value", "low", "high", "p_value", "corrected_p_value")
+        }
         number = Number(alpha=alpha, **known)
         yield SettingNumber(
             name=_join((*within, *(str(row[key]) for key in varying))) or "value",
