@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     )
     from shesha.results.number import Number
     from shesha.results.row_map import RowMap
-    from shesha.results.settings_table import SettingsTable, settings_table
+    from shesha.results.settings import SettingsTable, settings_table
     from shesha.results.stability import DriftPath, Estimate
     from shesha.results.steering import (
         LayerRanking,
