@@ -35,9 +35,9 @@ def texts(n: int, most: int) -> list[str]:
 
 def prepared(n: int, most: int):
     """The network, its tokens, and the batches that both sides run."""
+    from shesha.extract._extraction_setup import open_model
     from shesha.extract._input_rows import token_rows
     from shesha.extract.batch_loop import batch_order
-    from shesha.extract.encode import open_model
 
     found = open_model(MODEL, ["text"], None)
     rows, _ = token_rows(texts(n, most), found.reader, chat=False, max_tokens=256, pad=0)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from shesha.kernels.ranks import partial_rank_correlations
 from shesha.neuro import (
     Session,
     allen_areas,
@@ -17,7 +18,7 @@ from shesha.neuro import (
     session_table,
     trial_split,
 )
-from shesha.neuro.score_correlations import jackknife_correlation, mean_interval, partial_rank_correlation
+from shesha.neuro.score_correlations import jackknife_correlation, mean_interval
 
 RNG = np.random.default_rng(8)
 AREAS = np.array(["VISp"] * 14 + ["CA1"] * 12 + ["root"] * 20 + ["MOs"] * 4)
@@ -179,7 +180,7 @@ def test_associations_over_sessions() -> None:
     frame = table.to_frame()
     found = association(table, "trial_split", "behaviour_coupling")
     assert found.value == pytest.approx(spearmanr(frame["trial_split"], frame["behaviour_coupling"]).statistic)
-    assert found.n_clusters == 4
+    assert found.n_units == 4
     assert "p = " in str(found)
     given = association(table, "trial_split", "rate", covariates=["n_neurons"])
     assert abs(given.value) <= 1
@@ -190,8 +191,8 @@ def test_associations_over_sessions() -> None:
 def test_partial_correlation_takes_out_what_is_given() -> None:
     size = RNG.random(200)
     a, b = size + 0.3 * RNG.random(200), size + 0.3 * RNG.random(200)
-    assert partial_rank_correlation(a, b, np.empty((200, 0))) == pytest.approx(spearmanr(a, b).statistic)
-    assert abs(partial_rank_correlation(a, b, size[:, None])) < 0.2
+    assert partial_rank_correlations(np.column_stack([a, b]), 0, [])[1] == pytest.approx(spearmanr(a, b).statistic)
+    assert abs(partial_rank_correlations(np.column_stack([a, b, size]), 0, [2])[1]) < 0.2
     interval, p = jackknife_correlation(lambda rows: 0.5, ["a", "b"], 0.95)
     assert np.isnan([*interval, p]).all()
 

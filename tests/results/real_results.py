@@ -98,7 +98,7 @@ def _makers() -> dict[str, Any]:
         "OverTime": lambda: neuro.over_time(np.stack([trials, later], axis=2), shown, n_permutations=39),
         "PairwiseComparison": lambda: shesha.compare_all(many, ["cka", "rsa"], calibrate=True, **few),
         "PairwiseComparison, raw": lambda: shesha.compare_all(many, ["cka", "rsa"]),
-        "PartialCorrelations": lambda: steering.partial_correlations(
+        "Correlations": lambda: steering.partial_correlations(
             {"drop": X[:, 0], "a": X[:, 1], "b": X[:, 2]}, "drop", covariates=("b",), n_draws=39, seed=0
         ),
         "RowMap": lambda: shesha.explore(X, Y),

@@ -150,9 +150,9 @@ EXPECTED = {
     ],
     "OverTime": lambda one: [f"was {three(one.value)} (at 0 and 0) over 72 trials of 30 neurons"],
     "PairwiseComparison": lambda one: ["6 of 6 pairs above chance", "(first and second, p = 0.025)", "39 permutations"],
-    "PartialCorrelations": lambda one: [
-        f"a {three(one['a'].raw)} {ends(one['a'].raw_low, one['a'].raw_high)}, {p(one['a'].raw_p)}, partial "
-        f"{three(one['a'].partial)}, {p(one['a'].partial_p)}"
+    "Correlations": lambda one: [
+        f"a {three(one['a'].value)} {ends(one['a'].low, one['a'].high)}, {p(one['a'].corrected_p_value)} (without "
+        f"control {three(one['a'].raw.value)})"
     ],
     "SessionDrift": lambda one: [
         f"{part.name.replace('_', ' ')} {three(part.value)} between sessions (chance {three(part.chance)}, "

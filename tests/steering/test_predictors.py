@@ -98,11 +98,11 @@ def test_correlations_are_spearmans_and_the_textbooks_partial_one():
     found = partial_correlations(table, "max_drop", n_draws=19, seed=0)
     given = (table["fisher"], table["silhouette"])
     for name in ("shesha", "noise"):
-        assert found[name].raw == pytest.approx(spearmanr(table[name], table["max_drop"])[0])
+        assert found[name].raw.value == pytest.approx(spearmanr(table[name], table["max_drop"])[0])
         left = [rank_residual(table[one], given) for one in (name, "max_drop")]
-        assert found[name].partial == pytest.approx(np.corrcoef(left)[0, 1])
-    assert found["fisher"].raw == pytest.approx(spearmanr(table["fisher"], table["max_drop"])[0])
-    assert np.isnan(found["fisher"].partial)
+        assert found[name].value == pytest.approx(np.corrcoef(left)[0, 1])
+    assert found["fisher"].raw.value == pytest.approx(spearmanr(table["fisher"], table["max_drop"])[0])
+    assert np.isnan(found["fisher"].value)
 
 
 def test_one_given_predictor_has_the_closed_form():
@@ -112,25 +112,28 @@ def test_one_given_predictor_has_the_closed_form():
         spearmanr(table[a], table[b])[0]
         for a, b in (("shesha", "max_drop"), ("shesha", "fisher"), ("max_drop", "fisher"))
     )
-    assert found.partial == pytest.approx((ab - ac * bc) / np.sqrt((1 - ac**2) * (1 - bc**2)))
+    assert found.value == pytest.approx((ab - ac * bc) / np.sqrt((1 - ac**2) * (1 - bc**2)))
 
 
 def test_what_adds_something_is_significant_and_what_adds_nothing_is_not():
     found = partial_correlations(models(60, seed=1), "max_drop", n_draws=199, seed=0)
-    assert found["shesha"].partial_p == 1 / 200
-    assert found["shesha"].partial_low > 0
-    assert found["noise"].partial_p > 0.05
-    assert found["noise"].partial_low < 0 < found["noise"].partial_high
+    assert found["shesha"].p_value == 1 / 200
+    assert found["shesha"].low > 0
+    assert found["noise"].p_value > 0.05
+    assert found["noise"].low < 0 < found["noise"].high
 
 
 def test_a_predictor_that_orders_models_as_one_given_has_no_partial_correlation():
     table = models()
     found = partial_correlations({**table, "twin": np.exp(table["fisher"])}, "max_drop", n_draws=19, seed=0)
-    assert found["twin"].raw == found["fisher"].raw
-    for name in ("partial", "partial_low", "partial_high", "partial_p"):
+    assert found["twin"].raw.value == found["fisher"].raw.value
+    for name in ("value", "low", "high", "p_value", "corrected_p_value"):
         assert np.isnan(getattr(found["twin"], name))
-    assert found.notes == ("twin without a partial correlation, because other predictors explain the ranks completely",)
-    assert np.isfinite(found.partial_chance)
+    assert (found["twin"].reason, found["fisher"].reason) == (
+        "the covariates explain its ranks completely",
+        "controlled for",
+    )
+    assert np.isfinite(found["twin"].threshold)
 
 
 def test_of_two_equal_classes_procrustes_orders_as_fisher_does(two_classes):
@@ -142,9 +145,9 @@ def test_of_two_equal_classes_procrustes_orders_as_fisher_does(two_classes):
 def test_chance_is_that_of_so_many_models():
     few, many = (partial_correlations(models(n), "max_drop", n_draws=299, seed=0) for n in (8, 100))
     # For n unrelated numbers 95 % of rank correlations lie within about 1.96 / sqrt(n - 1).
-    assert many.chance == pytest.approx(1.96 / np.sqrt(99), rel=0.2)
-    assert few.chance > 0.6
-    assert few.partial_chance > few.chance
+    assert many["noise"].raw.threshold == pytest.approx(1.96 / np.sqrt(99), rel=0.2)
+    assert few["noise"].raw.threshold > 0.6
+    assert few["noise"].threshold > few["noise"].raw.threshold
     assert "with only 8 models" in few.notes[0]
     assert not many.notes
 
@@ -156,9 +159,7 @@ def test_partial_correlations_of_noise_keep_their_level(runs):
         rng = np.random.default_rng(seed)
         fisher = rng.standard_normal(15)
         table = {"fisher": fisher, "x": fisher + rng.standard_normal(15), "drop": fisher + rng.standard_normal(15)}
-        p_values.append(
-            partial_correlations(table, "drop", covariates=["fisher"], n_draws=19, seed=seed)["x"].partial_p
-        )
+        p_values.append(partial_correlations(table, "drop", covariates=["fisher"], n_draws=19, seed=seed)["x"].p_value)
     assert np.mean(np.array(p_values) <= 0.1) < 0.1 + 4 * np.sqrt(0.09 / runs)
     assert abs(np.mean(p_values) - 0.5) < 4 * np.sqrt(1 / 12 / runs)
 
@@ -175,10 +176,10 @@ def test_a_table_of_pandas_passes_and_text_columns_are_passed_over():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({**models(), "name": "model"})
     found = partial_correlations(frame, "max_drop", n_draws=19, seed=0)
-    assert [one.predictor for one in found.lines] == ["fisher", "silhouette", "shesha", "noise"]
-    assert list(found.to_frame()["predictor"]) == ["fisher", "silhouette", "shesha", "noise"]
-    assert "partial: controlling for fisher and silhouette" in " ".join(str(found).split())
-    with pytest.raises(KeyError, match="predictor must be one of fisher, silhouette, shesha, noise, got x"):
+    assert [one.name for one in found] == ["fisher", "silhouette", "shesha", "noise"]
+    assert list(found.to_frame()["name"]) == ["fisher", "silhouette", "shesha", "noise"]
+    assert "controlling for fisher and silhouette" in " ".join(str(found).split())
+    with pytest.raises(KeyError, match="name must be one of fisher, silhouette, shesha, noise, got 'x'"):
         found["x"]
 
 

@@ -19,7 +19,7 @@ from shesha.inputs import validation as check
 from shesha.inputs.validation import require_squarable
 from shesha.nulls.dependence import dependence, stretches
 from shesha.nulls.null_summary import benjamini_hochberg, summarise
-from shesha.results import Coherence, CoherenceTable, Link
+from shesha.results import Coherence, CoherenceTable, Correlation
 from shesha.support.seeds import default_draws, draw_seed, generator, number
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
@@ -111,7 +111,7 @@ _MEAN, _PAIR, _MAGNITUDE = range(3)
 """Columns in the arrays of null group scores."""
 
 
-def links(groups: Sequence[Coherence], drawn: NullGroupScores) -> tuple[Link, ...]:
+def links(groups: Sequence[Coherence], drawn: NullGroupScores) -> tuple[Correlation, ...]:
     """Correlate magnitude with plain and unbiased coherence, over groups and over null groups.
 
     Parameters
@@ -133,19 +133,25 @@ def links(groups: Sequence[Coherence], drawn: NullGroupScores) -> tuple[Link, ..
 
 def _link(
     groups: Sequence[Coherence], used: list[int], first: str, second: str, fake_first: Matrix, fake_second: Matrix
-) -> Link:
+) -> Correlation:
     real = [np.array([[getattr(groups[g], name) for g in used]]) for name in (first, second)]
     rho = float(_spearman(*real)[0])
     chance = _spearman(fake_first, fake_second)
     low, high = np.nanquantile(chance, [0.025, 0.975])
-    return Link(
+    named = "unbiased coherence" if second == "value" else second
+    return Correlation(
+        name=f"{first} and {named}",
         first=first,
-        second="unbiased coherence" if second == "value" else second,
+        second=named,
         value=rho,
+        unit="group",
+        n_rows=len(used),
         chance=float(np.nanmean(chance)),
         chance_low=float(low),
         chance_high=float(high),
         p_value=float((1 + (chance >= rho - 1e-12).sum()) / (len(chance) + 1)),
+        n_draws=len(chance),
+        exchanged="null groups",
     )
 
 

@@ -10,8 +10,6 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import nn
 
 from shesha.inputs import validation as validate
 from shesha.support import wording
@@ -19,7 +17,8 @@ from shesha.support.optional import require
 from shesha.support.provenance import state
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    import torch
+    from torch import Tensor, nn
 
 
 EMBEDDING = "embedding"
@@ -214,6 +213,7 @@ def blocks(model: nn.Module) -> tuple[str, ...]:
     Blocks are the elements of an outermost list whose elements all have the same class, such as ``encoder.layer.3``,
     ``h.3`` or ``layer2.1``. If such lists contain different classes, the class with the most parameters is chosen.
     """
+
     kinds: dict[type[nn.Module], list[str]] = {}
     sizes: dict[type[nn.Module], int] = {}
     for name, block in _candidates(model, ""):
@@ -242,6 +242,8 @@ def _has_equal_blocks(stack: nn.Module) -> bool:
 @contextmanager
 def preserve_random_state() -> Iterator[None]:
     """Within a context, protect the random states of Python, NumPy and torch from changes."""
+    import torch
+
     python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002  # Other code may use it.
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         try:
@@ -258,6 +260,8 @@ def evaluation_mode(model: nn.Module) -> Iterator[None]:
     This uses `no_grad`, not inference mode: tensors that a model caches in inference mode, such as a table of
     positions, could not be used in later training.
     """
+    import torch
+
     flags = [(module, module.training) for module in model.modules()]
     with preserve_random_state(), torch.no_grad():
         try:
@@ -270,6 +274,8 @@ def evaluation_mode(model: nn.Module) -> Iterator[None]:
 
 def model_device(model: nn.Module) -> torch.device:
     """Return the device of a model; refuse a model whose weights are not loaded."""
+    import torch
+
     first: torch.device | None = None
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         if tensor.device.type == "meta":
@@ -283,6 +289,8 @@ def model_device(model: nn.Module) -> torch.device:
 @contextmanager
 def move_to_device(model: nn.Module, device: str | torch.device | None) -> Iterator[torch.device]:
     """Within a context, move a model to a device; None leaves it where it is."""
+    import torch
+
     current = model_device(model)
     target = current if device is None else torch.device(device)
     if target == current:
@@ -317,6 +325,8 @@ def unwrap_model(model: nn.Module) -> tuple[nn.Module, str]:
 
 
 def _inside(model: Any) -> tuple[nn.Module, str] | None:
+    from torch import nn
+
     if hasattr(model, "_orig_mod"):
         return model._orig_mod, "_orig_mod"
     if isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):

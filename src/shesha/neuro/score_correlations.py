@@ -12,15 +12,15 @@ from scipy.stats import t as student
 
 from shesha.inputs import MissingRows, align_labels, table_values
 from shesha.inputs import validation as check
-from shesha.kernels.ranks import centred_ranks
+from shesha.kernels.ranks import centred_ranks, partial_rank_correlations
 from shesha.kernels.rounding_and_scaling import is_constant
 from shesha.neuro._trials import Trials, numbers_of_objects
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
-from shesha.results import Association, SessionTable, TrialScore
+from shesha.results import Correlation, SessionTable, TrialScore
 from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.provenance import keep_statements
-from shesha.support.types import Array, Matrix, Seed, Vector
+from shesha.support.types import Array, Seed, Vector
 
 Interval = tuple[float, float]
 UNKNOWN: Interval = (float("nan"), float("nan"))
@@ -90,7 +90,7 @@ def association(
     covariates: Sequence[str] = (),
     clusters: Literal["session", "animal"] = "session",
     confidence: float = 0.95,
-) -> Association:
+) -> Correlation:
     """Rank correlation of two columns over areas and sessions, with an interval over whole sessions.
 
     The areas of one session share trials and behaviour, so they are not independent. The interval and the p-value
@@ -112,7 +112,9 @@ def association(
 
     Returns
     -------
-    Association
+    Correlation
+        `unit` and `n_units` are the clusters; `p_value` comes from Student's t with as many units, and `naive_p` treats
+        lines as independent.
 
     Examples
     --------
@@ -124,7 +126,7 @@ def association(
     >>> days = [Session(rng.poisson(2, (80, 36)), shown, areas, rng.random(80)) for _ in range(5)]
     >>> table = session_table(days, scores=["trial_split", "behaviour_coupling"], n_permutations=0)
     >>> found = association(table, "trial_split", "behaviour_coupling")
-    >>> found.n_rows, found.n_clusters, found.low < 0 < found.high
+    >>> found.n_rows, found.n_units, found.low < 0 < found.high
     (15, 5, True)
     """
     check.choice(clusters, CLUSTERS, "clusters")
@@ -140,8 +142,7 @@ def association(
         raise ValueError(f"table must have at least 4 lines with {first} and {second}, got {len(values)}")
 
     def score(rows: Array) -> float:
-        part = values[rows]
-        return partial_rank_correlation(part[:, 0], part[:, 1], part[:, 2:])
+        return float(partial_rank_correlations(values[rows], 0, range(2, values.shape[1]))[1])
 
     named = known[clusters].astype(str).tolist()
     (low, high), p_value = jackknife_correlation(score, named, confidence)
@@ -151,7 +152,8 @@ def association(
         if not covariates
         else _naive(value, len(values), len(covariates))
     )
-    return Association(
+    return Correlation(
+        name=f"{first} and {second}",
         first=first,
         second=second,
         covariates=tuple(covariates),
@@ -161,8 +163,9 @@ def association(
         p_value=p_value,
         naive_p=naive,
         n_rows=len(values),
-        n_clusters=len(set(named)),
-        clusters=clusters,
+        n_units=len(set(named)),
+        unit=clusters,
+        closer="either",
         confidence=confidence,
     )
 
@@ -170,15 +173,6 @@ def association(
 def _naive(correlation: float, n: int, n_given: int) -> float:
     free = n - 2 - n_given
     return float(2 * student.sf(abs(correlation) * np.sqrt(free / (1 - correlation**2)), free))
-
-
-def partial_rank_correlation(first: Vector, second: Vector, covariates: Matrix) -> float:
-    """Partial Spearman correlation; NaN if the covariates explain everything."""
-    columns = [np.ones(len(first)), *(rankdata(column) for column in covariates.T)]
-    known = np.column_stack(columns)
-    a, b = (ranks - known @ np.linalg.lstsq(known, ranks)[0] for ranks in (rankdata(first), rankdata(second)))
-    length = float(np.linalg.norm(a) * np.linalg.norm(b))
-    return float(a @ b) / length if length > 1e-9 * len(first) else float("nan")
 
 
 @keep_statements

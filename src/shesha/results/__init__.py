@@ -6,9 +6,10 @@ from shesha.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from shesha.results.audit import Audit, Faults, LabelClasses, Meaning, RepresentationAudit
-    from shesha.results.coherence import Coherence, CoherenceTable, Link
+    from shesha.results.coherence import Coherence, CoherenceTable
     from shesha.results.comparison import Comparison, NoiseCeiling, NoiseCeilingFields, PairwiseComparison, Score
     from shesha.results.consensus import Consensus, Member, UnitMatching
+    from shesha.results.correlation import Correlation, Correlations
     from shesha.results.diff import (
         ClassChange,
         Diff,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from shesha.results.neuro import (
         AreaLine,
         AreaScore,
-        Association,
         Group,
         GroupMean,
         OverTime,
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from shesha.results.stability import DriftPath, Estimate
     from shesha.results.steering import (
         LayerRanking,
-        PartialCorrelation,
-        PartialCorrelations,
         RankedLayer,
         Steerability,
         SteeringPredictors,
@@ -59,7 +57,6 @@ __getattr__, __dir__ = lazy_names(__name__)
 __all__ = [
     "AreaLine",
     "AreaScore",
-    "Association",
     "Audit",
     "CheckSequence",
     "ClassChange",
@@ -67,6 +64,8 @@ __all__ = [
     "CoherenceTable",
     "Comparison",
     "Consensus",
+    "Correlation",
+    "Correlations",
     "Dependence",
     "Diff",
     "Doubt",
@@ -83,7 +82,6 @@ __all__ = [
     "LayerChange",
     "LayerComparison",
     "LayerRanking",
-    "Link",
     "Meaning",
     "MeasureChange",
     "Member",
@@ -97,8 +95,6 @@ __all__ = [
     "Number",
     "OverTime",
     "PairwiseComparison",
-    "PartialCorrelation",
-    "PartialCorrelations",
     "RankedLayer",
     "RankedModel",
     "Recall",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shesha.report import Column, Drawing, Item, Page, Part, Section, Strip, Table, Text, texts
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.correlation import Correlation
 from shesha.results.generic_page import as_table, field_explanations, run_details
 from shesha.results.number import NAN, Number, frame_of_numbers, numeral, table_of_numbers
 from shesha.results.paper_sentences import claim
@@ -91,30 +92,6 @@ class Coherence(Number):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Link(Number):
-    """How two columns of a table of groups correlate, compared with null groups of the same sizes."""
-
-    first: str
-    second: str
-    value: float
-    """Spearman's correlation between the columns, over the groups."""
-    chance: float
-    """Mean correlation over tables of null groups, which reflects only group sizes and noise."""
-    chance_low: float
-    chance_high: float
-    """Limits of the interval that contains the central 95 % of the tables of null groups."""
-    p_value: float
-    """p-value: share of the tables of null groups whose correlation is at least as large."""
-
-    def _text(self) -> str:
-        """Return a text with the observed correlation and the one expected by chance."""
-        return (
-            f"{self.first} and {self.second}: rho = {self.value:.2f}; null groups give {self.chance:.2f} "
-            f"[{self.chance_low:.2f}, {self.chance_high:.2f}], p = {self.p_value:.2g}"
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
 class CoherenceTable(Result):
     """How coherent each group in a table of rows is."""
 
@@ -136,7 +113,7 @@ class CoherenceTable(Result):
     controls."""
     group_noun: str = "group"
     row_noun: str = "row"
-    links: tuple[Link, ...] = ()
+    links: tuple[Correlation, ...] = ()
     notes: tuple[str, ...] = ()
     undeclared: tuple[str, ...] = ()
     """Options such as groups='donor' that name a column of sampling units or batches but were not passed."""
@@ -272,7 +249,12 @@ def coherence_page(result: CoherenceTable) -> Page:
         doubts=tuple(Item(text) for text in (*result.notes, *_not_scored(result))),
         sections=(
             *(
-                (Section("Correlations over groups", tuple(Text(str(link)) for link in result.links)),)
+                (
+                    Section(
+                        "Correlations over groups",
+                        tuple(Text("; ".join(map(str.strip, str(link).splitlines()))) for link in result.links),
+                    ),
+                )
                 if result.links
                 else ()
             ),

@@ -623,31 +623,6 @@ def _format_interval(group: GroupMean) -> str:
     return f"{group.value:.3f} [{group.low:.2f}, {group.high:.2f}]"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Association(Number):
-    """Rank correlation between two columns of a table of sessions whose lines are clustered."""
-
-    first: str
-    second: str
-    covariates: tuple[str, ...]
-    """Columns that are controlled for."""
-    p_value: float
-    """p-value from Student's t with as many units as there are clusters; `naive_p` treats lines as independent."""
-    naive_p: float
-    n_clusters: int
-    clusters: str
-
-    def _text(self) -> str:
-        """Return a text with the correlation and its interval."""
-        controls = f", controlling for {' and '.join(self.covariates)}" if self.covariates else ""
-        text = (
-            f"{self.first} and {self.second}{controls}: rho = {self.value:+.3f} [{self.low:+.2f}, {self.high:+.2f}], p "
-            f"= {self.p_value:.2g} over {self.n_clusters} {self.clusters}s ({self.n_rows} lines; p = "
-            f"{self.naive_p:.2g} if they were independent)"
-        )
-        return "\n".join(wrap(text, page_width()))
-
-
 @claim.register
 def _trial_score(result: TrialScore) -> str:
     name = result.name.replace("_", " ")
@@ -759,14 +734,4 @@ def _group_clause(group: Group, score: str, result: SessionTable) -> str:
         f"{group.name} {say.format_number(mean.value)}{say.interval(mean.low, mean.high, result.confidence)}, chance "
         f"{say.format_number(mean.chance)}, {mean.n_beyond} of {mean.n_rows} areas beyond chance at {result.alpha:g} "
         "(uncorrected)"
-    )
-
-
-@claim.register
-def _association(result: Association) -> str:
-    controls = f", controlling for {' and '.join(result.covariates)}" if result.covariates else ""
-    return (
-        f"Spearman's rho of {result.first} and {result.second} over {result.n_rows:,} lines{controls} was "
-        f"{say.format_number(result.value)}{say.interval(result.low, result.high, result.confidence)} (p = "
-        f"{say.format_p(result.p_value)} over {say.count(result.n_clusters, result.clusters)})"
     )

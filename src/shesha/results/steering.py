@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shesha.report import Part, Table, Text, texts
+from shesha.report import Part, Text, texts
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes, reaches_level
-from shesha.results.number import NAN, Number, frame_of_numbers, numeral, numeral_of_p, table_of_numbers
+from shesha.results.number import NAN, Number, frame_of_numbers, numeral, table_of_numbers
 from shesha.results.paper_sentences import claim
 from shesha.support.wording import agree
 
@@ -317,101 +317,6 @@ BY = {"accuracy": "accuracy of a probe", "max_drop": "max drop", "flips": "share
 """The scores by which layers can be ranked, with their names in texts."""
 
 
-_LEVEL = 0.05
-
-
-@dataclass(frozen=True)
-class PartialCorrelation(Result):
-    """How one predictor correlates with steering over models, with and without control for others."""
-
-    predictor: str
-    raw: float
-    """Spearman's correlation between the predictor and the target."""
-    raw_low: float
-    raw_high: float
-    raw_p: float
-    partial: float
-    """Partial rank correlation that controls for the predictors in `given`; NaN for those predictors themselves."""
-    partial_low: float
-    partial_high: float
-    partial_p: float
-
-
-@dataclass(frozen=True)
-class PartialCorrelations(Result):
-    """How predictors of steering correlate with it over models or layers."""
-
-    target: str
-    covariates: tuple[str, ...]
-    lines: tuple[PartialCorrelation, ...]
-    chance: float
-    """Two-sided 5 % critical value for a predictor that is unrelated to the target."""
-    partial_chance: float
-    """The corresponding critical value for partial correlations."""
-    n_models: int
-    n_units: int
-    """Number of units that are resampled and shuffled: models, or groups of models."""
-    n_draws: int
-    notes: tuple[str, ...] = ()
-    seed: int | None = None
-
-    def __iter__(self) -> Iterator[PartialCorrelation]:
-        """Iterate over the predictors."""
-        return iter(self.lines)
-
-    def __getitem__(self, predictor: str) -> PartialCorrelation:
-        """Return the result of the predictor with this name."""
-        known = {line.predictor: line for line in self.lines}
-        if predictor not in known:
-            raise KeyError(f"predictor must be one of {', '.join(known)}, got {predictor}")
-        return known[predictor]
-
-    @property
-    def headline(self) -> str:
-        """The predictor with the largest partial correlation with the target, and its p-value."""
-        known = [line for line in self.lines if line.partial == line.partial]
-        if not known:
-            return f"No predictor of {self.target} could be tested."
-        best = max(known, key=lambda line: abs(line.partial))
-        controls = f", controlling for {' and '.join(self.covariates)}" if self.covariates else ""
-        verdict = "significant" if best.partial_p <= _LEVEL else "not significant"
-        return (
-            f"Strongest predictor of {self.target}{controls}: {best.predictor} (rho = {best.partial:.2f}, p = "
-            f"{best.partial_p:.2g}, {verdict} at {_LEVEL:g}, uncorrected)."
-        )
-
-    def _frame(self, *, full: bool) -> pd.DataFrame:
-        """Return one row per predictor."""
-        import pandas as pd
-
-        return pd.DataFrame([line.to_dict() for line in self.lines])
-
-    def _numbers(self) -> tuple[Part, ...]:
-        """Return the raw and partial correlations with their intervals."""
-        columns = {}
-        for kind in ("raw", "partial"):
-            ends = [
-                tuple(getattr(line, f"{kind}{part}") for part in ("", "_low", "_high", "_p")) for line in self.lines
-            ]
-            columns[kind] = [
-                f"{numeral(value)} [{numeral(low)}, {numeral(high)}]" if value == value else ""
-                for value, low, high, _ in ends
-            ]
-            columns[f"p {kind}"] = [numeral_of_p(p) for *_, p in ends]
-        units = f"{self.n_models} models" + ("" if self.n_units == self.n_models else f" in {self.n_units} groups")
-        controls = f"; partial: controlling for {' and '.join(self.covariates)}" if self.covariates else ""
-        return (
-            Table.of([line.predictor for line in self.lines], columns, "Spearman correlations", "predictor"),
-            *texts(
-                [
-                    f"Spearman correlations with {self.target} over {units}{controls}.",
-                    f"Two-sided 5 % critical values: {self.chance:.2f} (raw), {self.partial_chance:.2f} (partial), "
-                    f"from {self.n_draws} shuffles.",
-                ]
-            ),
-        )
-
-
 @claim.register
 def _score(result: SteeringScore) -> str:
     if result.value != result.value:
@@ -453,22 +358,3 @@ def _layers(result: LayerRanking) -> str:
         f"{say.interval(best.low, best.high, 0.95)} over {result.n_rows:,} rows, {null}, "
         f"{result.exchanged} shuffled {result.n_draws:,} times){tied}"
     )
-
-
-@claim.register
-def _correlations(result: PartialCorrelations) -> str:
-    clauses = say.join_clauses([_line(line) for line in result.lines], "more predictors")
-    controls = f"partial: controlling for {' and '.join(result.covariates)}; " if result.covariates else ""
-    groups = "" if result.n_units == result.n_models else f" in {result.n_units} groups"
-    return (
-        f"Spearman correlations with {result.target} over {say.count(result.n_models, 'model')}{groups}: {clauses} "
-        f"({controls}{result.n_draws:,} shuffles; two-sided 5 % critical value {say.format_number(result.chance)})"
-    )
-
-
-def _line(line: PartialCorrelation) -> str:
-    raw = f"{line.predictor} {say.format_number(line.raw)}{say.interval(line.raw_low, line.raw_high, 0.95)}"
-    raw += f", p = {say.format_p(line.raw_p)}"
-    if line.partial != line.partial:
-        return raw
-    return f"{raw}, partial {say.format_number(line.partial)}, p = {say.format_p(line.partial_p)}"

@@ -14,9 +14,10 @@ from shesha.descriptors import anisotropy
 from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.kernels.class_statistics import class_means
+from shesha.kernels.ranks import cosines, partial_rank_correlations, rank_columns, residual_ranks
 from shesha.measures import procrustes_similarity
-from shesha.nulls import Exchange, exchange, summarise
-from shesha.results import PartialCorrelation, PartialCorrelations, SteeringPredictors, SteeringScore
+from shesha.nulls import Exchange, exchange, holm, summarise
+from shesha.results import Correlation, Correlations, SteeringPredictors, SteeringScore
 from shesha.stability import estimate, supervised_alignment
 from shesha.steering.labelled_rows import (
     NO_SHUFFLES,
@@ -190,7 +191,7 @@ def partial_correlations(
     groups: ArrayLike | None = None,
     n_draws: int = 999,
     seed: Seed = None,
-) -> PartialCorrelations:
+) -> Correlations:
     """Rank correlation of each predictor with a target over models, raw and controlling for others.
 
     The partial correlation is the correlation between the ranks of predictor and target after the ranks of `covariates`
@@ -214,8 +215,10 @@ def partial_correlations(
 
     Returns
     -------
-    PartialCorrelations
-        Raw and partial correlation of each predictor, with intervals, p-values and chance levels.
+    Correlations
+        One correlation per predictor that controls for the covariates, with interval, p-value, its correction by Holm's
+        method, and critical value (`threshold`); the covariates themselves have none. `raw` of each is the correlation
+        without control.
 
     Examples
     --------
@@ -224,7 +227,7 @@ def partial_correlations(
     >>> drop = fisher + own
     >>> table = {"fisher": fisher, "alignment": fisher + own / 3, "drop": drop}
     >>> found = partial_correlations(table, "drop", covariates=["fisher"], n_draws=99, seed=0)
-    >>> round(found["alignment"].raw, 2), round(found["alignment"].partial, 2)
+    >>> round(found["alignment"].raw.value, 2), round(found["alignment"].value, 2)
     (0.77, 0.91)
     """
     columns = _columns(table)
@@ -253,28 +256,49 @@ def partial_correlations(
     p_values = (1 + extreme.sum(axis=0)) / (n_shuffles + 1)
     parts = np.array([observed, lows, highs, p_values])
     parts[:, 1, ~tested] = np.nan
-    lines = [PartialCorrelation(names[place], *map(float, parts[:, :, j].T.ravel())) for j, place in enumerate(places)]
-    return PartialCorrelations(
-        target,
-        tuple(covariates),
-        tuple(lines),
-        chance=float(np.quantile(np.abs(null[:, 0]), 0.95)),
-        partial_chance=float(np.quantile(np.abs(null[:, 1][:, tested]), 0.95)) if tested.any() else float("nan"),
+    limits = [_critical(null[:, 0]), _critical(null[:, 1][:, tested])]
+    corrected = np.full((2, len(places)), np.nan)
+    corrected[0], corrected[1, tested] = holm(p_values[0]), holm(p_values[1, tested])
+    common = {"second": target, "confidence": 0.95, "closer": "either", "alpha": _LEVEL, "n_rows": n}
+    common |= {"n_draws": n_shuffles, "unit": "model" if groups is None else "group of models"}
+    common |= {"n_units": int(design.clusters.max()) + 1, "exchanged": design.text}
+
+    def correlation(kind: int, j: int, **fields: Any) -> Correlation:
+        value, low, high, p_value = map(float, parts[:, kind, j])
+        name = names[places[j]]
+        return Correlation(
+            **{"name": name, "first": name, "value": value, "low": low, "high": high, "p_value": p_value},
+            corrected_p_value=float(corrected[kind, j]),
+            threshold=limits[kind],
+            **common,
+            **fields,
+        )
+
+    given = {"covariates": tuple(covariates)}
+    return Correlations(
+        numbers=tuple(
+            correlation(
+                1, j, raw=correlation(0, j), reason="" if tested[j] else _reason(names[places[j]], covariates), **given
+            )
+            for j in range(len(places))
+        ),
+        target=target,
+        **given,
         n_models=n,
         n_units=int(design.clusters.max()) + 1,
         n_draws=n_shuffles,
-        notes=(*_notes(n, design), *_align_models([names[place] for place in places], tested, covariates)),
+        notes=_notes(n, design),
         seed=number(seed),
     )
 
 
-def _align_models(names: list[str], tested: Mask, controls: Sequence[str]) -> tuple[str, ...]:
-    same = [name for name, there in zip(names, tested, strict=True) if not there and name not in controls]
-    return (
-        (f"{', '.join(same)} without a partial correlation, because other predictors explain the ranks completely",)
-        if same
-        else ()
-    )
+def _critical(null: Matrix) -> float:
+    """Two-sided critical value of correlations with a predictor that is unrelated to the target."""
+    return float(np.quantile(np.abs(null), 1 - _LEVEL)) if null.size else float("nan")
+
+
+def _reason(name: str, covariates: Sequence[str]) -> str:
+    return "controlled for" if name in covariates else "the covariates explain its ranks completely"
 
 
 def _columns(table: Any) -> dict[str, Vector]:
@@ -305,31 +329,9 @@ def _rows(design: Exchange, rng: np.random.Generator) -> Index:
     return np.repeat(np.arange(len(counts)), counts)
 
 
-def _rank_columns(values: Matrix) -> Matrix:
-    from scipy.stats import rankdata
-
-    ranks = rankdata(values, axis=0)
-    return np.asarray(ranks - ranks.mean(axis=0))
-
-
-def _residual_ranks(ranks: Matrix, held: list[int]) -> Matrix:
-    """Residual ranks after regression on other predictors; zero if these explain the ranks up to rounding."""
-    basis = ranks[:, held]
-    residuals = ranks - basis @ np.linalg.lstsq(basis, ranks, rcond=None)[0]
-    tiny = np.linalg.norm(residuals, axis=0) <= _ROUNDING * np.linalg.norm(ranks, axis=0)
-    return np.where(tiny, 0.0, residuals)
-
-
-def _cosines(columns: Matrix, target: Vector) -> Vector:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(columns.T @ target / (np.linalg.norm(columns, axis=0) * np.linalg.norm(target)))
-
-
 def _correlations(values: Matrix, index: int, held: list[int], places: list[int]) -> Matrix:
     """Raw and partial rank correlations with the target, of shape (2, n_predictors)."""
-    ranks = _rank_columns(values)
-    residuals = _residual_ranks(ranks, held)
-    return np.array([_cosines(ranks[:, places], ranks[:, index]), _cosines(residuals[:, places], residuals[:, index])])
+    return np.array([partial_rank_correlations(values, index, given)[places] for given in ([], held)])
 
 
 def _null(
@@ -342,15 +344,15 @@ def _null(
     rng: np.random.Generator,
 ) -> Matrix:
     """Null correlations with permuted targets; for the partial ones, the target's residuals are permuted."""
-    ranks = _rank_columns(values)
-    residuals = _residual_ranks(ranks, held)
+    ranks = rank_columns(values)
+    residuals = residual_ranks(ranks, held)
     null = np.empty((n_draws, 2, len(places)))
     for draw in null:
         order = design.draw(rng)
         # As in Freedman and Lane, the covariates are regressed out again after the residuals have been shuffled.
         shuffled = np.column_stack([ranks[:, held], residuals[order, index]])
-        again = _residual_ranks(shuffled, list(range(len(held))))[:, -1]
-        draw[0], draw[1] = _cosines(ranks[:, places], ranks[order, index]), _cosines(residuals[:, places], again)
+        again = residual_ranks(shuffled, list(range(len(held))))[:, -1]
+        draw[0], draw[1] = cosines(ranks[:, places], ranks[order, index]), cosines(residuals[:, places], again)
     return null
 
 

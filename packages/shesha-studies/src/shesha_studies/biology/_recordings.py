@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from shesha.kernels.ranks import partial_rank_correlations
 from shesha.neuro import Session, brain_region, session_table
-from shesha.neuro.score_correlations import jackknife_correlation, mean_interval, partial_rank_correlation
+from shesha.neuro.score_correlations import jackknife_correlation, mean_interval
 from shesha.results import AreaLine
 from shesha.support.types import Array
 from shesha_studies.external_data import place
@@ -137,7 +138,7 @@ def session_correlation(
     values = known[[first, second, *covariates]].to_numpy(dtype=float)
 
     def score(subset: Any) -> float:
-        return partial_rank_correlation(values[subset, 0], values[subset, 1], values[subset, 2:])
+        return float(partial_rank_correlations(values[subset], 0, range(2, values.shape[1]))[1])
 
     rho = score(np.ones(len(values), dtype=bool))
     limits, p = jackknife_correlation(score, known.session.tolist(), 0.95)

@@ -85,7 +85,8 @@ def make_facts(tables: Tables, causal: Tables) -> Facts:
 
 def _averages(tables: Tables, results: Mapping[str, Any]) -> dict[str, Fact]:
     n = min(len(table) for table in tables.values())
-    raw, partial = ([getattr(result[ALIGNMENT], name) for result in results.values()] for name in ("raw", "partial"))
+    partial = [result[ALIGNMENT].value for result in results.values()]
+    raw = [result[ALIGNMENT].raw.value for result in results.values()]
     return {
         "alignment": mean_correlation(raw, n),
         "lowest_alignment": rank_correlation(min(raw), n),
@@ -154,13 +155,13 @@ def _all_sets(tables: Tables, results: Mapping[str, Any]) -> dict[str, Fact | fl
 def _one_set(table: pd.DataFrame, result: Mapping[str, Any]) -> dict[str, Any]:
     n, alignment, fisher = len(table), result[ALIGNMENT], result["fisher"]
     return {
-        "raw": rank_correlation(alignment.raw, n),
-        "Fisher": rank_correlation(fisher.raw, n),
+        "raw": rank_correlation(alignment.raw.value, n),
+        "Fisher": rank_correlation(fisher.raw.value, n),
         "beyond Fisher": _over_networks(table, lambda frame: _rho(frame, ALIGNMENT) - _rho(frame, "fisher")),
-        "best": rank_correlation(max(alignment.raw, fisher.raw), n),
-        "partial": rank_correlation(alignment.partial, n, 2),
+        "best": rank_correlation(max(alignment.raw.value, fisher.raw.value), n),
+        "partial": rank_correlation(alignment.value, n, 2),
         "split": _over_networks(table, lambda frame: _rho(frame, "feature_split")),
-        "anisotropy": result["anisotropy"].raw,
+        "anisotropy": result["anisotropy"].raw.value,
         "accuracy": rank_correlation(float(table.accuracy.corr(table.max_drop, "spearman")), n),
         "full": (table.max_drop >= 0.95 * table.largest_drop - 1e-6).sum(),
         "share": (table.max_drop / table.largest_drop).mean(),
@@ -172,10 +173,8 @@ def _one_set(table: pd.DataFrame, result: Mapping[str, Any]) -> dict[str, Any]:
 
 def _p_values_of_networks(tables: Tables, results: Mapping[str, Any]) -> dict[str, float]:
     """Partial p-values given Fisher and silhouette, with layers of a network permuted together."""
-    p_values = {
-        name: correlations(table, "max_drop", whole=True)[ALIGNMENT].partial_p for name, table in tables.items()
-    }
-    one_sided = [p if results[name][ALIGNMENT].partial > 0 else 1.0 for name, p in p_values.items()]
+    p_values = {name: correlations(table, "max_drop", whole=True)[ALIGNMENT].p_value for name, table in tables.items()}
+    one_sided = [p if results[name][ALIGNMENT].value > 0 else 1.0 for name, p in p_values.items()]
     return {
         **{f"whole {name}_p": p for name, p in p_values.items()},
         "unique_p": max(one_sided),
@@ -189,8 +188,8 @@ def _in_lengths(tables: Tables) -> dict[str, float]:
     return {
         "shortest row": min(table.length.min() for table in tables.values()),
         "longest row": max(table.length.max() for table in tables.values()),
-        **{f"in lengths {name}": estimate.raw for name, estimate in small.items()},
-        **{f"in lengths, partial {name}": estimate.partial for name, estimate in small.items()},
+        **{f"in lengths {name}": estimate.raw.value for name, estimate in small.items()},
+        **{f"in lengths, partial {name}": estimate.value for name, estimate in small.items()},
     }
 
 

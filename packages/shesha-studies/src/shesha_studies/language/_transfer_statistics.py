@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata, spearmanr
 
-from shesha.neuro.score_correlations import partial_rank_correlation
+from shesha.kernels.ranks import partial_rank_correlations
 from shesha.support.types import Vector
 from shesha_studies.causal_lm_embeddings import CAUSAL
 from shesha_studies.framework.checks import RECIPE, Found
@@ -72,7 +72,7 @@ def score_correlation(a: Vector, b: Vector, families: Sequence[str], width: Vect
         "lowest": min(without),
         "highest": max(without),
         "width": float(spearmanr(a, width).statistic),
-        "at_equal_width": partial_rank_correlation(a, b, width[:, None]),
+        "at_equal_width": float(partial_rank_correlations(np.column_stack([a, b, width]), 0, [2])[1]),
     }
 
 

@@ -125,9 +125,12 @@ def correlation_table(tables: Tables) -> pd.DataFrame:
 
 
 def _estimates(table: pd.DataFrame, target: str) -> pd.DataFrame:
-    lines = pd.DataFrame(list(statistics.correlations(table, target))).set_index("predictor")
+    lines = statistics.correlations(table, target).to_frame().set_index("name").rename_axis("predictor")
     lines.index = lines.index.str.replace("_", " ")
-    return lines[["raw", "raw_low", "raw_high", "raw_p", "partial", "partial_p"]]
+    names = {"raw_value": "raw", "raw_low": "raw_low", "raw_high": "raw_high", "raw_p_value": "raw_p"}
+    return lines.rename(columns={**names, "value": "partial", "p_value": "partial_p"})[
+        [*names.values(), "partial", "partial_p"]
+    ]
 
 
 def controls_table(tables: Tables) -> pd.DataFrame:

@@ -1,0 +1,146 @@
+"""Rank correlations between columns of a table, whose rows may depend on one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from shesha.report import Part, texts
+from shesha.results import sentence_parts as say
+from shesha.results.number import NAN, Number, NumberTable, format_value, frame_of_numbers, table_of_numbers
+from shesha.results.paper_sentences import claim
+from shesha.support.wording import count
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, kw_only=True)
+class Correlation(Number):
+    """Spearman's correlation between two columns of a table, or the partial one that controls for others."""
+
+    first: str = ""
+    second: str = ""
+    covariates: tuple[str, ...] = ()
+    """Columns whose ranks were regressed out of the ranks of both."""
+    raw: Correlation | None = None
+    """The correlation without control for the covariates, if it was computed as well."""
+    unit: str = "row"
+    """What is treated as independent, such as a session; resampled and permuted as a whole."""
+    n_units: int = 0
+    naive_p: float = NAN
+    """p-value if the rows were independent."""
+    chance_low: float = NAN
+    """Lower end of the interval that contains the central 95 % of the null correlations."""
+    chance_high: float = NAN
+
+    def _further_lines(self) -> Iterable[str]:
+        """Yield what was controlled for, the units, and the null interval."""
+        if self.covariates:
+            yield f"controlling for {' and '.join(self.covariates)}"
+        if self.n_units:
+            naive = "" if self.naive_p != self.naive_p else f" (p = {self.naive_p:.2g} if these were independent)"
+            rows = "" if self.n_rows == self.n_units else f", {count(self.n_rows, 'row')}"
+            yield f"{count(self.n_units, self.unit)}{rows}{naive}"
+        if self.chance_low == self.chance_low:
+            yield f"95 % of the null correlations are between {self.chance_low:.2f} and {self.chance_high:.2f}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Correlations(NumberTable):
+    """How predictors correlate with a target over models or layers, with and without control for others."""
+
+    target: str
+    covariates: tuple[str, ...]
+    n_models: int
+    n_units: int
+    """Number of units that are resampled and shuffled: models, or groups of models."""
+    n_draws: int
+    seed: int | None = None
+
+    WHAT: ClassVar[str] = "rank correlations"
+
+    def __getitem__(self, name: str) -> Correlation:
+        """Return the correlation of the predictor with this name."""
+        found = super().__getitem__(name)
+        assert isinstance(found, Correlation)
+        return found
+
+    @property
+    def headline(self) -> str:
+        """The predictor with the largest (partial) correlation with the target, and its corrected p-value."""
+        known = [one for one in self.numbers if one.has_value]
+        if not known:
+            return f"No predictor of {self.target} could be tested."
+        best = max(known, key=lambda one: abs(one.value))
+        verdict = "significant" if best.significant else "not significant"
+        return (
+            f"Strongest predictor of {self.target}{self._controls}: {best.name} (rho = {best.value:.2f}, corrected p = "
+            f"{best.deciding_p_value:.2g}, {verdict} at {best.alpha:g})."
+        )
+
+    @property
+    def _controls(self) -> str:
+        return f", controlling for {' and '.join(self.covariates)}" if self.covariates else ""
+
+    @property
+    def _raw(self) -> list[Number]:
+        return [one.raw for one in self.numbers if isinstance(one, Correlation) and one.raw]
+
+    def _frame(self, *, full: bool) -> pd.DataFrame:
+        """Return one row per predictor; columns of the correlation without control begin with 'raw'."""
+        frame = frame_of_numbers(self.numbers, "name", full=full)
+        for field in ("value", "low", "high", "p_value") if self._raw else ():
+            frame[f"raw_{field}"] = [getattr(one, field) for one in self._raw]
+        return frame.drop(columns="raw", errors="ignore")
+
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return the correlations with their intervals."""
+        units = count(self.n_models, "model") + ("" if self.n_units == self.n_models else f" in {self.n_units} groups")
+        further = {"without control": [format_value(one) for one in self._raw]} if self._raw else None
+        critical = ", ".join(
+            f"{numbers[0].threshold:.2f}{name}"
+            for numbers, name in ((self.numbers, ""), (self._raw, " without control"))
+            if numbers and numbers[0].threshold == numbers[0].threshold
+        )
+        return (
+            *table_of_numbers(self.numbers, "Spearman correlations", "predictor", further),
+            *texts(
+                [
+                    f"Spearman correlations with {self.target} over {units}{self._controls}. p from {self.n_draws:,} "
+                    "shuffles, corrected by Holm's method.",
+                    f"Two-sided critical value: {critical}.",
+                ]
+            ),
+        )
+
+
+@claim.register
+def _correlation(result: Correlation) -> str:
+    controls = f", controlling for {' and '.join(result.covariates)}" if result.covariates else ""
+    rows = "" if result.n_rows == result.n_units else f" ({say.count(result.n_rows, 'row')})"
+    return (
+        f"Spearman's correlation between {result.first} and {result.second}{controls} was "
+        f"{say.format_number(result.value)}{say.interval(result.low, result.high, result.confidence)}, p = "
+        f"{say.format_p(result.p_value)}, over {say.count(result.n_units, result.unit)}{rows}"
+    )
+
+
+@claim.register
+def _correlations(result: Correlations) -> str:
+    clauses = say.join_clauses([_clause(one) for one in result.numbers], "more predictors")
+    groups = "" if result.n_units == result.n_models else f" in {result.n_units} groups"
+    return (
+        f"Spearman correlations with {result.target} over {say.count(result.n_models, 'model')}{groups}"
+        f"{result._controls}: {clauses} ({result.n_draws:,} shuffles, Holm's correction)"
+    )
+
+
+def _clause(one: Number) -> str:
+    raw = one.raw if isinstance(one, Correlation) else None
+    plain = f"without control {say.format_number(raw.value)}" if raw else ""
+    if not one.has_value:
+        return f"{one.name} {plain or 'not estimable'}"
+    value = f"{one.name} {say.format_number(one.value)}{say.interval(one.low, one.high, one.confidence)}"
+    return f"{value}, p = {say.format_p(one.deciding_p_value)}{f' ({plain})' if plain else ''}"
