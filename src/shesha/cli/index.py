@@ -9,7 +9,7 @@ from shesha.cli._run import Run
 
 
 @command(
-    "shesha.changes:stored_vectors", also=f"way {READING} groups json plot title html full", first="way k index_metric"
+    "shesha.changes:stored_vectors", also=f"way {READING} groups json plot title html full", first="way index_metric"
 )
 def index_command(run: Run, vectors: Path, stored: list[Path] | None = None) -> None:
     """Measure how well shorter or quantised vectors find the neighbours that full vectors have.

@@ -9,7 +9,7 @@ from shesha.results.number import NumberTable
 
 RNG = np.random.default_rng(0)
 WITHOUT_VALUES = {
-    *("CrossnobisPairs", "DimensionCurve", "DriftPath", "NoiseCeiling", "PartialCorrelations", "RowMap"),
+    *("CrossnobisPairs", "DimensionCurve", "DriftPath", "NoiseCeiling", "RowMap"),
     *("SessionTable", "StreamVerdict"),
 }
 
