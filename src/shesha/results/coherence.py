@@ -146,7 +146,7 @@ class CoherenceTable(Result):
             doubt += f" Not declared: {join_items(self.undeclared)}; if its values differ, p-values are too small."
         return (
             f"{len(above)} of {count(len(tested), self.group_noun)} {moves} {self.row_noun}s in a common direction, "
-            f"above chance (p_adj <= {tested[0].alpha:g}){listed}.{doubt}"
+            f"above chance (corrected p at most {tested[0].alpha:g}){listed}.{doubt}"
         )
 
     @property
@@ -343,13 +343,14 @@ class EDistances(Result):
         )
         return (
             f"{n} of {count(len(self.pairs), 'pair')} {agree_with_share(n, len(self.pairs), 'differs', 'differ')} by "
-            f"the E-distance (p_adj <= {self.alpha:g}){f'; this {few}' if few else ''}.{self._undecided_note}"
+            f"the E-distance (corrected p at most {self.alpha:g}){f'; this {few}' if few else ''}.{self._undecided_note}"
         )
 
     @property
     def _undecided_note(self) -> str:
         """How many pairs have too few units to be significant; empty if none has."""
-        few = [pair for pair in self.pairs if not reaches_level(1 / (pair.n_draws + 1), pair.alpha)]
+        units = (pair for pair in self.pairs if pair.exchanged == "units")
+        few = [pair for pair in units if not reaches_level(1 / (pair.n_draws + 1), pair.alpha)]
         if not few:
             return ""
         smallest = say.span([1 + pair.n_draws for pair in few])
@@ -415,7 +416,7 @@ def _table(result: CoherenceTable) -> str:
     whose = agree_with_share(len(above), len(tested), "its", "their")
     return (
         f"{len(above)} of {say.count(len(tested), result.group_noun)} shifted {whose} {rows} in a common direction, "
-        f"above chance (p_adj <= {alpha:g}, Benjamini and Hochberg) by the unbiased "
+        f"above chance (corrected p at most {alpha:g}, Benjamini and Hochberg) by the unbiased "
         f"{_SOURCE}, {result.method}, against {result.n_controls:,} controls "
         f"({which}{listed or 'no chance level'}){doubt}; p-values compare it with {_null_groups(result)}"
         f"{shuffled if result.n_shuffled else ''}"
@@ -433,4 +434,4 @@ def _null_groups(result: CoherenceTable) -> str:
 
 def _group(group: Coherence, noun: str) -> str:
     p = say.format_p(group.corrected_p_value)
-    return f"{group.name} {_unbiased(group)} over {say.count(group.n_rows, noun)}, p_adj = {p}"
+    return f"{group.name} {_unbiased(group)} over {say.count(group.n_rows, noun)}, corrected p = {p}"
