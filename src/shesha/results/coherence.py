@@ -343,7 +343,8 @@ class EDistances(Result):
         )
         return (
             f"{n} of {count(len(self.pairs), 'pair')} {agree_with_share(n, len(self.pairs), 'differs', 'differ')} by "
-            f"the E-distance (corrected p at most {self.alpha:g}){f'; this {few}' if few else ''}.{self._undecided_note}"
+            f"the E-distance (corrected p at most {self.alpha:g}){f'; this {few}' if few else ''}."
+            f"{self._undecided_note}"
         )
 
     @property
