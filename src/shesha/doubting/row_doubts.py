@@ -416,8 +416,8 @@ def covariate(subject: Subject) -> Doubt | None:
     remedy = (
         f"Pass {name} as groups="
         if name == "groups"
-        else f"To remove the effect of {name} from the features, pass it as covariates= to shesha.estimate or "
-        "shesha.compare. To compare only similar rows, pass it as within="
+        else f"Pass {name} as covariates= (for stability, to shesha.estimate in Python), which removes its effect from "
+        "the features, or as within=, which permutes only similar rows"
     )
     return Doubt("covariate", strongest.effect, p_value, text, remedy)
 
