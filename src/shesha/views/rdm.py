@@ -16,6 +16,7 @@ from shesha.inputs import validation as check
 from shesha.kernels import condensed_matrices, ranks
 from shesha.kernels.condensed_matrices import square, take_condensed
 from shesha.kernels.distances import (
+    PANEL,
     Metric,
     condensed_distances,
     distance_rounding,
@@ -130,7 +131,9 @@ class RankedRdm(View):
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
         """Memory for the ranks, and for distances and sort keys while the ranks are computed."""
-        return 8 * n_pairs(n), 32 * n * d + 18 * n_pairs(n)
+        copies = 3 if options.get("metric") == "euclidean" else 1
+        # The standard rows are freed before the distances are ranked.
+        return 8 * n_pairs(n), max(8 * n * (copies * d + min(PANEL, n)), 18 * n_pairs(n))
 
     @classmethod
     def from_rows(cls, rows: NDArray[np.float64], metric: Metric) -> RankedRdm:
