@@ -80,3 +80,15 @@ def test_bad_options(options, message):
     X, shown, _ = recording(0)
     with pytest.raises(ValueError, match=message):
         time_clusters(X, shown, **options)
+
+
+def test_the_conditions_of_a_model_are_matched_by_name():
+    X, shown, tuning = recording(2)
+    names = np.array(list("abcdefgh"))
+    model = pd.DataFrame(squareform(pdist(tuning)), index=names, columns=names)
+    options = {"normalize": False, "metric": "euclidean", "n_permutations": 19}
+    expected = time_clusters(X, shown, model=model.to_numpy(), **options)
+    order = np.random.default_rng(0).permutation(8)
+    with pytest.warns(UserWarning, match="different order"):
+        found = time_clusters(X, names[shown], model=model.iloc[order, order], **options)
+    assert found.values == expected.values
