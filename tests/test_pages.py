@@ -1,5 +1,8 @@
-"""What the documentation names is there: functions and commands."""
+"""What the documentation names is there: functions and commands; its examples run, and print what it shows."""
 
+import contextlib
+import doctest
+import io
 import re
 from fnmatch import fnmatch
 from importlib import import_module
@@ -22,6 +25,13 @@ HEADING = re.compile(r"^#{1,6} (.*)$", re.MULTILINE)
 CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"(?:^\$ |`)shesha ((?:[a-z]+ ?)+)", re.MULTILINE)
 FILES = {"shesha.toml"}
+SHOWN = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+LISTING = re.compile(r"(?<!-->\n\n)^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+"""Examples and what they print; scripts/printed_output.py renews texts below a comment that names a command."""
+RUN = ("activations", "any_size", "consensus", "how_to/many_rows", "monitoring", "report", "which_model")
+"""Pages whose listings run one after the other; a text below them is what they print."""
+EXAMPLES = [page for page in PAGES if re.search(r"^>>> ", page.read_text(encoding="utf-8"), re.MULTILINE)]
+PACKAGES = {"activations": "torch", "training": "torch", "many_rows": "zarr"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
@@ -104,3 +114,23 @@ def test_every_page_is_below_a_section_of_the_site():
     pages = [path.with_suffix("").as_posix() for path in written]
     lost = [page for page in pages if page != "index" and not any(fnmatch(page, pattern) for pattern in listed)]
     assert lost == []
+
+
+@pytest.mark.parametrize("page", EXAMPLES, ids=[str(page.relative_to(ROOT)) for page in EXAMPLES])
+def test_examples_print_what_the_page_shows(page, tmp_path, monkeypatch):
+    pytest.importorskip(PACKAGES.get(page.stem, "numpy"))
+    monkeypatch.chdir(tmp_path)
+    assert doctest.testfile(str(page), module_relative=False, optionflags=SHOWN).failed == 0
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_listings_run_and_print_what_is_below_them(name, tmp_path, monkeypatch):
+    pytest.importorskip(PACKAGES.get(Path(name).stem, "numpy"))
+    monkeypatch.chdir(tmp_path)
+    printed, names = io.StringIO(), {}
+    for kind, text in LISTING.findall((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")):
+        if kind == "python":
+            with contextlib.redirect_stdout(printed):
+                exec(compile(text, name, "exec"), names)
+        elif not doctest.OutputChecker().check_output(f"...{text.rstrip()}...", printed.getvalue(), SHOWN):
+            assert printed.getvalue() == text

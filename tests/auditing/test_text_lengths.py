@@ -12,7 +12,7 @@ from shesha.doubting.doubts import text_lengths
 from shesha.io import read
 from shesha.io.read import recorded_token_counts, shared_token_counts
 
-TOLD = "controlling for number of tokens, feature_split changes from"
+TOLD = "number of tokens explains (partial rank correlation), feature_split changes from"
 QUICK = {"n_bootstrap": 0, "n_permutations": 0}
 
 

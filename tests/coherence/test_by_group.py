@@ -293,7 +293,7 @@ def test_results_survive_json_and_print():
     assert len(frame.columns) <= 20, "pandas hides columns of wider tables in notebooks"
     assert frame.index[0] == "g0"
     assert max(map(len, str(table).splitlines())) <= 80
-    said = "1 of 2 groups shifts its rows in a common direction, above chance (p_adj <= 0.05): g0."
+    said = "1 of 2 groups shifts its rows in a common direction, above chance (corrected p at most 0.05): g0."
     assert table.headline == said
     assert " ".join(str(table).split()).startswith(said)
 

@@ -82,11 +82,13 @@ def test_pages_and_full_texts_end_with_the_sentence(real_kind, real_result):
 
 
 EXPECTED = {
-    "Audit": lambda one: [
-        f"{part.name}, {three(part.feature_split.value)} {ends(part.feature_split.low, part.feature_split.high)} over "
-        f"40 rows, above chance at 0.05 {null(part.feature_split)}39 permutations of all rows)"
-        for part in one
-    ],
+    "Audit": lambda one: (
+        [
+            f"{three(part.feature_split.value)} {ends(part.feature_split.low, part.feature_split.high)} in {part.name}"
+            for part in (one[one.ranking[0]], one[one.ranking[-1]])
+        ]
+        + ["over 40 rows", f"of {len(one.ranking)} above chance at 0.05", "39 permutations of all rows)"]
+    ),
     "Score": lambda one: [
         f"was {three(one.value)} over 40 rows, above chance at 0.05 {null(one)}39 permutations of all rows; "
         f"calibrated score {three(one.calibrated)})",
@@ -107,9 +109,9 @@ EXPECTED = {
         f"(p = {one.p_value:.2g}, 99 null groups)",
     ],
     "CoherenceTable": lambda one: [
-        "1 of 3 groups shifted its rows in a common direction, above chance (p_adj <= 0.05",
+        "1 of 3 groups shifted its rows in a common direction, above chance (corrected p at most 0.05",
         f"moved {three(one['moved'].value)} {ends(one['moved'].low, one['moved'].high)}",
-        f"over 20 rows, p_adj = {p(one['moved'].corrected_p_value).removeprefix('p = ')}",
+        f"over 20 rows, corrected p = {p(one['moved'].corrected_p_value).removeprefix('p = ')}",
     ],
     "Comparison": lambda one: [
         f"{three(each.value)} {ends(each.low, each.high)}, chance {three(each.chance)}, "

@@ -122,7 +122,7 @@ def class_values(
             ax.plot(scores[chosen], places[chosen], "o", color=PALETTE[0], markerfacecolor=fill, zorder=3, label=words)
     ax.set_yticks(places, [literal(name) for name in names])
     low, _high = ax.get_xlim()
-    ax.set(xlabel=label, ylim=(len(names) - 0.5, -0.5))
+    ax.set(xlabel=label, ylim=(max(len(names), 1) - 0.5, -0.5))
     if np.nanmax(scores, initial=0.0) <= 1:
         ax.set_xlim(min(-0.02, low), 1.02)
     ax.spines[["top", "right"]].set_visible(False)

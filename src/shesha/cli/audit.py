@@ -161,7 +161,7 @@ def show(result: Audit, outputs: _outputs.Outputs, files: Sequence[Path] = (), d
 
 def _next_commands(result: Audit, outputs: _outputs.Outputs, files: Sequence[Path]) -> Section:
     """Return up to two further commands, one of which shows all numbers."""
-    from shesha.results.audit_report import next_steps
+    from shesha.results.audit_report import leads_with_stability, next_steps
 
     typed = ["shesha", *sys.argv[1:]]
     best = result.ranking[:2]
@@ -171,7 +171,8 @@ def _next_commands(result: Audit, outputs: _outputs.Outputs, files: Sequence[Pat
         same = f"Are {best[0]} and {best[1]} similar above chance?"
         steps.append((same, shlex.join(["shesha", "compare", str(files[0]), *keys, "--calibrate"])))
     elif best:
-        steps.append(("What does this number mean?", "shesha scores feature_split"))
+        leading = "feature_split" if leads_with_stability(result.representations) else "supervised_alignment"
+        steps.append(("What does this number mean?", f"shesha scores {leading}"))
     if outputs.html is None:
         steps.append(("Every number as a page (or here, with --full):", shlex.join([*typed, "--html", "audit.html"])))
     return next_steps(steps or [("Every number here:", shlex.join([*typed, "--full"]))])

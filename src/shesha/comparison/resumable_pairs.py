@@ -600,7 +600,10 @@ def require_same_counts(counts: Mapping[str, int]) -> None:
     """Require equal numbers of rows."""
     if len(set(counts.values())) > 1:
         counts_text = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
-        raise ValueError(f"representations must have equal numbers of rows, got {counts_text}")
+        raise ValueError(
+            f"representations must have equal numbers of rows, got {counts_text}. If row names or numbers identify "
+            'rows, rows="shared" uses those that all have'
+        )
 
 
 def require_same_rows(sources: Mapping[str, Representation]) -> None:

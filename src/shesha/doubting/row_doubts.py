@@ -409,9 +409,17 @@ def covariate(subject: Subject) -> Doubt | None:
     if strongest is None:
         return None
     name = strongest.name
-    text = f"controlling for {name}, {headline.name} changes from {headline.value:.2f} to {strongest.partial_score:.2f}"
-    remedy = "groups=" if name == "groups" else "covariates=. For stability, pass it as keep= to chance"
-    return Doubt("covariate", strongest.effect, p_value, text, f"Pass {name} as {remedy}")
+    text = (
+        f"without the part of the distances that {name} explains (partial rank correlation), {headline.name} changes "
+        f"from {headline.value:.2f} to {strongest.partial_score:.2f}"
+    )
+    remedy = (
+        f"Pass {name} as groups="
+        if name == "groups"
+        else f"Pass {name} as covariates= (for stability, to shesha.estimate in Python), which removes its effect from "
+        "the features, or as within=, which permutes only similar rows"
+    )
+    return Doubt("covariate", strongest.effect, p_value, text, remedy)
 
 
 @doubt("confounded labels")

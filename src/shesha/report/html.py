@@ -364,8 +364,10 @@ def _scale(column: Column) -> tuple[float, float] | None:
     return (low, high + 0.02 * (high - low)) if high > low else None
 
 
-_ROOM = 104
+_ROOM = 112
 """Number of characters per line on a wide screen, and in small print on paper."""
+_PHONE = 42
+"""Number of characters per line of a table on a phone."""
 _STRIP, _LONGEST_LINE, _NAME = 15, 32, 24
 """Width of a strip, and the longest lines of text and of names, in characters."""
 
@@ -383,6 +385,12 @@ def _fit(part: Table, columns: Sequence[Column]) -> float:
     """Return the factor by which a wide table must shrink in print, where readers cannot scroll."""
     names = min(max(map(len, part.names), default=0), _NAME)
     return round(min(1.0, (_ROOM + _NAME) / max(1, names + _columns_that_fit(columns))), 2)
+
+
+def _is_wide(part: Table, columns: Sequence[Column]) -> bool:
+    """Return whether a table is wider than a phone."""
+    names = min(max(map(len, part.names), default=0), _NAME)
+    return names + _columns_that_fit(columns) > _PHONE
 
 
 def _strip(strip: Strip | None, scale: tuple[float, float] | None) -> dict[str, float | None] | None:
@@ -416,6 +424,7 @@ _OWN: dict[str, Any] = {
     "cells": _cells,
     "ends": _ends,
     "fit": _fit,
+    "is_wide": _is_wide,
     "scale": _scale,
     "spans": spans,
     "strip": _strip,

@@ -86,14 +86,17 @@ def as_screen(page: Page, *, most: int = SCREEN, width: int | None = None, more:
     last = wrap(more, width) if isinstance(more, str) else _section(more, width).split("\n")
     used = len(answer) + len(doubts) + len(last) + 2 + bool(doubts)
     fewest = min(len(_block(page.numbers, width, _FEWEST)), max(0, most - used))
-    sections = []
+    sections, is_short = [], True
     for section in page.sections:
         lines = _brief(section, width)
-        if lines and used + fewest + len(lines) + 1 <= most:
+        fits = used + fewest + len(lines) + 1 <= most
+        is_short = is_short and (fits or not lines)
+        if lines and fits:
             sections.append(lines)
             used += len(lines) + 1
     blocks = [answer, _main_numbers(page, width, most - used), doubts, *sections]
-    if not _is_complete(page, blocks, width):
+    # Long reports, which take time to write out, are known to be incomplete.
+    if not is_short or not _is_complete(page, blocks, width):
         blocks.append(last)
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
@@ -211,12 +214,14 @@ def _grid(part: HeatMap, width: int) -> list[str]:
         return [head, *lines]
     sign = -1 if part.closer == "lower" else 1
     closest = [["", "closest", "value"]]
-    for name, line, texts in zip(part.rows, part.values, cells, strict=True):
-        known = [place for place, value in enumerate(line) if isfinite(value)]
+    has_diagonal = part.rows == part.columns
+    for row, (name, line, texts) in enumerate(zip(part.rows, part.values, cells, strict=True)):
+        known = [place for place, value in enumerate(line) if isfinite(value) and not (has_diagonal and place == row)]
         place = max(known, key=lambda place: sign * line[place], default=None)
         closest.append([name, *(("", "") if place is None else (part.columns[place], texts[place]))])
     size = f"The grid of {len(part.rows)} x {len(part.columns)} is too wide to print. See matrix(), plot() or --html."
-    return [f"{head}: the closest column for each row", *columns(closest, "<<>"), *wrap(size, width)]
+    which = "closest other" if has_diagonal else "closest column"
+    return [f"{head}: the {which} for each row", *columns(closest, "<<>"), *wrap(size, width)]
 
 
 def _short_number(value: float, digits: int) -> str:

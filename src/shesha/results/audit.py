@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from shesha.charts import Series, intervals
 from shesha.report import Metric, Page
-from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes
 from shesha.results.doubts import Dependence, Doubts
-from shesha.results.paper_sentences import claim
-from shesha.results.sentence_parts import add_source
 from shesha.results.stability import DriftPath, Estimate
 from shesha.support.wording import agree
 
@@ -387,19 +384,3 @@ def _value(estimate: Estimate | None) -> float:
 
 def _part(estimate: Estimate | None, part: str) -> float:
     return float("nan") if estimate is None else float(getattr(estimate, part))
-
-
-@claim.register
-def _audit(result: Audit) -> str:
-    clauses = "; ".join(_stability(finding) for finding in result.representations)
-    return f"Stability of the geometry, {add_source('feature_split', 'feature split')}: {clauses}"
-
-
-def _stability(finding: RepresentationAudit) -> str:
-    estimate = finding.feature_split
-    if estimate is None or estimate.value != estimate.value:
-        return f"{finding.name}, not estimable"
-    null = f"{say.null(estimate, estimate.alpha)}, {say.draws(estimate.n_draws, estimate.exchanged)})"
-    clause = f", {null}" if estimate.has_null else ""
-    value = f"{say.format_number(estimate.value)}{say.interval(estimate.low, estimate.high, estimate.confidence)}"
-    return f"{finding.name}, {value} over {estimate.n_rows:,} rows{clause}"

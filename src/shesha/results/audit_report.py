@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from shesha.report import (
@@ -21,6 +21,8 @@ from shesha.report import (
     Text,
     texts,
 )
+from shesha.results import sentence_parts as say
+from shesha.results.audit import Audit
 from shesha.results.audit_verdict import (
     find_estimate,
     has_uninformative_axes,
@@ -31,12 +33,15 @@ from shesha.results.audit_verdict import (
     verdict,
     what_to_do,
 )
+from shesha.results.base import reaches_level
 from shesha.results.generic_page import run_details
 from shesha.results.number import numeral, numeral_of_p
+from shesha.results.paper_sentences import claim
+from shesha.results.sentence_parts import add_source
 from shesha.support.wording import count, lowercase_start
 
 if TYPE_CHECKING:
-    from shesha.results.audit import Audit, Meaning, RepresentationAudit
+    from shesha.results.audit import Meaning, RepresentationAudit
     from shesha.results.doubts import Doubt
     from shesha.results.stability import Estimate
 
@@ -105,6 +110,8 @@ def _strips(name: str, findings: list[RepresentationAudit]) -> tuple[Strip | Non
 def _size_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Column]:
     if len({(row.n_rows, row.n_features) for row in audit.representations}) == 1:
         return []
+    if len({row.n_rows for row in audit.representations}) == 1:
+        return [Column("features", tuple(f"{row.n_features:,}" if row.n_features else "-" for row in findings))]
     return [Column("rows x features", tuple(f"{row.n_rows:,} x {row.n_features or '-'}" for row in findings))]
 
 
@@ -317,11 +324,16 @@ def audit_metrics(audit: Audit) -> list[Metric]:
 def _score_table(audit: Audit) -> tuple[Part, ...]:
     """Show the ranking score with its chance level and verdict, or the agreement with labels without stability."""
     known = list(audit.representations)
-    is_stability = _leads_with_stability(known)
+    is_stability = leads_with_stability(known)
     scores = [row.ranking_score if is_stability else find_estimate(row, _ALIGNMENT) for row in known]
     tests = [row.chance if is_stability else score for row, score in zip(known, scores, strict=True)]
     verdicts = [
-        verdict(row) if is_stability or row.reason else test.verdict if test is not None and test.has_null else ""
+        # The column of p says that a score is above chance, the verdict how strong it is.
+        verdict(row).removeprefix("above chance, ")
+        if is_stability or row.reason
+        else test.verdict
+        if test is not None and test.has_null
+        else ""
         for row, test in zip(known, tests, strict=True)
     ]
     score = (
@@ -347,7 +359,7 @@ def _score_table(audit: Audit) -> tuple[Part, ...]:
     return (Table(tuple(names), groups, "Stability", "representation", important),)
 
 
-def _leads_with_stability(findings: Sequence[RepresentationAudit]) -> bool:
+def leads_with_stability(findings: Sequence[RepresentationAudit]) -> bool:
     """Return whether stability comes first: it does unless all axes are principal components and there are labels."""
     has_labels = any(find_estimate(row, _ALIGNMENT) is not None for row in findings)
     if has_labels and all(map(has_uninformative_axes, findings)):
@@ -360,7 +372,7 @@ def _remarks(audit: Audit) -> Iterator[str]:
     known = [row for row in audit.representations if not row.reason]
     if not known:
         return
-    is_stability = _leads_with_stability(known)
+    is_stability = leads_with_stability(known)
     scores = [row.ranking_score if is_stability else find_estimate(row, _ALIGNMENT) for row in known]
     has_interval = any(score is not None and score.has_interval for score in scores)
     level = 100 * audit.options.get("confidence", 0.95)
@@ -424,3 +436,54 @@ def _sizes(audit: Audit) -> str:
         rows, features = sizes.pop()
         return f"{count(len(several), 'representation')} of {rows:,} rows x {features:,} features"
     return "; ".join(several)
+
+
+@claim.register
+def _audit(result: Audit) -> str:
+    # Columns such as principal components share nothing: labels and rotated axes are reported instead.
+    is_fitted = all(map(has_uninformative_axes, result.representations))
+    names = ("supervised_alignment", "basis_averaged_split") if is_fitted else ("feature_split",)
+    clauses = [_score_clause(name, result) for name in names if any(find_estimate(one, name) for one in result)]
+    return (
+        "; ".join([*clauses[:1], *map(lowercase_start, clauses[1:])])
+        or "The stability of the geometry could not be estimated"
+    )
+
+
+def _score_clause(name: str, result: Audit) -> str:
+    """Report one score: that of a single representation, or the lowest and the highest of several."""
+    title = add_source(name, result.meanings[name].title)
+    estimates = {one.name: find_estimate(one, name) for one in result.representations}
+    known = {row: one for row, one in estimates.items() if one is not None and one.has_value}
+    if not known:
+        return f"{title} could not be estimated"
+    low, *_, high = sorted(known, key=lambda row: known[row].value) * 2
+    rows = f"over {say.span([one.n_rows for one in known.values()])} rows"
+    missing = f", {len(estimates) - len(known)} not estimable" if len(known) < len(estimates) else ""
+    if len(known) == 1:
+        return f"{title} of {low} was {_value_with_interval(known[low])} {rows}{missing}{_chance_clause(known)}"
+    ends = " to ".join(f"{_value_with_interval(known[row])} in {row}" for row in (low, high))
+    return f"{title} of {len(known)} representations {rows} was {ends}{missing}{_chance_clause(known)}"
+
+
+def _value_with_interval(estimate: Estimate) -> str:
+    return f"{say.format_number(estimate.value)}{say.interval(estimate.low, estimate.high, estimate.confidence)}"
+
+
+def _chance_clause(known: Mapping[str, Estimate]) -> str:
+    """Report how many scores are above chance, and the null distributions."""
+    tested = [one for one in known.values() if one.has_null]
+    if not tested:
+        return ""
+    first = tested[0]
+    null = f"{say.draws(first.n_draws, first.exchanged)})"
+    if len(tested) == 1:
+        return f", {say.null(first, first.alpha)}, {null}"
+    n_above = sum(reaches_level(one.p_value, first.alpha) for one in tested)
+    p_values, means = ([getattr(one, part) for one in tested] for part in ("p_value", "chance"))
+    least, most = say.format_p(min(p_values)), say.format_p(max(p_values))
+    p = f"p = {most}" if least == most else f"p from {least} to {most}"
+    return (
+        f"; {n_above} of {len(tested)} above chance at {first.alpha:g} ({p}, null means "
+        f"{say.format_number(min(means))} to {say.format_number(max(means))}, {null}"
+    )

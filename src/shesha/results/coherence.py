@@ -146,7 +146,7 @@ class CoherenceTable(Result):
             doubt += f" Not declared: {join_items(self.undeclared)}; if its values differ, p-values are too small."
         return (
             f"{len(above)} of {count(len(tested), self.group_noun)} {moves} {self.row_noun}s in a common direction, "
-            f"above chance (p_adj <= {tested[0].alpha:g}){listed}.{doubt}"
+            f"above chance (corrected p at most {tested[0].alpha:g}){listed}.{doubt}"
         )
 
     @property
@@ -342,7 +342,7 @@ class EDistances(Result):
         )
         return (
             f"{n} of {count(len(self.pairs), 'pair')} {agree_with_share(n, len(self.pairs), 'differs', 'differ')} by "
-            f"the E-distance (p_adj <= "
+            f"the E-distance (corrected p at most "
             f"{self.alpha:g}){f'; this {few}' if few else ''}."
         )
 
@@ -406,7 +406,7 @@ def _table(result: CoherenceTable) -> str:
     whose = agree_with_share(len(above), len(tested), "its", "their")
     return (
         f"{len(above)} of {say.count(len(tested), result.group_noun)} shifted {whose} {rows} in a common direction, "
-        f"above chance (p_adj <= {alpha:g}, Benjamini and Hochberg) by the unbiased "
+        f"above chance (corrected p at most {alpha:g}, Benjamini and Hochberg) by the unbiased "
         f"{_SOURCE}, {result.method}, against {result.n_controls:,} controls "
         f"({which}{listed or 'no chance level'}){doubt}; p-values compare it with {_null_groups(result)}"
         f"{shuffled if result.n_shuffled else ''}"
@@ -424,4 +424,4 @@ def _null_groups(result: CoherenceTable) -> str:
 
 def _group(group: Coherence, noun: str) -> str:
     p = say.format_p(group.corrected_p_value)
-    return f"{group.name} {_unbiased(group)} over {say.count(group.n_rows, noun)}, p_adj = {p}"
+    return f"{group.name} {_unbiased(group)} over {say.count(group.n_rows, noun)}, corrected p = {p}"

@@ -537,10 +537,10 @@ def _count_changes(layers: Sequence[LayerChange], changed: Sequence[LayerChange]
     return f"{n_changed} of {n} layers {what}{where if n_changed > 1 else ''}"
 
 
-def _format_drift(change: LayerChange, of: str = "") -> str:
-    name = change.scores[0].title if change.scores else "change"
+def _format_drift(change: LayerChange, of: str = "", name: str | None = None) -> str:
+    name = (change.scores[0].title if change.scores else "change") if name is None else name
     interval = f" [{format_number(change.low)}, {format_number(change.high)}]" if change.low == change.low else ""
-    return f"{name} {of}{format_number(change.value)}{interval}"
+    return f"{name} {of}{format_number(change.value)}{interval}".lstrip()
 
 
 def diff_claim(result: Diff) -> str:
@@ -630,6 +630,7 @@ def diff_page(result: Diff) -> Page:
             *_change_sections(result),
             *_movement_sections(result),
             Section("Change over depth", (Drawing(_PICTURE, result.plot, wide=True),)),
+            _noise_section(result),
             *_index(result),
             Section("What the verdicts mean", tuple(Explained(*verdict) for verdict in _VERDICTS.items()), _ROTATION),
         ),
@@ -647,20 +648,26 @@ def _layers(result: Diff) -> Table:
     layers = list(result)
     titles = [score.title for score in layers[0].scores] if layers else []
     columns = [
-        # This column comes first, because phones show only the first columns of a table.
         Column("verdict", tuple(layer.verdict for layer in layers), "<"),
-        Column(titles[0] if titles else "change", tuple(format_number(layer.value) for layer in layers)),
-        Column("interval", tuple(map(_interval, layers))),
-        Column("noise", tuple(format_number(layer.noise) for layer in layers)),
+        Column(titles[0] if titles else "change", tuple(_format_drift(layer, name="") for layer in layers)),
         Column("limit", tuple(format_number(layer.limit) for layer in layers)),
     ]
-    others = [Column(title, tuple(cell(layer.scores[i]) for layer in layers)) for i, title in enumerate(titles) if i]
-    groups = (tuple(columns), *((column,) for column in others))
+    shown = [i for i, title in enumerate(titles) if title == "neighbours lost"]
+    groups = (tuple(columns), tuple(_measure_column(layers, i) for i in shown))
     return Table(tuple(layer.name for layer in layers), groups, "Layers", "layer", _important(layers))
 
 
-def _interval(layer: LayerChange) -> str:
-    return f"[{format_number(layer.low)}, {format_number(layer.high)}]" if layer.low == layer.low else ""
+def _measure_column(layers: Sequence[LayerChange], i: int) -> Column:
+    return Column(layers[0].scores[i].title, tuple(cell(layer.scores[i]) for layer in layers))
+
+
+def _noise_section(result: Diff) -> Section:
+    """Return the noise of each layer, and the change by further measures."""
+    layers = list(result)
+    columns = [Column("noise", tuple(format_number(layer.noise) for layer in layers))]
+    columns += [_measure_column(layers, i) for i in range(1, len(layers[0].scores) if layers else 0)]
+    table = Table(tuple(layer.name for layer in layers), (tuple(columns),), "Noise and other measures", "layer")
+    return Section("Noise and other measures", (table,))
 
 
 def _important(layers: Sequence[LayerChange]) -> tuple[int, ...]:

@@ -104,7 +104,10 @@ class Doubts(Result):
 
         effects, none = [doubt.effect for doubt in self.found], [float("nan")] * len(self.found)
         label = "effect: change of the score, or share of the data"
-        return class_values(self.names, effects, none, [True] * len(effects), label=label, tested=False, ax=ax)
+        ax = class_values(self.names, effects, none, [True] * len(effects), label=label, tested=False, ax=ax)
+        if not self.found:
+            ax.text(0.5, 0.0, self.reason or "no problem found", ha="center", va="center")
+        return ax
 
     def _text(self) -> str:
         """Return the doubts as text, or say that no problem was found or why nothing was checked."""

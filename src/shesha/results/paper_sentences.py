@@ -37,4 +37,5 @@ def sentence_sections(result: object) -> tuple[Section, ...]:
 @cache
 def _load_claims() -> None:
     # The sentences of other results are beside their classes.
-    import_module("shesha.results.similarity_sentences")
+    for name in ("audit_report", "similarity_sentences"):
+        import_module(f"shesha.results.{name}")

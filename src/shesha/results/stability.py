@@ -105,7 +105,9 @@ class DriftPath(Result):
         drift, is_numbered = "drift (0 = same geometry, 1 = unrelated)", all(name.isdecimal() for name in self.names)
         steps = [int(name) for name in self.names] if is_numbered else list(range(len(self.names)))
         ax = curves(steps, values, labels=("step" if is_numbered else "", drift), ax=ax)
-        if not is_numbered:
+        if is_numbered:
+            ax.locator_params(axis="x", integer=True)
+        else:
             name_ticks(ax, self.names)
         ax.set_ylim(-0.02, max(1.02, ax.get_ylim()[1]))
         return ax

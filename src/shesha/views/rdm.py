@@ -23,8 +23,9 @@ from shesha.kernels.distances import (
     pair_distances,
     standard_rows,
 )
+from shesha.kernels.feature_halves import subset_correlations
 from shesha.kernels.pairs import condensed_index
-from shesha.support.device_arrays import namespace, spread
+from shesha.support.device_arrays import is_numpy, namespace, spread
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
@@ -138,6 +139,24 @@ class RankedRdm(View):
             return cls(n_rows, np.full(distances.shape[0], np.nan))
         return cls(n_rows, ranks.unit_ranks(distances, tolerance, distances if overwrite else None))
 
+    @classmethod
+    def build_subsets(
+        cls,
+        source: Representation,
+        subsets: Sequence[Index],
+        *,
+        metric: Metric = "correlation",
+        method: Method = "spearman",
+        **options: Any,
+    ) -> Sequence[RankedRdm] | None:
+        """Coarsen the ranks of all distances once, for all subsets; None if there are few rows."""
+        if source.n_rows <= _FEW_ROWS or method != "spearman":
+            return None
+        whole = source.view(RankedRdm, metric=metric, method=method)
+        if type(whole) is not RankedRdm or not is_numpy(whole.ranks):
+            return None
+        return [SubsetRdm(len(subset), whole.ranks, whole, tuple(subsets), k) for k, subset in enumerate(subsets)]
+
     def permute(self, order: Index) -> RankedRdm:
         """Reorder the rows: row i of the result is row order[i] of this view."""
         return RankedRdm(self.n_rows, take_condensed(self.ranks, order, self.n_rows))
@@ -153,6 +172,31 @@ class RankedRdm(View):
         value = condensed_matrices.inner(self.ranks, other.ranks)
         # Equal ranks must have a correlation of exactly 1, but the length of a unit vector is rounded.
         return value if abs(abs(value) - 1) > _ROUNDED else float(np.sign(value))
+
+
+_FEW_ROWS = 500
+"""Largest number of rows for which the distances within each subset are ranked anew."""
+
+
+@dataclass(frozen=True)
+class SubsetRdm(RankedRdm):
+    """Ranks of the distances within one of several subsets, from the coarsened ranks of all distances."""
+
+    whole: RankedRdm
+    subsets: tuple[Index, ...]
+    number: int
+    """Number of the subset."""
+
+    def inner(self, other: RankedRdm) -> float:
+        """Rank correlation with the view of the same subset of other rows, computed for all subsets at once."""
+        assert isinstance(other, SubsetRdm)
+        whole = self.whole, other.whole
+        correlations = whole[0].cache_for_pair(
+            whole[1],
+            "subsets",
+            lambda: subset_correlations(whole[0].ranks, whole[1].ranks, whole[0].n_rows, self.subsets),
+        )
+        return float(correlations[self.number])
 
 
 _FEWEST_PAIRS = 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -214,7 +214,7 @@ class View:
         raise NotImplementedError
 
     @classmethod
-    def build_subsets(cls, source: Representation, subsets: Sequence[Index], **options: Any) -> list[Self] | None:
+    def build_subsets(cls, source: Representation, subsets: Sequence[Index], **options: Any) -> Iterable[View] | None:
         """Build the views of many row subsets at once; None if this is not faster than one by one."""
         return None
 
