@@ -146,10 +146,6 @@ def test_the_default_is_the_recommended_measures_with_chance_levels(pair, monkey
     assert [score.name for score in compare(*distances)] == ["RSA", "mutual kNN"]
     assert not any(score.has_null for score in compare(X, Y, queries=20))
     module = import_module("shesha.comparison.compare")
-    monkeypatch.setattr(module, "_MOST_ROWS_WITH_INTERVALS", len(X) - 1)
-    without = compare(X, Y)
-    assert [(score.has_null, score.has_interval) for score in without] == [(True, False)] * 3
-    assert [score.p_value for score in without] == [s.p_value for s in compare(X, Y, "recommended", calibrate=True)]
     monkeypatch.setattr(module, "_MOST_ROWS_TESTED", len(X) - 1)
     assert not any(score.has_null for score in compare(X, Y))
 

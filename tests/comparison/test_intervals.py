@@ -132,6 +132,43 @@ def test_few_subsets_without_a_value_keep_the_interval_and_more_do_not():
     )
 
 
+def subset_scores(name, X, Y, subsets, monkeypatch=None):
+    measure = measures.get(name)
+    (group,) = group_by_view([measure], {measure.name: [("X", "Y")]})
+    evidence = Evidence(len(X), (), subsets, 0.05, 0.95)
+    if monkeypatch is not None:
+        monkeypatch.setattr(measure.view, "build_subsets", classmethod(lambda *args, **options: None))
+    sides = Representation.build(X), Representation.build(Y)
+    return np.ravel(list(evidence.score_subsets(group, [measure], sides)))
+
+
+@pytest.mark.parametrize("case", ["plain", "groups", "tied"])
+@pytest.mark.parametrize("name", ["mutual kNN", "Jaccard(k=3)", "2nd-Cos"])
+def test_one_search_gives_the_neighbours_within_every_subset(name, case, monkeypatch):
+    X, Y = sample(0)
+    if case == "tied":
+        X = np.sign(X[:, :3])
+    subsets = draw_subsets(N, np.random.default_rng(0))[:9]
+    if case == "groups":
+        subsets = tuple(np.setdiff1d(np.arange(N), np.arange(20 * k, 20 * k + 20)) for k in range(3))
+        # Rows of a group are so close that a row outside the subset hides many inside it.
+        X = X + 100 * (np.arange(N) // 20)[:, None] * np.eye(D)[0]
+    quick = subset_scores(name, X, Y, subsets)
+    assert np.array_equal(quick, subset_scores(name, X, Y, subsets, monkeypatch))
+
+
+@pytest.mark.parametrize("name", ["RSA", "RDM drift"])
+def test_coarse_ranks_give_the_spread_over_subsets(name, monkeypatch):
+    rng = np.random.default_rng(3)
+    shared = rng.standard_normal((520, 4))
+    X, Y = (shared @ mixing + rng.standard_normal((520, D)) for mixing in MIXING)
+    subsets = draw_subsets(520, rng)[:12]
+    quick = subset_scores(name, X, Y, subsets)
+    exact = subset_scores(name, X, Y, subsets, monkeypatch)
+    assert np.abs((quick - quick.mean()) - (exact - exact.mean())).max() < 0.03 * exact.std()
+    assert not np.array_equal(quick, exact)
+
+
 def test_subsets_that_fit_perfectly_give_no_interval():
     """All rows determine the regression, four fifths of them do not."""
     X, Y = np.random.default_rng(0).standard_normal((2, 20, 17))

@@ -3,10 +3,17 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import spearmanr
+from scipy.stats import rankdata, spearmanr
 
 import shesha.kernels.feature_halves as bootstrap_module
-from shesha.kernels.feature_halves import UNDEFINED, bootstrap_correlations, rank_cells, row_counts
+from shesha.kernels import native
+from shesha.kernels.feature_halves import (
+    UNDEFINED,
+    bootstrap_correlations,
+    rank_cells,
+    row_counts,
+    subset_correlations,
+)
 from shesha.kernels.sorting import order_values
 
 N = 150
@@ -104,3 +111,16 @@ def test_a_resample_of_one_row_alone_scores_nan(pairs, distances):
     counts = np.zeros((N, 1))
     counts[3] = N
     assert np.isnan(all_scores([cells(*distances)], counts, pairs)).all()
+
+
+def test_subsets_are_correlated_from_the_coarsened_ranks_of_all_pairs(distances, rng, monkeypatch):
+    first, second = map(rankdata, distances)
+    subsets = [np.sort(rng.choice(N, 120, replace=False)) for _ in range(18)]
+    found = subset_correlations(first, second, N, subsets)
+    exact = np.array([replicated(*distances, np.isin(np.arange(N), subset)) for subset in subsets])
+    assert_allclose(found, exact, atol=1e-3)
+    assert np.abs((found - found.mean()) - (exact - exact.mean())).max() < 0.1 * exact.std()
+    monkeypatch.setattr(bootstrap_module, "_PAIRS_OF_PANEL", 400)
+    assert_allclose(subset_correlations(first, second, N, subsets), found, atol=1e-14)
+    monkeypatch.setattr(native, "is_available", lambda: False)
+    assert_allclose(subset_correlations(first, second, N, subsets), found, atol=1e-14)

@@ -241,7 +241,7 @@ class _Steps:
 
     @cached_property
     def _request(self) -> str:
-        return json.dumps([self._metric, runs.version_of_code(RankedRdm)])
+        return json.dumps([self._metric, runs.version_of_code()])
 
     def forget_all_but(self, *subjects: Subject) -> None:
         """Free the memory of all other subjects."""

@@ -162,7 +162,7 @@ def _compare_pair(run: Run, chosen: list[str], arrays: dict[str, Any], calibrate
     run.outputs.write(
         comparison,
         run.sources,
-        notes=_default_measures_note(chosen, comparison.n_draws, any(one.has_interval for one in comparison)),
+        notes=_default_measures_note(chosen, comparison.n_draws),
         picture=partial(_heat_map, run, chosen, arrays),
         row_map=partial(_row_map, run, arrays),
         data=describe_inputs(run.sources, run.model),
@@ -180,7 +180,7 @@ def _compare_pairs(run: Run, chosen: list[str], arrays: Any, calibrate: bool) ->
     run.outputs.write(
         pairs,
         run.sources,
-        notes=_default_measures_note(chosen, run.permutations, True) if calibrate else (),
+        notes=_default_measures_note(chosen, run.permutations) if calibrate else (),
         picture=partial(pairs.plot, pairs.measures[0], what=what),
         data=describe_inputs(run.sources, run.model),
     )
@@ -247,8 +247,8 @@ def require_value(scores: Sequence[Score]) -> None:
         raise typer.Exit(_NO_VALUE)
 
 
-def _default_measures_note(chosen: list[str], permutations: int, has_intervals: bool) -> list[str]:
-    """Return notes on further measures, on what was left out, and on the smallest possible p-value."""
+def _default_measures_note(chosen: list[str], permutations: int) -> list[str]:
+    """Return notes on further measures, on chance levels, and on the smallest possible p-value."""
     from shesha.measures import choose
     from shesha.report import page_width, wrap
 
@@ -256,8 +256,8 @@ def _default_measures_note(chosen: list[str], permutations: int, has_intervals: 
     if chosen == ["recommended"]:
         others = len(choose("all")) - len(choose("recommended"))
         texts.append(f"These three measures answer different questions. Use --measures all for the other {others}.")
-        if not (permutations and has_intervals):
-            texts.append(f"Use --calibrate for {'' if permutations else 'chance levels, p-values and '}intervals.")
+        if not permutations:
+            texts.append("Use --calibrate for chance levels, p-values and intervals.")
     if permutations:
         least = 1 / (permutations + 1)
         texts.append(f"With {permutations:,} permutations of the rows, the smallest possible p-value is {least:.2g}.")
@@ -295,7 +295,7 @@ def compare_command(
         'ReSi', or names such as 'CKA,mutual kNN(k=20)'.
     calibrate
         Add chance level, p-value, calibrated score and interval. [default: on for two representations of up to 2,000
-        rows, with the recommended measures; intervals for up to 500 rows]
+        rows, with the recommended measures]
     permutations
         Number of permutations of the rows for chance levels. [default: 200; with --labels, as many as the number of
         classes needs]

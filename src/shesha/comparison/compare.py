@@ -155,8 +155,6 @@ class PairRequest:
     covariates: ArrayLike | Rdm | None
     folds: int | None
     seed: Seed
-    intervals: bool = True
-    """Whether calibration includes intervals."""
 
     @property
     def additions(self) -> dict[str, Any]:
@@ -278,7 +276,7 @@ def _score_with_chance(
         sides[0].n_rows,
         request.n_permutations,
         request.alpha,
-        request.confidence if request.intervals else None,
+        request.confidence,
         request.seed,
         design=covariate_design(design, request.permutations, known),
         permutations=request.permutations,
@@ -347,8 +345,8 @@ def _add_ceilings(repeated: SidesWithRepeats, work: Sequence[engine.Group], scor
     return False
 
 
-_MOST_ROWS_TESTED, _MOST_ROWS_WITH_INTERVALS = 2_000, 500
-"""Most rows for which the default computes chance levels, and intervals: each about a second of processor time."""
+_MOST_ROWS_TESTED = 2_000
+"""Largest number of rows for which the default computes chance levels and intervals, in about two processor seconds."""
 
 
 @keep_statements
@@ -409,9 +407,9 @@ def compare(
         Names of X and Y in the table.
     calibrate : bool, optional
         Whether to add an interval, and the chance level, p-value and calibrated score as in `shesha.calibrate`.
-        Default: if `measures` is left out, chance levels for up to 2,000 rows, and intervals for up to 500 rows. The
-        `corrected_p_value` accounts for the number of measures (step-down maximum over the permutations that all
-        measures share). If X and Y are unrelated, the probability that any corrected p-value is at most alpha is alpha.
+        Default: True for up to 2,000 rows if `measures` is left out. The `corrected_p_value` accounts for the number of
+        measures (step-down maximum over the permutations that all measures share). If X and Y are unrelated, the
+        probability that any corrected p-value is at most alpha is alpha.
         Calibration takes as long as hundreds of comparisons.
     confidence : float
         Confidence level of the intervals, in (0, 1): how often they contain the mean value over samples of this size.
@@ -509,7 +507,6 @@ def compare(
         design=design,
         permutations=permutations,
         calibrate=calibrate,
-        intervals=not is_default or n_rows <= _MOST_ROWS_WITH_INTERVALS,
         confidence=confidence,
         n_permutations=n_permutations,
         alpha=alpha,

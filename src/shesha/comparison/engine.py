@@ -474,7 +474,9 @@ class Evidence:
             return [_value_or_nan(measure, *views) for measure in measures]
 
         kind, options = measures[0].view_key
-        first, second = (kind.build_subsets(side, self.subsets, **dict(options)) for side in narrow)
+        # Covariates are regressed out of each subset separately, so its views differ from those of all rows.
+        plain = all(type(side) is Representation for side in narrow)
+        first, second = (kind.build_subsets(side, self.subsets, **dict(options)) if plain else None for side in narrow)
         if first is not None and second is not None:
             yield from (
                 [_value_or_nan(measure, a, b) for measure in measures] for a, b in zip(first, second, strict=True)

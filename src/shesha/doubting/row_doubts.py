@@ -193,6 +193,15 @@ def _clusters_if_several(labels: Index) -> Index | None:
     return labels if labels.any() else None
 
 
+_ROWS = 16
+_SCALES = (
+    "length of each row",
+    "sum of each row",
+    "distance of each row from the mean",
+    "number of nonzero entries of each row",
+)
+
+
 def _rank_correlation(sides: list[Vector]) -> float:
     """Return the rank correlation of two quantities, or 1 for a single quantity."""
     if len(sides) == 1:
@@ -201,13 +210,16 @@ def _rank_correlation(sides: list[Vector]) -> float:
 
 
 def _scales(sample: Matrix, metric: str) -> dict[str, Vector]:
-    centred = sample - sample.mean(axis=1, keepdims=True) if metric == "correlation" else sample
-    scales = {
-        "length of each row": np.linalg.norm(centred, axis=1),
-        "sum of each row": sample.sum(axis=1),
-        "distance of each row from the mean": np.linalg.norm(sample - sample.mean(axis=0), axis=1),
-        "number of nonzero entries of each row": np.count_nonzero(sample, axis=1).astype(np.float64),
-    }
+    mean = sample.mean(axis=0)
+
+    def of_rows(rows: Matrix) -> tuple[Vector, Vector, Vector, Vector]:
+        centred = rows - rows.mean(axis=1, keepdims=True) if metric == "correlation" else rows
+        nonzero = np.count_nonzero(rows, axis=1).astype(np.float64)
+        return np.linalg.norm(centred, axis=1), rows.sum(axis=1), np.linalg.norm(rows - mean, axis=1), nonzero
+
+    # Some rows at a time, because copies of wide rows take as much memory as the data.
+    parts = [of_rows(sample[start : start + _ROWS]) for start in range(0, len(sample), _ROWS)]
+    scales = dict(zip(_SCALES, map(np.concatenate, zip(*parts, strict=True)), strict=True))
     return {what: scale for what, scale in scales.items() if np.ptp(scale) > 1e-9 * (np.abs(scale).max() or 1.0)}
 
 

@@ -27,12 +27,17 @@ _LARGE = 256
 class Frame(Protocol):
     """Computes two halves of the features from one draw, transposed to (features, rows)."""
 
+    copies: int
+    """Number of copies of the rows that a draw makes."""
+
     def halves(self, draw: object) -> tuple[Matrix, Matrix]:
         """Return the first half, which has d // 2 features, and the second half."""
 
 
 class Axes:
     """Halves of the unrotated features; each draw is a permutation of the features."""
+
+    copies = 1
 
     def __init__(self, rows: Matrix) -> None:
         # Features are stored contiguously, so that selecting half of them copies whole blocks.
@@ -51,6 +56,8 @@ class Rotations:
     The rows are first expressed in their principal axes, with signs determined by the rows. A rotated or reflected copy
     of the data has the same coordinates, so the same seed gives both copies the same score.
     """
+
+    copies = 2
 
     def __init__(self, rows: Matrix) -> None:
         self.n_features = rows.shape[1]
@@ -84,7 +91,7 @@ def haar_columns(n: int, r: int, rng: np.random.Generator) -> Matrix:
         # A matrix with so few columns is well conditioned (about 6), so Cholesky gives the same result in a third of
         # the time.
         triangle = cholesky(drawn.T @ drawn, check_finite=False)
-        return np.asarray(solve_triangular(triangle, drawn.T, trans=1, check_finite=False).T)
+        return np.asarray(solve_triangular(triangle, drawn.T, trans=1, overwrite_b=True, check_finite=False).T)
     q, triangle = np.linalg.qr(drawn)
     return np.asarray(q * np.where(np.diagonal(triangle) < 0, -1.0, 1.0))
 
@@ -128,7 +135,7 @@ class DenseHalves:
 
     def __init__(self, rows: Matrix, metric: Metric, frame: Frame) -> None:
         n, pairs = len(rows), n_pairs(len(rows))
-        shared, each = 8 * (n * n + pairs + rows.size), 8 * (2 * n * n + 3 * pairs + rows.size)
+        shared, each = 8 * (n * n + pairs + rows.size), 8 * (2 * n * n + 3 * pairs + frame.copies * rows.size)
         workers = min(n_threads(), max(1, (memory.memory_budget() - shared) // each))
         memory.require(
             8 * (2 * n * n + workers * (2 * n * n + 3 * pairs)), f"the pairs of {n:,} rows", "pass pairs=1_000_000"
@@ -355,19 +362,27 @@ def _native_correlations(
     i, j = (np.ascontiguousarray(side, dtype=np.int64) for side in pairs)
 
     def correlations(draw: Cells) -> Vector:
-        starts, sorted_pairs = np.zeros(UNDEFINED + 3, dtype=np.int64), np.empty((len(i), 2), dtype=np.int32)
-        cell = np.ascontiguousarray(draw, dtype=np.int32)
-        native.call("shesha_sort_pairs", len(i), UNDEFINED + 1, i, j, cell, starts, sorted_pairs)
         out = np.empty((len(groups), COMPILED_TOGETHER))
-        table = np.empty((UNDEFINED, COMPILED_TOGETHER), dtype=np.int32)
-        for weights, values in zip(groups, out, strict=True):
-            native.call("shesha_cells", UNDEFINED, starts, sorted_pairs, weights, table)
+        for table, values in zip(_native_tables(draw, groups, i, j), out, strict=True):
             native.call("shesha_cell_correlations", table, values)
         return out.ravel()[: counts.shape[1]]
 
     scores = np.array(list(parallel(correlations, cells)))
     for first in firsts:
         yield first, scores[:, first : first + COMPILED_TOGETHER]
+
+
+def _native_tables(
+    cells: Cells, groups: Sequence[NDArray[np.int32]], i: NDArray[np.int64], j: NDArray[np.int64]
+) -> Iterator[NDArray[np.int32]]:
+    """Yield the weighted table of cells for each group of resamples, always in the same memory."""
+    starts, sorted_pairs = np.zeros(UNDEFINED + 3, dtype=np.int64), np.empty((len(i), 2), dtype=np.int32)
+    cell = np.ascontiguousarray(cells, dtype=np.int32)
+    native.call("shesha_sort_pairs", len(i), UNDEFINED + 1, i, j, cell, starts, sorted_pairs)
+    table = np.empty((UNDEFINED, COMPILED_TOGETHER), dtype=np.int32)
+    for weights in groups:
+        native.call("shesha_cells", UNDEFINED, starts, sorted_pairs, weights, table)
+        yield table
 
 
 def _weights(counts: Matrix) -> NDArray[np.int32]:
@@ -411,6 +426,54 @@ def _table_correlation(table: Matrix) -> Vector:
     covariance = (np.einsum("abr,br->ar", grid, y) * x).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(covariance / np.sqrt(x_variance * y_variance))
+
+
+_PAIRS_OF_PANEL = 1 << 20
+
+
+def subset_correlations(first: Vector, second: Vector, n_rows: int, subsets: Sequence[Index]) -> Vector:
+    """Correlate the ranks of the pairs i < j within each subset of the rows.
+
+    The ranks of all pairs are coarsened once, as in the bootstrap. This shifts the correlations of all subsets alike.
+    """
+    members = np.zeros((n_rows, len(subsets)))
+    for number, subset in enumerate(subsets):
+        members[subset, number] = 1.0
+    ends = np.cumsum(np.arange(n_rows - 1, 0, -1))
+    cuts = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], _PAIRS_OF_PANEL)))
+    places = [(ranks.min(), CELLS / np.ptp(ranks)) for ranks in (first, second)]
+
+    def tables(panel: int) -> Matrix:
+        rows = np.arange(cuts[panel], cuts[panel + 1] if panel + 1 < len(cuts) else n_rows - 1)
+        lengths = n_rows - 1 - rows
+        end = int(ends[rows[-1]])
+        start = end - int(lengths.sum())
+        i = np.repeat(rows, lengths)
+        j = np.arange(start, end) - np.repeat(ends[rows] - n_rows, lengths)
+        x, y = (
+            np.minimum((ranks[start:end] - low) * scale, CELLS - 1).astype(np.int32)
+            for ranks, (low, scale) in zip((first, second), places, strict=True)
+        )
+        return _subset_tables(x * CELLS + y, members, i, j)
+
+    total = np.zeros((UNDEFINED, len(subsets)))
+    for table in parallel(tables, range(len(cuts))):
+        total += table
+    return _table_correlation(total)
+
+
+def _subset_tables(cells: Cells, members: Matrix, i: Index, j: Index) -> Matrix:
+    """Count the pairs of each cell within each subset."""
+    n_subsets = members.shape[1]
+    if not native.is_available():
+        table = np.zeros((UNDEFINED, n_subsets))
+        for start in range(0, len(cells), _BLOCK):
+            stretch = slice(start, start + _BLOCK)
+            _add_weights(table[None], [cells[stretch]], members[i[stretch]] * members[j[stretch]])
+        return table
+    groups = [_weights(members[:, n : n + COMPILED_TOGETHER]) for n in range(0, n_subsets, COMPILED_TOGETHER)]
+    tables = [table.copy() for table in _native_tables(cells, groups, i, j)]
+    return np.concatenate(tables, axis=1)[:, :n_subsets].astype(np.float64)
 
 
 @dataclass(frozen=True)
