@@ -523,7 +523,7 @@ def _effect_in_index(truth: Index, found: Index) -> Vector:
     """
     n, k = truth.shape
     hits = (truth[:, :, None] == found[:, None, :]).any(axis=2)
-    return np.bincount(truth.ravel(), (hits - hits.mean()).ravel(), minlength=n) / k
+    return np.asarray(np.bincount(truth.ravel(), (hits - hits.mean()).ravel(), minlength=n) / k)
 
 
 def _shared_counts(truth: Index, found: Index) -> Matrix:
