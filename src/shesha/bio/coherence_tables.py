@@ -15,7 +15,7 @@ from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.coherence_by_group import Method, Null, coherence_by_group
 from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
-from shesha.nulls.null_summary import benjamini_hochberg
+from shesha.nulls.null_summary import benjamini_hochberg, draw_stages, open_tests
 from shesha.results import CoherenceTable
 from shesha.results.coherence import EDistance, EDistances
 from shesha.support import provenance
@@ -334,7 +334,7 @@ def e_distances(
         Matrix in which distances are measured, as for `coherence_table`.
     n_draws : int, optional
         Number of permutations of each pair. Default: 999, or as many as one pair needs to be significant after the
-        correction for the number of pairs.
+        correction for the number of pairs, unless more could not change the decision (see `coherence_by_group`).
     min_size : int
         Minimum number of cells of a group. Smaller groups are listed but not compared.
     alpha : float
@@ -382,13 +382,22 @@ def e_distances(
         raise ValueError(
             f"groupby must have controls and at least one group of {min_size} cells, got {reasons or 'none'}"
         )
-    draws = default_draws(len(compared), alpha, _DRAWS) if n_draws is None else check.count(n_draws, "n_draws")
+    if n_draws is None:
+        stages = draw_stages(_DRAWS, default_draws(len(compared), alpha, _DRAWS))
+    else:
+        stages = [check.count(n_draws, "n_draws")]
     rows, null_seed = RowPieces(design.matrix), draw_seed(seed)
-    with naming_missing_cells(design.source):
-        found = [
-            _compare(rows, members[a], members[b], draws, (null_seed, place)) for place, (a, b) in enumerate(compared)
-        ]
-    adjusted = benjamini_hochberg([p for *_, p in found])
+    found = [(np.nan, np.nan, np.nan)] * len(compared)
+    draws, active = np.zeros(len(compared), dtype=np.intp), np.ones(len(compared), dtype=bool)
+    for stage in stages:
+        draws[active] = stage
+        with naming_missing_cells(design.source):
+            for place in np.flatnonzero(active):
+                a, b = (members[name] for name in compared[place])
+                found[place] = _compare(rows, a, b, stage, (null_seed, int(place)))
+        p_values = [p for *_, p in found]
+        active &= open_tests(p_values, draws, np.full(len(draws), stages[-1]), benjamini_hochberg, alpha, len(stages))
+    adjusted = benjamini_hochberg(p_values)
     return EDistances(
         pairs=tuple(
             EDistance(
@@ -401,13 +410,15 @@ def e_distances(
                 value=unbiased,
                 p_value=p,
                 alpha=alpha,
-                n_draws=draws,
+                n_draws=n,
                 corrected_p_value=float(corrected),
             )
-            for (a, b), (value, unbiased, p), corrected in zip(compared, found, adjusted, strict=True)
+            for (a, b), (value, unbiased, p), n, corrected in zip(
+                compared, found, draws.tolist(), adjusted, strict=True
+            )
         ),
         excluded=excluded,
-        n_draws=draws,
+        n_draws=stages[-1],
         alpha=alpha,
         seed=number(seed),
     )
