@@ -70,7 +70,60 @@ def seeds(folder: Path) -> dict[str, Path]:
         group.create_array("deep/b", data=rng.normal(size=(30, 5)), chunks=(30, 5))
     found["ad.zarr"] = folder / "ad.zarr"
     adata.write_zarr(found["ad.zarr"])
-    return found | foreign_seeds(folder, X, names)
+    return found | foreign_seeds(folder, X, names) | folder_seeds(folder, X, names)
+
+
+def folder_seeds(folder: Path, X: Any, names: list[str]) -> dict[str, Path]:
+    """Write one good folder of each kind, and the formats that are variants of others."""
+    import bz2
+    import lzma
+
+    import h5py
+    import pandas as pd
+    import pyarrow as pa
+    import scipy.io
+    from scipy import sparse
+
+    found = {kind: folder / f"good.{kind}" for kind in ("parts", "hive", "saved", "vectors", "10x")}
+    for place in found.values():
+        place.mkdir()
+    frame = pd.DataFrame({"id": names, "e": list(X)})
+    for part in range(2):
+        rows = frame[15 * part : 15 * part + 15]
+        rows.to_parquet(found["parts"] / f"train-0000{part}-of-00002.parquet", index=False)
+        (found["hive"] / f"kind={'ab'[part]}").mkdir()
+        rows.to_parquet(found["hive"] / f"kind={'ab'[part]}" / "part-0.parquet", index=False)
+    for name, row in zip(names[:6], X, strict=False):
+        np.save(found["vectors"] / f"{name}.npy", row)
+    table = pa.table({"id": names, "e": list(X)})
+    target = found["saved"] / "data-00000-of-00001.arrow"
+    with pa.OSFile(str(target), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    state = {"_data_files": [{"filename": "data-00000-of-00001.arrow"}], "_format_type": None, "_indices": None}
+    (found["saved"] / "state.json").write_text(json.dumps(state))
+    features = {"id": {"dtype": "string", "_type": "Value"}}
+    (found["saved"] / "dataset_info.json").write_text(json.dumps({"features": features}))
+    scipy.io.mmwrite(found["10x"] / "matrix.mtx", sparse.coo_matrix(np.abs(X).T))
+    (found["10x"] / "barcodes.tsv").write_text("\n".join(names) + "\n")
+    (found["10x"] / "features.tsv").write_text("".join(f"g{i}\tg{i}\tGene Expression\n" for i in range(6)))
+    files = {kind: folder / f"good.{kind}" for kind in ("csr.npz", "bvecs", "i8bin", "csv.bz2", "vec.xz", "h5mu")}
+    sparse.save_npz(files["csr.npz"], sparse.csr_matrix(X))
+    width = np.int32(6).tobytes()
+    files["bvecs"].write_bytes(b"".join(width + np.clip(row * 20 + 99, 0, 255).astype("u1").tobytes() for row in X))
+    files["i8bin"].write_bytes(np.array([30, 6], "u4").tobytes() + (X * 20).astype("i1").tobytes())
+    lines = "\n".join(" ".join([name, *map(str, row)]) for name, row in zip(names, X, strict=True))
+    files["csv.bz2"].write_bytes(bz2.compress(pd.DataFrame(X).to_csv(index=False).encode()))
+    files["vec.xz"].write_bytes(lzma.compress(f"30 6\n{lines}".encode()))
+    with h5py.File(files["h5mu"], "w") as file:
+        for modality in ("rna", "prot"):
+            file[f"mod/{modality}/X"] = X
+            file[f"mod/{modality}/obs/_index"] = np.array(names, "S")
+            file[f"mod/{modality}/obs"].attrs["_index"] = "_index"
+    files["batch.jsonl"] = folder / "good.batch.jsonl"
+    answer = {"model": "m", "data": [{"object": "embedding", "index": 0, "embedding": X[0].tolist()}]}
+    records = [{"custom_id": name, "response": {"status_code": 200, "body": answer}, "error": None} for name in names]
+    files["batch.jsonl"].write_text("\n".join(map(json.dumps, records)))
+    return found | files
 
 
 def foreign_seeds(folder: Path, X: Any, names: list[str]) -> dict[str, Path]:
@@ -231,12 +284,12 @@ def write_case(kind: str, good: Path, number: int, seed: int, folder: Path) -> P
     if good.is_dir():
         shutil.copytree(good, target)
         inside = sorted(path for path in target.rglob("*") if path.is_file())
-        documents = [path for path in inside if path.name.startswith(("zarr", ".z"))]
-        if rng.random() < 0.5:
+        documents = [path for path in inside if path.name.startswith(("zarr", ".z")) or path.suffix == ".json"]
+        if documents and rng.random() < 0.5:
             _edit_document(documents[int(rng.integers(len(documents)))], rng)
             return target
         for _ in range(int(rng.integers(1, 3))):
-            chosen = documents if rng.random() < 0.7 else inside
+            chosen = documents if documents and rng.random() < 0.7 else inside
             one = chosen[int(rng.integers(len(chosen)))]
             one.write_bytes(mutated(one.read_bytes(), rng))
     elif kind in _STRUCTURED and rng.random() < 0.5:
@@ -247,7 +300,9 @@ def write_case(kind: str, good: Path, number: int, seed: int, folder: Path) -> P
     return target
 
 
-_STRUCTURED = {"safetensors": _edit_header} | dict.fromkeys(("h5ad", "h5", "10x.h5", "loom", "nc", "nwb"), _edit_hdf5)
+_STRUCTURED = {"safetensors": _edit_header} | dict.fromkeys(
+    ("h5ad", "h5", "10x.h5", "loom", "nc", "nwb", "h5mu"), _edit_hdf5
+)
 
 
 def read_whole(path: Path) -> str:

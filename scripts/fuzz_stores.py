@@ -1,4 +1,4 @@
-"""Use damaged stores: saved results, monitors, moments, comparisons, audits, submissions, settings, encodings.
+"""Use damaged stores: saved results, monitors, comparisons, submissions, settings, pictures, rules, models.
 
     python scripts/fuzz_stores.py --minutes 5 --seed 0
     python scripts/fuzz_stores.py --only monitor --case 12
@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+from _foreign_folders import make_images, make_models, make_rules, use_images, use_models, use_rules
 from fuzz_calls import Late, judged, limit
 from fuzz_files import _edited, mutated
 
@@ -174,6 +175,9 @@ STORES: dict[str, tuple[Callable[[Path], None], Use]] = {
     "submissions": (make_submissions, use_submissions),
     "settings": (make_settings, use_settings),
     "encodings": (make_encodings, use_encodings),
+    "images": (make_images, use_images),
+    "rules": (make_rules, use_rules),
+    "models": (make_models, use_models),
 }
 
 
@@ -183,9 +187,11 @@ def write_case(kind: str, good: Path, number: int, seed: int, folder: Path) -> P
     target = folder / f"{kind}-{number}"
     shutil.copytree(good, target)
     # Do not damage the input arrays of comparisons, because they are written again before each use.
-    inside = sorted(path for path in target.rglob("*") if path.is_file() and (kind, path.suffix) != ("stores", ".npy"))
+    # Code is not damaged either, because users run it on purpose.
+    inside = sorted(path for path in target.rglob("*") if path.is_file() and path.suffix != ".py")
+    inside = [path for path in inside if (kind, path.suffix) != ("stores", ".npy")]
     chosen = inside[int(rng.integers(len(inside)))]
-    if kind in ("results", "monitor", "submissions", "stores") and rng.random() < 0.1:
+    if kind not in ("moments", "encodings") and rng.random() < 0.1:
         _plant(target, chosen, rng)
     elif chosen.suffix == ".json" and rng.random() < 0.7:
         chosen.write_text(json.dumps(_edited(json.loads(chosen.read_text()), rng)))

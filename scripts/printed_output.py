@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from shesha.support.atomic_files import write_text
+from shesha.support.files import write_text
 
 ROOT = Path(__file__).resolve().parents[1]
 PRINTED = re.compile(r"(<!-- printed by: ([^\n]*) -->\n+```text\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)

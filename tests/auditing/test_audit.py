@@ -202,7 +202,9 @@ def test_numbers_of_tokens_are_asked_as_a_covariate(tmp_path):
     pytest.importorskip("torch")
     layers = activations_of_lengths(0, 0.2)
     found = shesha.audit(layers, n_bootstrap=0, n_permutations=0)["layer"].doubts
-    assert "controlling for number of tokens, feature_split changes from" in " ".join(str(found).split())
+    assert "number of tokens explains (partial rank correlation), feature_split changes from" in " ".join(
+        str(found).split()
+    )
     stored = shesha.audit(layers, n_bootstrap=0, n_permutations=0, store=tmp_path / "kept.db")["layer"].doubts
     assert stored.names == found.names
     plain = shesha.audit(dict(layers), n_bootstrap=0, n_permutations=0, store=tmp_path / "kept.db")["layer"].doubts

@@ -7,7 +7,9 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from shesha.extract import pretrained  # noqa: E402
 from shesha.extract._input_rows import model_fingerprint  # noqa: E402
+from shesha.extract.gguf_header import read_gguf_numbers  # noqa: E402
 from shesha.extract.pretrained import find_source, load_model  # noqa: E402
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
@@ -69,3 +71,59 @@ def test_a_configuration_that_its_weights_could_not_fill_is_refused_before_the_n
     (tmp_path / "model.safetensors").write_bytes(bytes(1000))
     with pytest.raises(ValueError, match=rf"config\.json must describe the weights beside it .*, got {name} = "):
         load_model(str(tmp_path), find_source(str(tmp_path)))
+
+
+def gguf_text(text):
+    return len(text).to_bytes(8, "little") + text.encode()
+
+
+def gguf_entry(name, kind, value):
+    return gguf_text(name) + kind.to_bytes(4, "little") + value
+
+
+TOKENS = (8).to_bytes(4, "little") + (2).to_bytes(8, "little") + gguf_text("a") + gguf_text("b")
+ENTRIES = [
+    gguf_entry("general.architecture", 8, gguf_text("llama")),
+    gguf_entry("llama.block_count", 4, (2).to_bytes(4, "little")),
+    gguf_entry("tokenizer.ggml.tokens", 9, TOKENS),
+]
+TENSOR = gguf_text("w") + (1).to_bytes(4, "little") + bytes(8) + bytes(4) + bytes(8)
+HUGE = (1 << 60).to_bytes(8, "little")
+
+
+def gguf(entries, n_entries=None, n_tensors=1):
+    counts = n_tensors, len(entries) if n_entries is None else n_entries
+    return b"GGUF\x03\0\0\0" + b"".join(n.to_bytes(8, "little") for n in counts) + b"".join(entries) + TENSOR
+
+
+def test_the_numbers_of_a_gguf_header_are_read(tmp_path):
+    (tmp_path / "a.gguf").write_bytes(gguf(ENTRIES))
+    assert read_gguf_numbers(tmp_path / "a.gguf") == {"llama.block_count": 2}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "ends within its header"),
+        (b"GGML" + bytes(99), "does not begin with GGUF"),
+        (gguf(ENTRIES)[:60], "ends within its header"),
+        (gguf(ENTRIES, n_entries=1 << 60), "ends within|unknown type"),
+        (gguf(ENTRIES, n_tensors=1 << 60), "ends within its header"),
+        (gguf([HUGE + b"name"]), "ends within its header"),
+        (gguf([gguf_entry("a", 8, HUGE)]), "ends within its header"),
+        (gguf([gguf_entry("a", 9, (6).to_bytes(4, "little") + HUGE)]), "ends within its header"),
+        (gguf([gguf_entry("a", 9, (8).to_bytes(4, "little") + HUGE)]), "ends within its header"),
+        (gguf([gguf_entry("a", 9, ((9).to_bytes(4, "little") + (1).to_bytes(8, "little")) * 9)]), "unknown type 9"),
+        (gguf([gguf_entry("a", 77, b"")]), "unknown type 77"),
+        (gguf([gguf_entry("llama.block_count", 4, (10**6).to_bytes(4, "little"))]), "got num_hidden_layers = 1000000"),
+        (
+            gguf([gguf_entry("llama.embedding_length", 4, (1 << 24).to_bytes(4, "little"))]),
+            "got hidden_size = 16777216",
+        ),
+    ],
+)
+def test_a_gguf_header_that_declares_more_than_the_file_contains_is_refused(tmp_path, monkeypatch, content, message):
+    monkeypatch.setattr(pretrained, "find_spec", lambda name: name)
+    (tmp_path / "a.gguf").write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        load_model("a.gguf", find_source(str(tmp_path / "a.gguf")))

@@ -256,6 +256,8 @@ def test_an_editable_install_puts_the_library_beside_its_sources(hook, tree, mon
     ("source", "compiler"),
     [
         ("int shesha_abi(void) { return 1; }", "no-such-compiler"),
+        ("int shesha_abi(void) { return 1; }", "gcc 'x"),
+        ("int shesha_abi(void) { return 1; }", "no-such-compiler; touch run"),
         pytest.param("this is not C", "cc", marks=COMPILER),
     ],
 )

@@ -98,3 +98,20 @@ def test_a_link_is_followed_only_if_the_user_named_it(tmp_path):
     for name in ("link", "nothing"):
         with pytest.raises(ValueError, match=r"must be a regular file, got .*, which is a link"):
             files.read_json(tmp_path / name, follow_links=False)
+
+
+def test_pictures_are_read_from_undamaged_regular_files_only(special, tmp_path, monkeypatch):
+    image = pytest.importorskip("PIL.Image")
+    image.new("RGB", (300, 200)).save(tmp_path / "a.png")
+    assert files.read_image(tmp_path / "a.png").size == (300, 200)
+    (tmp_path / "half.png").write_bytes((tmp_path / "a.png").read_bytes()[:60])
+    (tmp_path / "text.png").write_text("not a picture")
+    for name in ("half.png", "text.png"):
+        with pytest.raises(ValueError, match=rf"^image must be an undamaged image file, got .*{name}: "):
+            files.read_image(tmp_path / name)
+    for path in special:
+        error = within_seconds(lambda path=path: files.read_image(path))
+        assert str(path) in str(error)
+    monkeypatch.setenv("SHESHA_MEMORY", "100K")
+    with pytest.raises(ValueError, match="300 x 200 pixels exceed the memory budget"):
+        files.read_image(tmp_path / "a.png")

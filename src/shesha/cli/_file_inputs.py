@@ -58,6 +58,7 @@ class RowOptions:
         if self.by_position:
             state("rows paired by position, as requested")
             return
+        check_column_orders(opened or {path: it for side in files for path, it in getattr(side, "opened", {}).items()})
         counted = [names is None or getattr(names, "counts_rows", False) for names in known]
         if all(counted) or any(names is None for names in known):
             if all(names is None for names in known):
@@ -68,7 +69,6 @@ class RowOptions:
                     "rows must be in one order if no column identifies them, got the same rows in another order. "
                     "Name the column of identifiers with --id, or pass --by-position to compare row i with row i"
                 )
-        check_column_orders(opened or {path: it for side in files for path, it in getattr(side, "opened", {}).items()})
 
 
 EVERY_ROW = RowOptions()
@@ -117,7 +117,7 @@ def _gather(
     from shesha.comparison.input_manifest import too_narrow
     from shesha.inputs import NamedRows
     from shesha.inputs.matrix_shapes import one_row_per_input, state_narrow
-    from shesha.io.array_selection import full_name, short_paths
+    from shesha.io.array_selection import full_name, refuse_parts, short_paths
     from shesha.io.read import ReadArrays, shared_token_counts, state_skipped
     from shesha.support.wording import count
     from shesha.views import Rdm
@@ -127,7 +127,6 @@ def _gather(
     files = list(opened)
     for path, short in zip(files, short_paths(files, endings=False), strict=True):
         contents, keys = opened[path]
-        names = None if rows.by_position else contents.row_names
         before = set(arrays)
         few = {} if distances else too_narrow(contents.representations, keys, fewest)
         state_left_out(path.name, few)
@@ -142,6 +141,7 @@ def _gather(
                 arrays |= {f"{full}[{k}]": one for k, one in enumerate(Rdm.stack(array, full))}
                 continue
             array = array if distances else one_row_per_input(array, name)
+            names = None if rows.by_position else contents.names_of(name)
             arrays[full] = array if names is None else NamedRows(array, names)
             if distances:
                 arrays[full] = Rdm(arrays[full], full)
@@ -154,6 +154,8 @@ def _gather(
             f"FILE must contain at most {_MOST_ARRAYS:,} arrays, got {len(arrays):,}: choose some with --key"
         )
     state_narrow({name: array.shape for name, array in arrays.items() if not distances})
+    if len(files) > 1 and not distances and all(keys is None for _, keys in opened.values()):
+        refuse_parts(f"the files of {files[0].parent}", arrays)
     found = {path: contents for path, (contents, _) in opened.items()}
     rows.state_pairing(*of_files, opened=found)
     return ReadArrays(arrays, shared_token_counts(files), found)
@@ -225,6 +227,16 @@ def _open_files(
     if missing:
         raise unknown[missing[0]]
     return opened
+
+
+def are_stacked_first(files: Sequence[Path], keys: list[str] | None, n_rows: int) -> bool:
+    """Return whether 3-D arrays have the expected number of rows along their second axis only."""
+    from shesha.io import open_file
+
+    with ignore_statements():
+        opened = [open_file(path, keys=keys) for path in files]
+    shapes = [split.shape for contents in opened for split in contents.split.values() if split.guessed]
+    return bool(shapes) and all(shape[0] != n_rows == shape[1] for shape in shapes)
 
 
 def _are_small(*arrays: Any) -> bool:

@@ -129,6 +129,12 @@ TABLE: Mapping[str, Mapping[str, Option]] = {
         "correction": Option(rare=True),
         "maximum": Option(rare=True),
         "k": Option(rare=True),
+        "way": Option(
+            "How to store the vectors (may be repeated): float16, int8, binary (signs), or a number of dimensions to "
+            "keep. [default: float16, int8 and binary]",
+            NAMES,
+            argument="ways",
+        ),
         "test": Option(
             "Test (may be repeated): energy, mmd, 'sliced wasserstein' or c2st (a classifier). [default: energy, mmd "
             "and c2st]",
@@ -219,6 +225,7 @@ _VALUES = {
     'missing="drop"': "--missing drop",
     'missing="refuse"': "--missing refuse",
     "transpose=True": "--transpose",
+    "if keys= names it": "if --key names it",
     "at least 1 / alpha": "at least 1 / --alpha",
 }
 """Options whose names or values are written differently on the command line."""
@@ -257,7 +264,8 @@ def name_options(text: str, command: str | None = None) -> str:
         option = _WORDS.get(match[1], "--labels")
         if match[1] == "covariates" and running not in ("compare", ""):
             option += " of `shesha compare`"
-        return f"{option} " if not match[2] and match.string[match.end() : match.end() + 1].isalnum() else option
+        following = match.string[match.end() : match.end() + 1]
+        return f"{option} " if not match[2] and (following.isalnum() or following == "'") else option
 
     replaced = _SET.sub(replace_setting, _SUBJECT.sub(replace_name, text))
     replaced = name_values(replaced)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from shesha.cli._file_inputs import (
     EVERY_ROW,
     RowOptions,
+    are_stacked_first,
     first_file,
     load_labels,
     parse_layer_axis,
@@ -100,11 +101,12 @@ class Run:
         self.first = first_file(files)
         return files
 
-    def read(self, files: Sequence[Path], key: list[str] | None = None) -> dict[str, Any]:
-        """Read all arrays of files, or those with the given keys."""
-        return read_representations(
-            list(files), key, self.columns, self._axis, rows=self.row_options, distances=self._rdm
-        )
+    def read(self, files: Sequence[Path], key: list[str] | None = None, n_rows: int | None = None) -> dict[str, Any]:
+        """Read all arrays of files, or those with the given keys; `n_rows` decides which axis a stack is along."""
+        axis = self._axis
+        if n_rows is not None and axis == "guess" and not self._rdm and are_stacked_first(files, key, n_rows):
+            axis = "0"
+        return read_representations(list(files), key, self.columns, axis, rows=self.row_options, distances=self._rdm)
 
     def read_each(self, files: Sequence[Path], key: list[str] | None = None) -> list[dict[str, Any]]:
         """Read each file by itself."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from shesha.inputs import Names, orders
 from shesha.inputs.matrix_shapes import is_one_hot, one_row_per_input
 from shesha.io import open_file
-from shesha.io.array_selection import full_name, short_paths
+from shesha.io.array_selection import full_name, refuse_parts, short_paths
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_existing
 from shesha.io.formats import find_format, formats, is_readable, is_table
 from shesha.io.json_vectors import is_own_result
@@ -31,7 +31,7 @@ from shesha.support import types as kinds
 from shesha.support.files import file_stamp, replacing
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.progress import track
-from shesha.support.provenance import state
+from shesha.support.provenance import state, state_left_out
 from shesha.support.types import Index
 from shesha.support.types import Index as Order
 from shesha.support.warnings import MeasureWarning, warn
@@ -78,7 +78,7 @@ def plain_array(source: Representation) -> NDArray[np.float64]:
     """Return the values of a representation as a NumPy array; distances are in condensed form."""
     host = source.to_numpy
     if host.has_distances_only:
-        return host.condensed_distances("euclidean")[0]
+        return host.condensed_distances("euclidean", missing=True)[0]
     return host.rows
 
 
@@ -335,6 +335,8 @@ class InputIndex:
         """Warn of the files that were left out, and state which arrays are not representations."""
         for path, reason in list(self.left_out.items())[:_MOST_NAMED]:
             warn(f"left out: {path}: {reason}", MeasureWarning)
+        others = {Path(path).name: reason for path, reason in self.left_out.items()}
+        state_left_out("files", dict.fromkeys([*others, *(Path(path).name for path in self.ignored)], "is no matrix"))
         if len(self.left_out) > _MOST_NAMED:
             warn(f"left out: {len(self.left_out) - _MOST_NAMED} more files that cannot be read", MeasureWarning)
         for (name, reason), n_files in self.skipped.items():
@@ -366,6 +368,8 @@ def index_files(files: Files, store: ResultStore) -> InputIndex:
     for path in track(paths, len(paths), "reading"):
         for name, known in _arrays(path, files, store, index):
             index.known[full_name(path, short[path], name, index.known, alone=len(paths) == 1)] = known
+    if len(paths) > 1 and files.keys is None and not files.distances:
+        refuse_parts(f"the files of {paths[0].parent}", index.known)
     return index
 
 
@@ -472,13 +476,14 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: InputIndex) -> 
     for entry in few.items():
         index.skipped[entry] = index.skipped.get(entry, 0) + 1
     no_features = tuple(files.no_features)
-    names = None
-    if record.get("names") and not files.by_position:
-        with store.decoding():
-            names = Names.lazy(record["names"], partial(_names_in, path, files), chosen="column" if files.ids else "")
     for name, shape, content, like_distances in record["arrays"]:
         if name in few:
             continue
+        names = None
+        if (stored := record.get("names_by_array", {}).get(name, record.get("names"))) and not files.by_position:
+            with store.decoding():
+                load = partial(_names_in, path, files, name)
+                names = Names.lazy(stored, load, chosen="column" if files.ids else "")
         if like_distances:
             index.like_distances.append(name if name == file_stem(path) else f"{file_stem(path)}:{name}")
         columns = name == file_stem(path) and is_table(path)
@@ -509,7 +514,7 @@ def _read_record(text: str | None) -> dict[str, Any]:
     return {}
 
 
-def _names_in(path: Path, files: Files) -> Any:
+def _names_in(path: Path, files: Files, name: str) -> Any:
     contents = open_file(
         path,
         keys=files.keys,
@@ -518,8 +523,9 @@ def _names_in(path: Path, files: Files) -> Any:
         ids=files.ids,
         transpose=files.transpose,
     )
-    assert contents.row_names is not None
-    return contents.row_names.values
+    names = contents.names_of(name)
+    assert names is not None
+    return names.values
 
 
 def _inspect_file(path: Path, files: Files) -> dict[str, Any]:
@@ -547,4 +553,5 @@ def _inspect_file(path: Path, files: Files) -> dict[str, Any]:
         like = not files.distances and looks_like_distances(array)
         arrays.append([name, list(source.shape), fingerprint(source), like])
     names = None if contents.row_names is None else contents.row_names.record
-    return {"arrays": arrays, "skipped": contents.skipped, "names": names}
+    own = {name: one.record for name, one in contents.names_by_array.items()}
+    return {"arrays": arrays, "skipped": contents.skipped, "names": names, "names_by_array": own}

@@ -34,8 +34,8 @@ _FEWEST = 3
 _FEW = 5
 _LARGEST = float(np.sqrt(2))
 _PERMUTING, _SHARED_STEPS = 13, 2
-_COPIES = 2
-"""Copies of all shapes that a draw makes."""
+_COPIES, _ROTATIONS = 2, 18
+"""Copies of all shapes that a draw makes or keeps, and of their rotations in a search with quasi-Newton steps."""
 _SMALLEST = 1e-6
 """Distance below which two shapes are equal up to rounding."""
 
@@ -116,17 +116,15 @@ def consensus(
     shapes = [configurations.pop(name) for name in names]
     for shape in shapes if scale else ():
         shape /= np.linalg.norm(shape)
+    _require_memory(shapes)
     with single_threaded_blas():
         small = kernel.in_joint_basis(shapes)
         rotations, n_steps, converged = kernel.rotations_onto_mean(small)
         mean = kernel.mean_of_rotated(shapes, rotations)
-        distances, ends, errors = _distances_to_others(
-            shapes, small, kernel.mean_of_rotated(small, rotations), evidence
-        )
-        to_all = [_distance(shape, mean) for shape in shapes]
-        shared_p_value = _shared_p_value(
-            shapes if scale else [_unit(shape) for shape in shapes], row_exchange, alpha, seed
-        )
+        to_all = [_distance(shape.copy(), mean.copy()) for shape in shapes]
+        mean = kernel.mean_of_rotated(small, rotations)
+        distances, ends, errors = _distances_to_others(shapes, small, mean, evidence)
+        shared_p_value = _shared_p_value(shapes, row_exchange, alpha, seed, unit=not scale)
     # Distances are skewed to the right, so testing them directly would find too many outliers; their logarithms are
     # nearly symmetric.
     p_values = outlier_p_values(np.log(np.maximum(distances, _SMALLEST)), errors)
@@ -140,7 +138,7 @@ def consensus(
     return Consensus(
         tuple(sorted(members, key=lambda member: member.value)),
         float(np.sqrt(np.mean(np.square(to_all)))),
-        len(mean),
+        row_exchange.n_rows,
         width,
         scale,
         alpha,
@@ -247,12 +245,13 @@ def _unit(rows: Matrix) -> Matrix:
 
 
 def _distance(rows: Matrix, target: Matrix) -> float:
-    """Return the Procrustes distance between two shapes after scaling both to unit size."""
-    first, second = (shape - shape.mean(axis=0) for shape in (rows, target))
-    lengths = float(np.linalg.norm(first) * np.linalg.norm(second))
+    """Return the Procrustes distance between two shapes after scaling both to unit size; both are overwritten."""
+    for shape in (rows, target):
+        shape -= shape.mean(axis=0)
+    lengths = float(np.linalg.norm(rows) * np.linalg.norm(target))
     if not lengths > 0:
         return float("nan")
-    return float(np.sqrt(max(0.0, 2.0 - 2.0 * min(1.0, kernel.closeness(first, second) / lengths))))
+    return float(np.sqrt(max(0.0, 2.0 - 2.0 * min(1.0, kernel.closeness(rows, target) / lengths))))
 
 
 def _distances_to_others(
@@ -266,7 +265,7 @@ def _distances_to_others(
     def distance(k: int) -> tuple[float, tuple[float, float], float]:
         rotations, _, _ = kernel.rotations_onto_mean([*small[:k], *small[k + 1 :]], start=mean)
         target = kernel.mean_of_rotated([*shapes[:k], *shapes[k + 1 :]], rotations)
-        value = _distance(shapes[k], target)
+        value = _distance(shapes[k].copy(), target.copy())
         return value, *_interval(shapes[k], target, value, evidence)
 
     found = list(
@@ -276,12 +275,20 @@ def _distances_to_others(
     return list(values), list(ends), np.array(errors)
 
 
+def _require_memory(shapes: Sequence[Matrix]) -> None:
+    """Refuse shapes that, with their copies, rotations and the steps of the search, exceed the memory budget."""
+    k, (n, width) = len(shapes), shapes[0].shape
+    need = 8 * k * max(_COPIES * n * width, n * width + _ROTATIONS * width**2)
+    what = f"the mean shape of {k} representations of {n:,} rows in {width:,} coordinates"
+    memory.require(need, what, "pass fewer rows, or the leading principal components")
+
+
 def _at_once(shapes: Sequence[Matrix]) -> int:
     """Return the number of threads whose copies of the shapes fit the memory budget."""
     return max(1, memory.memory_budget() // (_COPIES * sum(shape.nbytes for shape in shapes)))
 
 
-def _shared_p_value(shapes: Sequence[Matrix], design: Exchange, alpha: float, seed: Seed) -> float:
+def _shared_p_value(shapes: Sequence[Matrix], design: Exchange, alpha: float, seed: Seed, *, unit: bool) -> float:
     """Return the p-value that the shapes share anything: their mean is longer than after permutations of rows.
 
     Each draw permutes the rows of all but the first shape independently. NaN if the design has too few permutations.
@@ -294,8 +301,7 @@ def _shared_p_value(shapes: Sequence[Matrix], design: Exchange, alpha: float, se
     orders = [[same] * len(shapes), *draws]
 
     def shared(orders: Sequence[Index]) -> float:
-        permuted = [shape[order] for shape, order in zip(shapes, orders, strict=True)]
-        return kernel.norm_of_rough_mean(permuted, _SHARED_STEPS)
+        return kernel.norm_of_rough_mean(shapes, _SHARED_STEPS, orders, unit=unit)
 
     observed, *null = track(parallel(shared, orders, at_once=_at_once(shapes)), len(orders), "permutations")
     return summarise(observed, np.array(null), "higher", alpha, None).p_value

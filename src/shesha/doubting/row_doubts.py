@@ -193,6 +193,15 @@ def _clusters_if_several(labels: Index) -> Index | None:
     return labels if labels.any() else None
 
 
+_ROWS = 16
+_SCALES = (
+    "length of each row",
+    "sum of each row",
+    "distance of each row from the mean",
+    "number of nonzero entries of each row",
+)
+
+
 def _rank_correlation(sides: list[Vector]) -> float:
     """Return the rank correlation of two quantities, or 1 for a single quantity."""
     if len(sides) == 1:
@@ -201,13 +210,16 @@ def _rank_correlation(sides: list[Vector]) -> float:
 
 
 def _scales(sample: Matrix, metric: str) -> dict[str, Vector]:
-    centred = sample - sample.mean(axis=1, keepdims=True) if metric == "correlation" else sample
-    scales = {
-        "length of each row": np.linalg.norm(centred, axis=1),
-        "sum of each row": sample.sum(axis=1),
-        "distance of each row from the mean": np.linalg.norm(sample - sample.mean(axis=0), axis=1),
-        "number of nonzero entries of each row": np.count_nonzero(sample, axis=1).astype(np.float64),
-    }
+    mean = sample.mean(axis=0)
+
+    def of_rows(rows: Matrix) -> tuple[Vector, Vector, Vector, Vector]:
+        centred = rows - rows.mean(axis=1, keepdims=True) if metric == "correlation" else rows
+        nonzero = np.count_nonzero(rows, axis=1).astype(np.float64)
+        return np.linalg.norm(centred, axis=1), rows.sum(axis=1), np.linalg.norm(rows - mean, axis=1), nonzero
+
+    # Some rows at a time, because copies of wide rows take as much memory as the data.
+    parts = [of_rows(sample[start : start + _ROWS]) for start in range(0, len(sample), _ROWS)]
+    scales = dict(zip(_SCALES, map(np.concatenate, zip(*parts, strict=True)), strict=True))
     return {what: scale for what, scale in scales.items() if np.ptp(scale) > 1e-9 * (np.abs(scale).max() or 1.0)}
 
 
@@ -396,6 +408,9 @@ _EXPLAINED, _LEAST = 0.2, 0.05
 def covariate(subject: Subject) -> Doubt | None:
     """Check whether a covariate explains which rows are close to each other."""
     headline = subject.headline
+    if subject.known and len(subject.sides) == 1 and headline.value < _LEAST:
+        # Halves of principal components share nothing that a covariate could explain.
+        headline = subject.split(subject.sample, rotated=True)
     least = max(_LEAST, _EXPLAINED * abs(headline.value))
     explanations = [
         CovariateShare(headline, quantity[subject.places], name) for name, quantity in subject.known.items()
@@ -416,8 +431,8 @@ def covariate(subject: Subject) -> Doubt | None:
     remedy = (
         f"Pass {name} as groups="
         if name == "groups"
-        else f"To remove the effect of {name} from the features, pass it as covariates= to shesha.estimate or "
-        "shesha.compare. To compare only similar rows, pass it as within="
+        else f"Pass {name} as covariates= (for stability, to shesha.estimate in Python), which removes its effect from "
+        "the features, or as within=, which permutes only similar rows"
     )
     return Doubt("covariate", strongest.effect, p_value, text, remedy)
 
@@ -444,6 +459,8 @@ def label_confounding(subject: Subject) -> Doubt | None:
             "The null distribution accounts for the confounder, but the score does not, so rely on the p-value. If "
             "each class has its own value of the confounder, no analysis can separate the effects"
             if name in subject.design
+            else f"Compare rows of similar {name}: pass it as within= or covariates="
+            if both[name].dtype.kind == "f"
             else f"Compare classes within {name}: pass {name} as blocks= or covariates=. If each class has its own "
             f"{name}, pass {name} as groups=; no analysis can then separate the effects"
         )

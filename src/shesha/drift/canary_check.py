@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,6 +19,7 @@ from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, choose
 from shesha.results import DriftScore, Moved
 from shesha.results.drift import LIMIT_CONFIDENCE
+from shesha.support import memory
 from shesha.support.provenance import state
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import NotEstimable
@@ -58,13 +60,30 @@ def tiers(measures: Sequence[Measure]) -> list[str]:
 def drifts(measures: Sequence[Measure], before: Representation, after: Representation) -> tuple[Vector, list[str]]:
     """Return the drift by each measure (0 means no change), and the reasons for missing values."""
     values, reasons = np.full(len(measures), np.nan), [""] * len(measures)
+    needs = [_view_bytes(measure, before, after) for measure in measures]
+    # The reference is held for further checks as well, and resamples of the rows need views of their own.
+    budget = memory.memory_budget() - 8 * math.prod(before.shape)
     with single_threaded_blas():
         for i, measure in enumerate(measures):
+            if needs[i] > budget:
+                reasons[i] = f"needs {memory.readable(needs[i])} of a memory budget of {memory.readable(budget)}"
+                if i == 0:
+                    memory.require(needs[i] + memory.memory_budget() - budget, measure.name, "pass fewer rows")
+                continue
             try:
                 values[i] = drift(measure, before, after)
             except NotEstimable as reason:
                 reasons[i] = str(reason)
+            if sum(needs) > budget / 2:
+                before.drop_views()
+                after.drop_views()
     return values, reasons
+
+
+def _view_bytes(measure: Measure, before: Representation, after: Representation) -> int:
+    """Return the memory for the views of both sides, and for the larger of the two while it is made."""
+    sides = [measure.view_bytes(before, after), measure.view_bytes(after, before)]
+    return sum(made for made, _ in sides) + max(working for _, working in sides)
 
 
 def drift(measure: Measure, before: Representation, after: Representation) -> float:

@@ -18,6 +18,7 @@ from shesha.inputs import Names, are_reordered, orders, split_names
 from shesha.inputs import validation as check
 from shesha.io.file_checks import reading
 from shesha.kernels.distances import find_undirected_rows
+from shesha.kernels.shapes import triangular_rows
 from shesha.measures import Measure
 from shesha.support.device_arrays import input_precision
 from shesha.support.files import open_regular, replacing
@@ -114,8 +115,9 @@ class Reference:
         if self.geometry is not None:
             return self.geometry
         assert self.rows is not None
-        triangle: Matrix = np.asarray(np.linalg.qr(self.rows.T, mode="r")).T
-        return np.ascontiguousarray(triangle * np.where(np.diagonal(triangle) < 0, -1.0, 1.0))
+        triangle = triangular_rows(self.rows)
+        triangle *= np.where(np.diagonal(triangle) < 0, -1.0, 1.0)
+        return triangle
 
     def take(self, kept: Index) -> Reference:
         """Return the reference of some of the rows."""

@@ -15,6 +15,7 @@ from shesha.extract._input_rows import (
     ImageRows,
     Process,
     Rows,
+    TokenRows,
     are_images,
     check_texts,
     has_class_token,
@@ -143,6 +144,7 @@ def _texts(
     pad = getattr(tokenizer, "pad_token_id", None) or 0
     inputs = texts if encoder is None else [_as_encoded(start + text, encoder) for text in texts]
     rows, cut = token_rows(inputs, tokenizer, chat=as_chat, max_tokens=limit, pad=pad)
+    _require_known_tokens(rows, opened.network)
     way: Pool = _text_pool(opened, encoder) if isinstance(pool, str) and pool == "auto" else pool
     pooled = pooling(way)
     if encoder is not None and start and not encoder.prompt_pooled and isinstance(way, str):
@@ -162,6 +164,14 @@ def _texts(
         return Prepared(rows, pooled, settings, problem=encoder.problem)
     settings["embedding"] = ", ".join([str(way), *encoder.labels])
     return Prepared(rows, pooled, settings, encoder.embed(pooled))
+
+
+def _require_known_tokens(rows: TokenRows, network: nn.Module) -> None:
+    """Refuse the tokenizer of another model, or a damaged one, whose tokens have no embedding."""
+    embeddings = getattr(network, "get_input_embeddings", lambda: None)()
+    n_tokens, largest = getattr(embeddings, "num_embeddings", None), rows.largest_token
+    if n_tokens is not None and largest >= n_tokens:
+        raise ValueError(f"reader must be the tokenizer of the model, got token {largest} for {n_tokens} tokens")
 
 
 def _as_encoded(text: str, encoder: SentenceEncoder) -> str:

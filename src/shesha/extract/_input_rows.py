@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from shesha.support.device_arrays import to_host
-from shesha.support.optional import require
+from shesha.support.files import read_bytes, read_image
 from shesha.support.types import Index
 
 _SAMPLED = 1024
@@ -187,6 +187,11 @@ class TokenRows:
 
     def __len__(self) -> int:
         return len(self._lengths)
+
+    @property
+    def largest_token(self) -> int:
+        """The largest number of a token."""
+        return max((int(row.max()) for row in self._fields.get(IDS, ())), default=0)
 
     def lengths(self) -> Index | None:
         """Return the number of tokens per row."""
@@ -455,7 +460,7 @@ class ImageRows:
         digest = Digest()
         for number, image in enumerate(self._images):
             if isinstance(image, str | os.PathLike):
-                digest.array(str(number), np.frombuffer(Path(image).read_bytes(), dtype=np.uint8))
+                digest.array(str(number), np.frombuffer(read_bytes(Path(image), "image"), dtype=np.uint8))
             else:
                 digest.array(str(number), np.asarray(image))
         return digest.text()
@@ -464,8 +469,7 @@ class ImageRows:
 def open_image(image: Any) -> Any:
     """Return an image with three colour channels, opened if it is a file."""
     if isinstance(image, str | os.PathLike):
-        with require("PIL.Image", "vision", "pillow is needed to open images").open(image) as file:
-            return file.convert("RGB")
+        return read_image(Path(image))
     return image.convert("RGB") if hasattr(image, "convert") else np.asarray(image)
 
 

@@ -371,11 +371,44 @@ def _fill(work: Work, sink: _Sink, device: torch.device) -> None:
     recorder.first_tokens.warn()
 
 
+_CHANNELS_FIRST = (
+    *(nn.Conv1d, nn.ConvTranspose1d, nn.BatchNorm1d, nn.InstanceNorm1d, nn.MaxPool1d, nn.AvgPool1d),
+    *(nn.AdaptiveAvgPool1d, nn.AdaptiveMaxPool1d),
+)
+"""Modules whose three-dimensional outputs have the shape (n, channels, positions)."""
+
+
+def channel_first_modules(model: nn.Module) -> frozenset[str]:
+    """Return the modules whose outputs have channels before positions, with what follows them in nn.Sequential.
+
+    Examples
+    --------
+    >>> block = nn.Sequential(nn.Conv1d(2, 3, 1), nn.ReLU(), nn.Flatten(), nn.Linear(3, 2))
+    >>> sorted(channel_first_modules(block))
+    ['0', '1']
+    """
+    found = {name for name, module in model.named_modules() if isinstance(module, _CHANNELS_FIRST)}
+    for name, module in reversed(list(model.named_modules())):
+        if not isinstance(module, nn.Sequential):
+            continue
+        follows = False
+        for own, child in module.named_children():
+            full = f"{name}.{own}" if name else own
+            shapes = isinstance(child, nn.Flatten) or next(child.parameters(), None) is not None
+            follows = full in found or (follows and not shapes)
+            if follows:
+                found.add(full)
+        if follows and name:
+            found.add(name)
+    return frozenset(found)
+
+
 class Recorder:
     """Runs a model on batches and returns the outputs of its layers."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
+        self._channels_first = channel_first_modules(work.model)
         self._batch = Batch()
         self._axes: dict[str, InputAxis] = {}
         self.first_tokens = FirstTokens()
@@ -479,6 +512,9 @@ class Recorder:
         try:
             if not self._work.raw:
                 value = self._axes.get(call, FIRST).inputs_first(value, self._n)
+            if name in self._channels_first and value.ndim == 3 and isinstance(self._work.metadata.get("pool"), str):
+                state(f"{self._layer_name(name)}: channels along axis 1 of the outputs, positions along axis 2")
+                value = value.movedim(1, 2)
             if self._work.metadata.get("pool") == "mean":
                 self.first_tokens.see(self._layer_name(name), value, mask)
             return self._work.poolings.get(name, self._work.pooled)(value, mask)

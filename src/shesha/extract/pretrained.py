@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from shesha.extract._input_rows import Process
+from shesha.extract.gguf_header import read_gguf_numbers
 from shesha.support import files as regular_files
 from shesha.support.files import read_json
 from shesha.support.optional import require
@@ -30,6 +31,13 @@ _GGUF = ".gguf"
 _MOST_LAYERS, _MOST_ENTRIES = 1000, 2**28
 """Layers, and entries of one matrix, that any configuration may declare, however small its weights are."""
 _WIDTHS = ("hidden_size", "n_embd", "d_model", "dim")
+_GGUF_SIZES = {
+    "block_count": "num_hidden_layers",
+    "embedding_length": "hidden_size",
+    "feed_forward_length": "intermediate_size",
+    "vocab_size": "vocab_size",
+}
+"""Names in a configuration for numbers in the header of a GGUF file."""
 _SAFE: dict[str, Any] = {"trust_remote_code": False}
 
 
@@ -95,8 +103,6 @@ def find_source(name: str) -> Source:
 def _source_in(folder: Path) -> Source | None:
     """Return the model in a folder: a configuration, an adapter, a list of modules, or else a single GGUF file."""
     if (folder / ADAPTER).is_file():
-        pass
-
         return find_adapter(folder)
     if (folder / CONFIG).is_file():
         above = folder.parent if (folder.parent / MODULES).is_file() and not (folder / MODULES).is_file() else None
@@ -151,8 +157,6 @@ def _find_packaged_weights(name: str) -> Source | None:
 def load_model(name: str, source: Source) -> nn.Module:
     """Load a network without the head from its pretraining, with its adapter if it has one."""
     if source.adapter is not None:
-        pass
-
         return load_adapter(source)
     return load_network(name, source)
 
@@ -161,20 +165,20 @@ def load_network(name: str, source: Source, auto_class: str = "AutoModel") -> nn
     """Load a network by one of the automatic classes of transformers."""
     transformers = require("transformers", "hf", f"transformers is needed to load {name}")
     torch = require("torch", "torch")
-    _require_plausible_sizes(source)
     from shesha.extract.torch_modules import preserve_random_state
 
     # Pickled weights could run code; safetensors and GGUF contain only numbers.
     how = {"dtype": torch.float32} if source.gguf else {"use_safetensors": True, "weights_only": True}
     with quiet(), _gguf_reader(source), preserve_random_state():
+        _require_plausible_sizes(source)
         # Weights that the file lacks (often a pooler) are random; a fixed seed makes them equal when a run resumes.
         torch.manual_seed(0)
         try:
             model: nn.Module = getattr(transformers, auto_class).from_pretrained(source.place, **how, **source.options)
-        except (OSError, ValueError) as error:
+        except Exception as error:  # A damaged configuration leads to errors of any kind.
             raise ValueError(
                 f"model must be a folder or package with a {CONFIG} and safetensors weights, a GGUF file, or a name "
-                f"that transformers can load, got {name!r}: {str(error).strip().splitlines()[0]}"
+                f"that transformers can load, got {name!r}: {_first_line(error)}"
             ) from error
     return model
 
@@ -184,20 +188,24 @@ def _require_plausible_sizes(source: Source) -> None:
 
     A network is built before its weights are read, so such a configuration would exhaust memory or time.
     """
-    if source.folder is None or source.gguf:
+    if source.folder is None:
         return
-    n_bytes = sum(file.stat().st_size for file in source.folder.glob("*.safetensors"))
-    parts = list(_parts(read_source_json(source, CONFIG)))
-    sizes = [(name, value) for part in parts for name, value in part.items() if type(value) is int]
+    n_bytes = sum(file.stat().st_size for file in source.folder.glob(source.gguf or "*.safetensors"))
+    if source.gguf:
+        numbers = read_gguf_numbers(source.folder / source.gguf)
+        sizes = [(_GGUF_SIZES.get(key.rpartition(".")[2], ""), value) for key, value in numbers.items()]
+    else:
+        parts = _parts(read_source_json(source, CONFIG))
+        sizes = [(name, value) for part in parts for name, value in part.items() if type(value) is int]
     width = max((value for name, value in sizes if name in _WIDTHS), default=1)
     for name, value in sizes:
         deep = "layers" in name or name == "n_layer"
         limit = max(_MOST_LAYERS, n_bytes >> 12) if deep else max(_MOST_ENTRIES, 4 * n_bytes)
-        entries = value * width if name == "vocab_size" else value
+        entries = value * width if name in ("vocab_size", *_WIDTHS) else value
         if entries > limit and (deep or "size" in name or name in _WIDTHS):
             raise ValueError(
-                f"{CONFIG} must describe the weights beside it ({n_bytes:,} bytes), got {name} = {str(value)[:20]} in "
-                f"{source.folder}"
+                f"{source.gguf or CONFIG} must describe the weights beside it ({n_bytes:,} bytes), got {name} = "
+                f"{str(value)[:20]} in {source.folder}"
             )
 
 
@@ -231,11 +239,15 @@ def load_reader(source: Source, kind: str) -> Any:
     with quiet(), _gguf_reader(source):
         try:
             return getattr(transformers, what).from_pretrained(place, **source.options)
-        except (OSError, ValueError, ImportError) as error:
-            reason = str(error).strip().splitlines()[0]
+        except Exception as error:  # A damaged tokenizer leads to errors of any kind.
             raise ValueError(
-                f"reader must be given for {kind} if {place!r} contains none, got None: {reason}"
+                f"reader must be given for {kind} if {place!r} contains none, got None: {_first_line(error)}"
             ) from error
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 def read_source_json(source: Source | None, *parts: str, of_list: bool = False) -> Any:

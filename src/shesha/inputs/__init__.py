@@ -1,7 +1,9 @@
 """Convert user inputs: objects of other libraries become arrays with row names."""
 
 from shesha.inputs._other_libraries import (
+    AXIS_ROLES,
     ConditionDistances,
+    axis_order,
     coordinate_values,
     is_labelled,
     load_backed,
@@ -31,11 +33,13 @@ from shesha.inputs.identity import (
     identity_names,
     is_certain_identity,
     is_identity_name,
+    joined_values,
     named_index,
 )
 from shesha.inputs.table_columns import is_numeric
 
 __all__ = [
+    "AXIS_ROLES",
     "ConditionDistances",
     "MissingRows",
     "NamedRows",
@@ -44,6 +48,7 @@ __all__ = [
     "align_all_labels",
     "align_labels",
     "are_reordered",
+    "axis_order",
     "choose_identity",
     "coordinate_values",
     "could_identify",
@@ -54,6 +59,7 @@ __all__ = [
     "is_identity_name",
     "is_labelled",
     "is_numeric",
+    "joined_values",
     "labels_in_order",
     "load_backed",
     "make_data_array",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.inputs.identity import NamedRows, Names, named_index
+from shesha.inputs.identity import NamedRows, Names, choose_identity, identity_names, named_index
 from shesha.inputs.quantised import as_bytes, decode, scale_columns
 from shesha.inputs.table_columns import SAMPLE, Column, decide, pandas_columns, polars_columns, state_layout
 from shesha.inputs.vector_columns import find_vectors, is_missing
@@ -114,6 +115,60 @@ def transpose_axes(X: Any, roles: Sequence[Sequence[str]]) -> Any:
     return X.transpose(*[dim for _, dim in sorted(zip(positions, X.dims, strict=True), key=lambda pair: pair[0] or 0)])
 
 
+AXIS_ROLES = {
+    "rows": "presentation stimulus stimuli stim rep repeat repetition image trial sample observation obs cell "
+    "condition item event epoch row input text sentence word document record subject participant example instance "
+    "case n",
+    "layers": "layer time_bin time_step time timepoint lag bin frame tr depth",
+    "features": "neuroid feature unit channel voxel gene variable var neuron electrode hidden dim dimension embedding "
+    "column roi sensor component pc latent vertex site parcel region contact source d",
+}
+"""Words in the names of axes, by what lies along the axis."""
+_ROLE = {word: role for role, words in AXIS_ROLES.items() for word in words.split()}
+
+
+def _role(dim: object) -> str | None:
+    """Return the role of a dimension from its name, such as 'n_cells', 'stimulus_id' or 'time bins'."""
+    name = re.sub(r"^(?:n|num)_|_(?:id|name|index|idx|path)$", "", str(dim).lower().replace(" ", "_"))
+    for word in (name, name.removesuffix("s"), name.rpartition("_")[2], name.rpartition("_")[2].removesuffix("s")):
+        if word in _ROLE:
+            return _ROLE[word]
+    return None
+
+
+def axis_order(variable: Any, dims: list[Any]) -> list[Any] | None:
+    """Return the dimensions as rows, layers, features; None if their names do not show which one is the rows."""
+    roles = {dim: _role(dim) for dim in dims}
+    if len(dims) > 3:
+        return None
+    if "rows" not in roles.values():
+        texts = {
+            coordinate.dims[0]
+            for coordinate in variable.coords.values()
+            if coordinate.ndim == 1 and coordinate.dtype.kind in "OUS" and coordinate.dims[0] in roles
+        }
+        unknown = [dim for dim, role in roles.items() if role is None]
+        likely = [dim for dim in unknown if dim in texts] or unknown
+        if not unknown and "features" in roles.values() and "layers" in roles.values() and len(dims) == 2:
+            # Recordings of time x channels have no other rows than times.
+            likely = [dim for dim, role in roles.items() if role == "layers"]
+        if len(likely) != 1:
+            return None
+        roles[likely[0]] = "rows"
+    rows = [dim for dim, role in roles.items() if role == "rows"]
+    if len(rows) == 2:
+        # In recordings, cells are features of trials; elsewhere they are the rows.
+        roles |= {dim: "features" for dim in rows if re.search(r"cells?(_|$)", str(dim).lower())}
+    unknown = [dim for dim, role in roles.items() if role is None]
+    missing = [role for role in ("features", "layers") if role not in roles.values()]
+    roles |= dict(zip(reversed(unknown), missing, strict=False))
+    if len(dims) == 2:
+        rows = [dim for dim, role in roles.items() if role == "rows"]
+        return [rows[0], next(dim for dim in dims if dim != rows[0])] if len(rows) == 1 else None
+    found = {role: dim for dim, role in roles.items()}
+    return [found[role] for role in AXIS_ROLES] if len(found) == 3 and None not in found else None
+
+
 def make_data_array(values: Array, axes: Mapping[str, Sequence[Any]], name: str, extra: str) -> Any:
     """Return a result as an xarray.DataArray.
 
@@ -172,7 +227,7 @@ def table_values(X: Any, name: str = "X") -> Any:
 def _from_pandas_frame(frame: pd.DataFrame, name: str) -> Parted:
     columns = pandas_columns(frame)
     index = Names.build(frame.index, named_index(frame.index.names))
-    counted = type(frame.index).__name__ == "RangeIndex"
+    counted = frame.index.name is None and frame.index.dtype.kind in "iu"
 
     def read(chosen: Sequence[Column]) -> Array:
         # Several columns may have one name.
@@ -308,8 +363,18 @@ def _from_xarray(array: Any, name: str) -> Parted:
     if not hasattr(array, "dims") or hasattr(array, "data_vars"):
         known = ", ".join(map(str, getattr(array, "data_vars", ())))
         raise TypeError(f"{name} must be one array, got a Dataset of {known or 'no variables'}; pass one variable")
-    index = array.indexes.get(array.dims[0]) if array.dims else None
-    return array.values, None if index is None else Names.build(index)
+    order = axis_order(array, list(array.dims)) if array.ndim == 2 else None
+    if order is not None and order[0] != array.dims[0]:
+        provenance.state(f"{name}: rows are {order[0]}, features are {order[1]}")
+        array = array.transpose(*order)
+    if not array.dims:
+        return array.values, None
+    index = array.indexes.get(array.dims[0])
+    if index is not None:
+        return array.values, Names.build(index)
+    along = {str(key): one for key, one in array.coords.items() if one.dims == array.dims[:1]}
+    chosen = choose_identity(identity_names(along), lambda key: along[key].values)
+    return array.values, None if chosen is None else Names.build(along[chosen].values, chosen)
 
 
 def _from_pynapple(series: Any, name: str) -> Parted:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shesha.inputs._other_libraries import split_names
-from shesha.inputs.identity import Names, named_index
+from shesha.inputs.identity import Names, could_identify, joined_values, named_index
 from shesha.support.provenance import state
 from shesha.support.types import Index
 from shesha.support.warnings import RowNamesWarning, warn
@@ -63,14 +63,14 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
         return _shared_rows(named, certain if len(certain) > 1 or not numbers else numbers)
     if len(known) < 2:
         numbered = {name: names for name, names in numbers.items() if names.kind == "numbered"}
-        if (one := certain or numbered) and len(named) > 1 and not labels:
+        if (one := certain or (numbered if not labels else {})) and len(named) > 1:
             words = plural(_words(one)) if certain else "row numbers"
-            state(f"rows paired by position: only {next(iter(one))} has {words}")
+            state(f"{'labels' if labels else 'rows'} paired by position: only {next(iter(one))} has {words}")
         return {}
     index_by_name = _family(certain, labels=labels) | _family(numbers, labels=labels)
     if not labels:
         _state_matching(certain, index_by_name)
-        if certain and (unnamed := [name for name in named if name not in known]):
+        if certain and (unnamed := [name for name in named if name not in certain and name not in index_by_name]):
             state(f"rows of {join_names(unnamed[:_TOLD])} paired by position (no names)")
     elif index_by_name:
         state(f"{', '.join(index_by_name)} matched by {_words(certain or numbers)}")
@@ -91,21 +91,40 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
 def _check_columns(counted: Mapping[str, Names]) -> None:
     """Refuse tables without an index of their own if a column of both has the same texts in another order."""
     for (first, names), (other, others) in pairwise(counted.items()):
-        for column in [column for column in names.columns if column in others.columns]:
-            if names.columns[column].is_reordered(others.columns[column]):
-                require_order(
-                    names.columns[column],
-                    f"column {column!r} has the same values in {first} and {other}, in another order",
-                    f"pass tables with this index (.set_index({column!r})); otherwise pass arrays (.to_numpy())",
-                )
+        require_order(
+            {
+                column: (names.columns[column], others.columns[column])
+                for column in names.columns
+                if column in others.columns
+            },
+            f"in {first} and {other}",
+            "pass tables with this index (.set_index({columns})); otherwise pass arrays (.to_numpy())",
+        )
 
 
-def require_order(values: Names, found: str, remedy: str) -> None:
-    """Refuse texts that two tables have in another order, if nothing else identifies the rows; warn of numbers."""
-    if values.kind == "text":
-        raise ValueError(f"{found}, but nothing else identifies the rows. If it does, {remedy}")
-    state(found)
-    warn(f"{found}, but rows are paired by position. If it identifies rows, {remedy}", RowNamesWarning)
+def require_order(columns: Mapping[str, tuple[Names, Names]], where: str, remedy: str) -> None:
+    """Refuse texts that two tables have in another order, if nothing else identifies the rows; warn of numbers.
+
+    Columns of which each repeats its values, such as subject and trial, are texts if they are taken together.
+    """
+    pairs = {(column,): pair for column, pair in columns.items()}
+    repeated = {
+        column: pair for column, pair in columns.items() if not pair[0].distinct and could_identify(pair[0].values)
+    }
+    if len(repeated) > 1:
+        joined = (joined_values([pair[side].values for pair in repeated.values()]) for side in (0, 1))
+        one, other = map(Names.build, joined)
+        pairs[tuple(repeated)] = one, other
+    found = next((chosen for chosen, (one, other) in pairs.items() if one.is_reordered(other)), None)
+    if found is None:
+        return
+    text = f"column {found[0]!r} has" if len(found) == 1 else f"columns {join_names(found)} together have"
+    text = f"{text} the same values {where}, in another order"
+    remedy = remedy.format(columns=repr(found[0]) if len(found) == 1 else list(found), names=",".join(found))
+    if pairs[found][0].kind == "text":
+        raise ValueError(f"{text}, but nothing else identifies the rows. If it does, {remedy}")
+    state(text)
+    warn(f"{text}, but rows are paired by position. If it identifies rows, {remedy}", RowNamesWarning)
 
 
 def _words(known: Mapping[str, Names]) -> str:
@@ -162,7 +181,8 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
         state(f"{name}: labels of {len(names) - shared:,} further rows not used")
         return _places(names, reference.values)
     unlike = names.doubtful and reference.doubtful
-    if shared == 0 and ((mere_numbers and names.kind == "numbered") or unlike):
+    renaming = _renaming(names, reference) if shared == 0 else ""
+    if shared == 0 and ((mere_numbers and names.kind == "numbered") or unlike) and not renaming:
         return None
     same = names.word == reference.word
     word = names.word if same else "name"
@@ -175,7 +195,7 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
     raise ValueError(
         f"rows of {name} must have the same {words} as those of {first}, got {shared:,} shared {words} of "
         f"{len(names):,} and {len(reference):,} ({_example(names, reference)}). "
-        + ('To use only the shared rows, pass rows="shared". ' if shared else _renaming(names, reference))
+        + ('To use only the shared rows, pass rows="shared". ' if shared else renaming)
         + ("" if same else f"They come from {names.word} and {reference.word}; name one column with ids=. ")
         + _BY_POSITION
     )
@@ -289,7 +309,49 @@ _TRIMS = tuple(
     )
 )
 """What names are compared without: nothing, the last one or two pieces, the first piece, folders, endings, prefixes."""
-_FORMS: tuple[Callable[[str], str], ...] = (_TRIMS[0], str.casefold, *_TRIMS[1:])
+_DATE = re.compile(
+    r"(\d{1,4}|[A-Z][a-z]{2,8})[-/., ]+(\d{1,2}|[A-Z][a-z]{2,8})[-/., ]+(\d{1,4})(?:[T ](.*))?|(\d{4})(\d\d)(\d\d)"
+)
+_MONTHS = {
+    name: number
+    for number, name in enumerate(
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"], 1
+    )
+}
+
+
+def _iso_date(name: str, *, day_first: bool) -> str:
+    """Return a date in the order of year, month, day and time; other names are unchanged.
+
+    Examples
+    --------
+    >>> [_iso_date(name, day_first=True) for name in ("3/1/2024", "20240103", "3 Jan 2024", "2024-01-03T10:00Z", "a")]
+    ['2024-01-03', '2024-01-03', '2024-01-03', '2024-01-03 10', 'a']
+    """
+    match = _DATE.fullmatch(name)
+    if match is None:
+        return name
+    words = [part for part in match.group(1, 2, 3, 5, 6, 7) if part is not None]
+    parts = [int(word) if word.isdigit() else _MONTHS.get(word[:3], 0) for word in words]
+    if not all(parts):
+        return name
+    if parts[0] < _FIRST_YEAR:
+        day_first = day_first if all(map(str.isdigit, words)) else words[0].isdigit()
+        parts = parts[::-1] if day_first else [parts[2], *parts[:2]]
+    time = re.sub(r"(:00)*(\.0+)?(Z|\+00:00)?$", "", match[4] or "").removesuffix("00")
+    return "-".join(f"{part:02}" for part in parts) + f" {time}" * bool(time)
+
+
+_FIRST_YEAR = 100
+_FORMS: tuple[Callable[[str], str], ...] = (
+    _TRIMS[0],
+    str.casefold,
+    # R replaces other characters by points.
+    partial(re.compile(r"[^A-Za-z0-9.]").sub, "."),
+    partial(_iso_date, day_first=True),
+    partial(_iso_date, day_first=False),
+    *_TRIMS[1:],
+)
 
 
 def _renaming(names: Names, reference: Names) -> str:
@@ -345,4 +407,8 @@ def labels_in_order(rows: Iterable[Names | None], labels: Mapping[str, Any]) -> 
     known = sorted(
         (names for names in rows if names is not None), key=lambda names: not (names.certain or names.kind == "text")
     )
-    return align_all_labels(known[0], labels) if known else dict(labels)
+    if known:
+        return align_all_labels(known[0], labels)
+    if any(names.certain for y in labels.values() if isinstance(names := getattr(y, "known", None), Names)):
+        state("labels paired by position: only they have names")
+    return dict(labels)

@@ -464,6 +464,20 @@ def choose_identity(names: Iterable[str], load: Callable[[str], ArrayLike]) -> s
     return counting
 
 
+def joined_values(columns: Sequence[ArrayLike]) -> NDArray[Any]:
+    """Return one text per row from several columns that only together identify rows.
+
+    Examples
+    --------
+    >>> joined_values([["a", "a", "b"], [1, 2, 1]]).tolist()
+    ['a | 1', 'a | 2', 'b | 1']
+    """
+    texts = [[_as_text(value) for value in np.asarray(column).tolist()] for column in columns]
+    joined = np.empty(len(texts[0]), dtype=object)
+    joined[:] = [" | ".join(row) for row in zip(*texts, strict=True)]
+    return joined
+
+
 def distinct_names(values: Any, source: str, column: str) -> Names:
     """Return the names of rows from a column that was named; missing or repeated values are refused."""
     array = np.asarray(values)

@@ -20,10 +20,12 @@ import numpy as np
 from shesha.inputs.identity import (
     Names,
     choose_identity,
+    could_identify,
     distinct_values,
     identity_names,
     is_certain_identity,
     is_identity_name,
+    joined_values,
     look_like_genes,
     words_of,
 )
@@ -91,7 +93,12 @@ _PART = re.compile(
     r"(_(id|idx|index|num|number|no|nr))?"
 )
 """Names of columns that number the parts of a document or recording."""
-_PLATE = re.compile("plate|barcode")
+_LEVEL = re.compile(
+    r"(metadata_)?(plate|barcode|subj(ect)?|sub|participant|patient|donor|animal|mouse|monkey|user|item|session|ses|run"
+    r"|block|trial|repeat|repetition|rep|stim(ulus)?|site|field|fov|slide|tile|visit|experiment|recording|day)"
+    r"(_(id|idx|index|num|number|no|nr|name))?"
+)
+"""Names of columns that repeat, and identify rows together with others, such as subject, session and trial."""
 _AND = " and "
 IDENTIFIES = "identifies the rows"
 INDEX = "is the index of the table"
@@ -243,16 +250,21 @@ def _require_wide(columns: Sequence[Column], n_numbers: int, source: str) -> Non
     n_features = len(set(names))
     if not 1 < n_features <= len(names) // 2:
         return
-    for column in able:
-        inputs = column.values().tolist() if column is not feature else names
+    keys = {c.name: c.values().tolist() for c in able if c is not feature and could_identify(c.values())}
+    levels = [name for name in keys if _LEVEL.fullmatch("_".join(words_of(name)))]
+    choices = {(name,): values for name, values in keys.items()}
+    if len(levels) > 1:
+        choices[tuple(levels)] = list(zip(*(keys[name] for name in levels), strict=True))
+    for index, inputs in choices.items():
         n_inputs = len(set(inputs))
         if not 1 < n_inputs <= len(names) // 2 or 2 * len(names) < n_inputs * n_features:
             continue
         if len(set(zip(inputs, names, strict=True))) == len(names):
+            shown = repr(index[0]) if len(index) == 1 else list(index)
             raise ValueError(
                 f"{source} must have one row per input and one column per feature, got one row for each "
-                f"{column.name} and {feature.name} ({len(names):,} rows); convert it with "
-                f"table.pivot(index={column.name!r}, columns={feature.name!r}, values=COLUMN)"
+                f"{' and '.join((*index, feature.name))} ({len(names):,} rows); convert it with "
+                f"table.pivot(index={shown}, columns={feature.name!r}, values=COLUMN)"
             )
 
 
@@ -321,8 +333,8 @@ def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column
     named = choose_identity(identity_names(able), lambda name: able[name].values())
     if named is not None:
         return able[named], True
-    if (pair := _pair_of_identifiers(list(able.values()))) is not None:
-        return pair, True
+    if (joined := _joined_identifiers(list(able.values()))) is not None:
+        return joined, True
     content = next((c for c in able.values() if c.kind == "text" and _CONTENT.fullmatch(c.name)), None)
     first = columns[0] if columns else None
     if first is None or first.name not in able or is_identity_name(first.name):
@@ -336,17 +348,23 @@ def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column
     return (first if find_vectors(first.head()) is None else content), False
 
 
-def _pair_of_identifiers(able: Sequence[Column]) -> Column | None:
-    """Return a repeated identifier and the number of a part, such as doc_id and chunk_index, as one identifier."""
+def _joined_identifiers(able: Sequence[Column]) -> Column | None:
+    """Return columns that only together identify rows, such as doc_id and chunk, or subject, session and trial."""
     parts = [c for c in able if _PART.fullmatch("_".join(words_of(c.name)))]
-    wholes = [c for c in able if c not in parts and (is_certain_identity(c.name) or has_word(c.name, _PLATE))]
-    if not parts or not wholes:
-        return None
-    joined = [f"{a} | {b}" for a, b in zip(wholes[0].values().tolist(), parts[0].values().tolist(), strict=True)]
-    if len(set(joined)) < len(joined):
-        return None
-    values = np.array(joined, dtype=object)
-    return Column(f"{wholes[0].name}{_AND}{parts[0].name}", "text", "text", lambda: joined[:SAMPLE], lambda: values)
+    wholes = [c for c in able if c not in parts and is_certain_identity(c.name)]
+    levels = [
+        c for c in able if c in parts or is_certain_identity(c.name) or _LEVEL.fullmatch("_".join(words_of(c.name)))
+    ]
+    for chosen in (wholes[:1] + parts[:1], levels):
+        chosen = [c for c in chosen if could_identify(c.values())]
+        if len(chosen) < 2:
+            continue
+        joined = joined_values([c.values() for c in chosen])
+        if len(set(joined.tolist())) == len(joined):
+            name = _AND.join(c.name for c in chosen)
+            head = joined[:SAMPLE].tolist()
+            return Column(name, "text", "text", partial(list, head), partial(np.asarray, joined))
+    return None
 
 
 def _are_short_bytes(column: Column) -> bool:

@@ -83,7 +83,7 @@ def is_missing(value: Any) -> bool:
     if value is None or (isinstance(value, float) and value != value) or type(value).__name__ == "NAType":
         return True
     if isinstance(value, str):
-        return value.strip(_BRACKETS + " \n").lower() in ("", "nan", "none", "null", "na")
+        return value.strip(_BRACKETS + " \n").lower() in ("", "nan", "none", "null", "na", "n/a", "\\n")
     return hasattr(value, "__len__") and len(value) == 0
 
 

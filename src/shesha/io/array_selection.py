@@ -74,7 +74,7 @@ _TOKENS = re.compile(r"(?:^|[./_])(?:last_hidden_states?|(?:token|word)_embeddin
 """Names of arrays that contain the tokens of one layer."""
 _RECORDING = re.compile(
     r"(?:^|[./_-])(?:(?:spikes?|spike_?counts?|spks|firing_?rates?|psths?|rasters?|lfp|i?eeg|meg|ecog|d_?ff|calcium)"
-    r"(?:$|[./_-])|(?:rates?|trials?)$)",
+    r"(?:$|[./_-])|(?:rates?|trials?|epochs?)$)",
     re.IGNORECASE,
 )
 """Names of arrays of trials, neurons and times."""
@@ -127,6 +127,8 @@ class Contents:
         or a first column of text; None if there are none.
     column_names : Names, optional
         Names of the features of all matrices, such as those of the columns of a table; None if there are none.
+    names_by_array : dict of str to Names
+        Row names of representations whose group of the file contains names of its own.
     """
 
     representations: dict[str, Array]
@@ -135,6 +137,11 @@ class Contents:
     split: dict[str, Split] = field(default_factory=dict)
     row_names: Names | None = field(default=None, compare=False)
     column_names: Names | None = field(default=None, compare=False)
+    names_by_array: dict[str, Names] = field(default_factory=dict, compare=False)
+
+    def names_of(self, name: str) -> Names | None:
+        """Return the row names of one representation: those of its group of the file, or those of the file."""
+        return self.names_by_array.get(name, self.row_names)
 
 
 @dataclass(frozen=True)
@@ -194,11 +201,12 @@ def contents(
     keys = [visible_name(key) if isinstance(key, str) else key for key in keys] if _is_listing(keys) else keys
     reasons = {name: why_not(array, layer_axis, distances) for name, array in arrays.items()}
     skipped = {name: reason for name, reason in reasons.items() if reason is not None}
-    if keys is None and not distances:
-        skipped |= _by_products({name: array for name, array in arrays.items() if name not in skipped})
+    if keys is None:
+        rest = {name: array for name, array in arrays.items() if name not in skipped}
+        skipped |= _colours(rest) if distances else _by_products(rest)
     usable = {name: array for name, array in arrays.items() if name not in skipped}
     if keys is None and not distances:
-        _refuse_parts(path, usable)
+        refuse_parts(path, usable)
     stacked = {name: distances and _is_distances(array.shape) for name, array in usable.items()}
     splits = {
         name: split(array.shape, (0 if array.shape[1] == array.shape[2] else 2) if stacked[name] else layer_axis)
@@ -234,7 +242,18 @@ def contents(
         {name: splits[name] for name in used},
         None if distances else _identity(arrays, rows, selected),
         None if distances or columns == rows else _identity(arrays, columns, selected),
+        {} if distances else _identities(arrays, {key: name for key, name, _ in chosen}, rows),
     )
+
+
+def _identities(arrays: Mapping[str, StoredArray], chosen: Mapping[str, str], n_rows: set[int]) -> dict[str, Names]:
+    """Return the row names of each representation whose group contains some, if there are several such groups."""
+    found = {}
+    for group in dict.fromkeys(map(_group, chosen.values())):
+        inside = {name: array for name, array in arrays.items() if _group(name) == group}
+        found[group] = _identity(inside, n_rows, set(inside) & set(chosen.values()))
+    own = {group: names for group, names in found.items() if names is not None}
+    return {key: own[_group(name)] for key, name in chosen.items() if _group(name) in own} if len(own) > 1 else {}
 
 
 def _require_layers(path: Path, arrays: Mapping[str, StoredArray], guessed: Iterable[str]) -> None:
@@ -371,17 +390,46 @@ def _refusal(path: Path, key: str, known: Iterable[str], skipped: Mapping[str, s
     return f"keys must be among {join_names(known)} in {path}, got {key!r}{reason}"
 
 
-def _refuse_parts(path: Path, matrices: Mapping[str, StoredArray]) -> None:
+_MANY, _SPREAD = 8, 3
+"""Numbers of matrices, and of their numbers of rows, from which on each seems to belong to one input."""
+
+
+def _hold_one_input_each(matrices: Mapping[str, Any]) -> bool:
+    """Return whether matrices differ in their numbers of rows, but not of columns, as the tokens of inputs do."""
+    rows, columns = (Counter(array.shape[axis] for array in matrices.values()) for axis in (0, 1))
+    usual = max(rows.values(), default=0)
+    return len(matrices) >= _MANY and len(columns) == 1 and len(rows) >= _SPREAD and 2 * usual <= len(matrices)
+
+
+_RANGE = "#-#"
+_NAMED_PART = re.compile(r"(?:^|[./_-])(?:batch|chunk|part|shard|rank|worker)e?s?\W?_?#")
+
+
+def refuse_parts(path: Path | str, matrices: Mapping[str, Any]) -> None:
     """Refuse numbered batches of rows, which are parts of one matrix: by their name, or if only the last is shorter."""
     parts: dict[str, list[str]] = defaultdict(list)
     for name, array in matrices.items():
-        if len(array.shape) == 2 and (template := re.sub(r"\d+(?=\D*$)", "#", name)) != name:
+        if len(array.shape) != 2:
+            continue
+        numbers = re.search(r"(\d+)\D+(\d+)\D*$", name)
+        if numbers is not None and abs(int(numbers[2]) - int(numbers[1]) - array.shape[0]) <= 1:
+            parts[f"{name[: numbers.start()]}{_RANGE}"].append(name)
+        elif (template := re.sub(r"\d+(?=\D*$)", "#", name)) != name:
             parts[template].append(name)
+    if all(len(array.shape) == 2 for array in matrices.values()):
+        parts = {"[#]": list(matrices)} if _hold_one_input_each(matrices) else parts
     for template, names in parts.items():
         rows = [matrices[name].shape[0] for name in names]
+        if len(names) < 2 or len({matrices[name].shape[1] for name in names}) > 1:
+            continue
+        if template.endswith("[#]") and len(set(rows[:-1])) > 1:
+            raise UnreadableFileError(
+                f"{path} must contain one matrix for all inputs, got {len(names)} matrices of {min(rows)} to "
+                f"{max(rows)} rows, which look like the tokens or times of one input each. Average the rows of each, "
+                "or name those to read with keys= (--key)"
+            )
         shorter = len(names) > 2 and len(set(rows[:-1])) == 1 and rows[-1] < rows[0]
-        named = len(names) > 1 and re.search(r"(?:^|[./_])(?:batch|chunk|part|shard|rank|worker)e?s?\W?_?#", template)
-        if (shorter or named) and len({matrices[name].shape[1] for name in names}) == 1:
+        if shorter or template.endswith(_RANGE) or _NAMED_PART.search(template):
             raise UnreadableFileError(
                 f"{path} must contain one array for each representation, got {names[0]} to {names[-1]} with "
                 f"{join_names(map(str, rows))} rows, which look like parts of one. Save them as one array "
@@ -403,6 +451,12 @@ def _by_products(matrices: Mapping[str, StoredArray]) -> dict[str, str]:
     if len(found) == len(matrices):
         return {}
     return {name: f"{reason}; it is read only if keys= names it" for name, reason in found.items()}
+
+
+def _colours(arrays: Mapping[str, StoredArray]) -> dict[str, str]:
+    """Return colours for figures, which the RSA toolbox of MATLAB stores beside distances."""
+    found = [name for name in arrays if re.search(r"(?:^|[./_])colou?rs?$", name, re.IGNORECASE)]
+    return dict.fromkeys(found, "is a colour") if len(found) < len(arrays) else {}
 
 
 _FEWEST_ITEMS = 3

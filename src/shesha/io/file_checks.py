@@ -56,6 +56,14 @@ _SIGNATURES = {
 }
 
 
+_NOT_DOWNLOADED = {
+    b"version https://git-lfs": "a pointer of Git LFS instead of the content; download it with git lfs pull",
+    b"<!doctype html": "a web page, such as an error of the server; download the file again",
+    b"<html": "a web page, such as an error of the server; download the file again",
+}
+"""First bytes in lower case of what a failed download leaves, and what it is."""
+
+
 class UnreadableFileError(ValueError):
     """Raised if a file is damaged, too large, or not of the kind that its extension indicates."""
 
@@ -76,14 +84,18 @@ def require_file(path: Path) -> Path:
         raise IsADirectoryError(f"path must be a {path.suffix} file, got the directory {path}")
     if not path.is_file():
         raise UnreadableFileError(f"path must be a regular file, got {path}")
-    if not _first_bytes(path):
+    start = _first_bytes(path)
+    if not start:
         raise UnreadableFileError(f"{path} must be a {file_ending(path)} file, got an empty file; write the file again")
+    instead = next((text for mark, text in _NOT_DOWNLOADED.items() if start.lower().startswith(mark)), None)
+    if instead is not None:
+        raise UnreadableFileError(f"{path} must be a {file_ending(path)} file, got {instead}")
     return path
 
 
 def _first_bytes(path: Path) -> bytes:
     with path.open("rb") as stream:
-        return stream.read(max(map(len, _SIGNATURES)))
+        return stream.read(max(map(len, (*_SIGNATURES, *_NOT_DOWNLOADED))))
 
 
 def _advice(path: Path, error: BaseException) -> str:

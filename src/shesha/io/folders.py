@@ -234,7 +234,61 @@ def _matrix(path: Path, name: str, vectors: Sequence[StoredArray]) -> StoredArra
     return StoredArray(shape, dtype, load)
 
 
+_SUITE2P = ("F.npy", "spks.npy", "Fneu.npy")
+"""Files of suite2p with one row per region: fluorescence, events, and the fluorescence around the region."""
+_SPIKES = ("spike_times.npy", "spike_clusters.npy")
+
+
+def is_suite2p_folder(path: Path) -> bool:
+    """Return whether a folder contains the traces of suite2p, and which of them are cells."""
+    return (path / "iscell.npy").is_file() and any((path / name).is_file() for name in _SUITE2P)
+
+
+def suite2p_arrays(path: Path) -> NamedArrays:
+    """Describe traces of cells as times x cells; regions that are no cells are left out."""
+    files = [path / name for name in (*_SUITE2P, "iscell.npy") if (path / name).is_file()]
+    _require_plain(path, files)
+    arrays = {file.stem: next(iter(npy_arrays(file).values())) for file in files}
+    verdicts = arrays.pop("iscell").load()
+    cells = np.flatnonzero(verdicts[:, 0] if verdicts.ndim == 2 else verdicts)
+    state(f"{path.name}: {len(cells)} of {len(verdicts)} regions are cells (iscell.npy); rows are times")
+
+    def load(trace: StoredArray) -> Array:
+        return np.ascontiguousarray(trace.load()[cells].T)
+
+    for name, trace in arrays.items():
+        if len(trace.shape) != 2 or trace.shape[0] != len(verdicts):
+            raise UnreadableFileError(
+                f"folder {path} must contain one row for each of the {len(verdicts):,} regions, got {trace.shape} in "
+                f"{name}.npy"
+            )
+    traces = {
+        name: StoredArray((trace.shape[1], len(cells)), trace.dtype, partial(load, trace))
+        for name, trace in arrays.items()
+    }
+    return NamedArrays(traces, on_request=["Fneu"] if len(traces) > 1 else [])
+
+
+def is_spike_folder(path: Path) -> bool:
+    """Return whether a folder contains the spikes that Kilosort or phy wrote."""
+    return all((path / name).is_file() for name in _SPIKES)
+
+
+def refuse_spikes(path: Path) -> NamedArrays:
+    """Refuse a folder of spikes, which lacks the trials."""
+    raise UnreadableFileError(
+        f"folder {path} must contain arrays of trials or inputs, got the spikes of Kilosort or phy; to count them:\n"
+        f"    import numpy, shesha\n"
+        f"    times = numpy.load({str(path / _SPIKES[0])!r}).ravel() / 30000  # seconds, by the sampling rate\n"
+        f"    clusters = numpy.load({str(path / _SPIKES[1])!r})\n"
+        f"    counts = shesha.neuro.spike_counts(times, ONSETS, clusters=clusters)\n"
+        f"    numpy.save({str(path.with_name(f'{path.name}_counts.npy'))!r}, counts)"
+    )
+
+
 FOLDERS: list[tuple[Callable[[Path], bool], Format]] = [
+    (is_suite2p_folder, replace(array_format(suite2p_arrays), folder=True)),
+    (is_spike_folder, replace(array_format(refuse_spikes), folder=True)),
     (is_dataset, Format(labels_of_dataset, open_dataset, table=True, folder=True)),
     (is_tenx_folder, replace(array_format(tenx_folder_arrays), folder=True)),
     (lambda path: bool(_tables_inside(path)), Format(labels_of_parts, open_parts, table=True, folder=True)),

@@ -185,52 +185,63 @@ def _index(path: Path, place: str) -> Array:
     return strings(values) if values.dtype.kind == "S" else values
 
 
-_TRIALS, _UNITS = "intervals/trials", "units"
+_INTERVALS, _UNITS = "intervals", "units"
+_NO_TRIALS = ("epochs", "invalid_times")
+"""Tables of intervals that are not trials."""
 
 
 def nwb_arrays(path: Path) -> NamedArrays:
-    """Describe trials x units, the columns of the trials as labels, and other recorded arrays."""
+    """Describe trials x units, the columns of the trials as labels, and other recorded arrays.
+
+    If there are no trials, the only table of intervals, such as presentations of stimuli, takes their place.
+    """
     h5py = optional("h5py", path)
     with reading(path):
         root = h5py.File(path, "r")
     with root:
         with reading(path):
+            tables = [name for name in root.get(_INTERVALS, ()) if name not in _NO_TRIALS]
+            table = "trials" if "trials" in tables else tables[0] if len(tables) == 1 else ""
+            trials = f"{_INTERVALS}/{table}"
             tops = [name for name in ("acquisition", "processing", "intervals", "units", "analysis") if name in root]
             others = {
                 place: array
                 for top in tops
                 for place, array in walk(path, root[top], top, set())
-                if not place.startswith((_TRIALS, f"{_UNITS}/"))
+                if not place.startswith((*([trials] if table else []), f"{_UNITS}/"))
             }
-            has_both = _TRIALS in root and f"{_UNITS}/spike_times" in root
+            has_both = bool(table) and trials in root and f"{_UNITS}/spike_times" in root
         if not has_both:
             if not any(len(array.shape) == 2 and array.dtype.kind == "f" for array in others.values()):
                 raise UnreadableFileError(
                     f"NWB file {path} must contain units with spike times and trials, or arrays of times x channels, "
-                    f"got only {', '.join(others) or 'empty groups'}"
+                    f"got only {', '.join(tables if len(tables) > 1 else others) or 'empty groups'}"
+                    + "; name the trials 'trials', or count spikes with shesha.neuro.spike_counts"
+                    * (len(tables) > 1)
                 )
             return NamedArrays(others)
-        require_own(path, root["intervals"], ["trials"])
+        require_own(path, root[_INTERVALS], [table])
         require_own(path, root, [_UNITS])
         with reading(path):
             labels = {
-                name: describe(path, f"{_TRIALS}/{name}", column)
-                for name, column in root[_TRIALS].items()
+                name: describe(path, f"{trials}/{name}", column)
+                for name, column in root[trials].items()
                 if hasattr(column, "shape") and name not in ("id", "start_time", "stop_time") and column.ndim == 1
             }
-            n_trials, n_units = (int(root[place].shape[0]) for place in (f"{_TRIALS}/start_time", f"{_UNITS}/id"))
+            n_trials, n_units = (int(root[place].shape[0]) for place in (f"{trials}/start_time", f"{_UNITS}/id"))
             n_spikes = int(root[f"{_UNITS}/spike_times"].shape[0])
     shape = (n_trials, n_units)
-    state(f"{path.name}: spikes of {n_units} units in {n_trials} trials, counted from start to stop time")
-    counts = StoredArray(shape, np.dtype(float), partial(_counts, path, shape, n_spikes))
-    names = Names(partial(read_dataset, path, f"{_TRIALS}/id"))
+    rows = "trials" if table == "trials" else f"intervals of {table}"
+    state(f"{path.name}: spikes of {n_units} units in {n_trials} {rows}, counted from start to stop time")
+    counts = StoredArray(shape, np.dtype(float), partial(_counts, path, trials, shape, n_spikes))
+    names = Names(partial(read_dataset, path, f"{trials}/id"))
     return NamedArrays({"units": counts} | labels | others, names, on_request=others)
 
 
-def _counts(path: Path, shape: tuple[int, int], n_spikes: int) -> Array:
+def _counts(path: Path, trials: str, shape: tuple[int, int], n_spikes: int) -> Array:
     """Count the spikes of each unit in each trial; a spike at the end of a trial is not counted."""
     require_memory(path, "units", shape, np.dtype(float), "write fewer trials")
-    starts, stops = (read_dataset(path, f"{_TRIALS}/{name}_time") for name in ("start", "stop"))
+    starts, stops = (read_dataset(path, f"{trials}/{name}_time") for name in ("start", "stop"))
     spikes, ends = (read_dataset(path, f"{_UNITS}/spike_times{part}") for part in ("", "_index"))
     if len(ends) != shape[1] or (ends.size and (np.diff(ends.astype(np.int64), prepend=0) < 0).any()):
         raise UnreadableFileError(f"NWB file {path} must have one end of spike times per unit, got {len(ends)}")

@@ -22,6 +22,8 @@ from shesha.support.wording import join_names
 
 _KIND, _HEADER, _DATA, _BUFFERS, _COMPRESSION = 1, 2, 1, 2, 3
 """Numbers of fields in Arrow's tables Message, DictionaryBatch and RecordBatch."""
+_BLOCKS, _BLOCK, _TAIL = (2, 3), 24, 10
+"""Numbers of fields in Arrow's table Footer, bytes of a block in it, and bytes after it."""
 _DICTIONARY = 2
 """Kind of a message that contains a dictionary."""
 
@@ -29,7 +31,14 @@ _DICTIONARY = 2
 def arrow_schema(path: Path, file: Path) -> Any:
     """Return the names and types of the columns of an Arrow file."""
     with reading(path):
-        return optional("pyarrow.ipc", path).open_stream(_source(path, file)).schema
+        return _reader(path, file).schema
+
+
+def _reader(path: Path, file: Path, **options: Any) -> Any:
+    ipc = optional("pyarrow.ipc", path)
+    if _is_stream(file):
+        return ipc.open_stream(_source(path, file), **options)
+    return ipc.open_file(optional("pyarrow", path).memory_map(str(file)), **options)
 
 
 def arrow_batches(path: Path, files: Sequence[Path], names: Sequence[str]) -> Iterator[Any]:
@@ -37,10 +46,13 @@ def arrow_batches(path: Path, files: Sequence[Path], names: Sequence[str]) -> It
     pyarrow, ipc = optional("pyarrow", path), optional("pyarrow.ipc", path)
     for file in files:
         with reading(path):
-            _require_sizes(path, ipc.MessageReader.open_stream(_source(path, file)))
-            schema = ipc.open_stream(_source(path, file)).schema
+            stream = _is_stream(file)
+            messages = ipc.MessageReader.open_stream(_source(path, file)) if stream else _messages(path, file)
+            _require_sizes(path, messages)
+            schema = _reader(path, file).schema
             options = ipc.IpcReadOptions(included_fields=[schema.get_field_index(name) for name in names])
-            batches = iter(ipc.open_stream(_source(path, file), options=options))
+            reader = _reader(path, file, options=options)
+            batches = iter(reader) if stream else map(reader.get_batch, range(reader.num_record_batches))
         while True:
             with reading(path):
                 batch = next(batches, None)
@@ -50,6 +62,34 @@ def arrow_batches(path: Path, files: Sequence[Path], names: Sequence[str]) -> It
                 batch.validate(full=True)
                 chosen = pyarrow.RecordBatch.from_arrays([batch.column(name) for name in names], names=list(names))
             yield chosen
+
+
+def _is_stream(file: Path) -> bool:
+    """Return whether the messages of a file follow one another; polars puts other bytes before the first."""
+    with file.open("rb") as stream:
+        start = stream.read(12)
+    return start[:6] != b"ARROW1" or start[8:] == b"\xff\xff\xff\xff"
+
+
+def _messages(path: Path, file: Path) -> Iterator[Any]:
+    """Yield the batches and dictionaries to which the end of an Arrow file points."""
+    ipc, source = optional("pyarrow.ipc", path), optional("pyarrow", path).memory_map(str(file))
+    size = source.size()
+    source.seek(size - _TAIL)
+    length, mark = struct.unpack("<i6s", source.read(_TAIL))
+    if mark != b"ARROW1" or not 0 < length <= size - _TAIL:
+        raise UnreadableFileError(f"{path} must end like an Arrow file, got other bytes; write it again")
+    source.seek(size - _TAIL - length)
+    footer = source.read(length)
+    for number in _BLOCKS:
+        if not (field := _field(footer, _follow(footer, 0), number)):
+            continue
+        vector = _follow(footer, field)
+        (count,) = struct.unpack_from("<I", footer, vector)
+        for block in range(count):
+            (start,) = struct.unpack_from("<q", footer, vector + 4 + _BLOCK * block)
+            source.seek(start)
+            yield ipc.read_message(source)
 
 
 def _source(path: Path, file: Path) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.inputs import Names
+from shesha.inputs import AXIS_ROLES, Names, axis_order
 from shesha.io.array_selection import NamedArrays, StoredArray, refused
 from shesha.io.file_checks import (
     UnreadableFileError,
@@ -30,15 +29,6 @@ from shesha.support.optional import require
 from shesha.support.provenance import state
 from shesha.support.types import Array
 
-_ROLES = {
-    "rows": "presentation stimulus stimuli stim rep repeat repetition image trial sample observation obs cell "
-    "condition item event epoch row input text sentence word document record subject participant example instance "
-    "case n",
-    "layers": "layer time_bin time_step time timepoint lag bin frame tr depth",
-    "features": "neuroid feature unit channel voxel gene variable var neuron electrode hidden dim dimension embedding "
-    "column roi sensor component pc latent vertex site parcel region contact source d",
-}
-_ROLE = {word: role for role, words in _ROLES.items() for word in words.split()}
 _UNNAMED = "__xarray_dataarray_variable__"
 
 
@@ -58,7 +48,7 @@ def netcdf_arrays(path: Path) -> NamedArrays:
                 if len(squeezed) < 2 or variable.dtype.kind not in "fiub":
                     arrays[full] = _flat(path, place, str(name), variable)
                     continue
-                order = _order(variable, squeezed)
+                order = axis_order(variable, squeezed)
                 if order is None:
                     unclear.append(f"{full} ({', '.join(map(str, squeezed))})")
                     arrays[full] = refused(f"has dimensions {', '.join(map(str, squeezed))}, of which none is known")
@@ -83,7 +73,7 @@ def _words(dims: Iterable[str]) -> str:
 
 
 def _which(path: Path, unclear: list[str]) -> str:
-    accepted = "; ".join(f"{role}: {', '.join(words.split())}" for role, words in _ROLES.items())
+    accepted = "; ".join(f"{role}: {', '.join(words.split())}" for role, words in AXIS_ROLES.items())
     return (
         f"netCDF file {path} must have a dimension whose name shows the rows, got {', '.join(unclear)}; accepted names "
         f"are {accepted}; to rename dimensions:\n    import xarray\n"
@@ -142,48 +132,6 @@ def _require_classic_sizes(path: Path) -> None:
     name = max(sizes, key=lambda name: sizes[name], default="")
     if name and sizes[name] > path.stat().st_size:
         raise UnreadableFileError(f"netCDF file {path} must contain {name} completely, got {sizes[name]:,} bytes")
-
-
-def _role(dim: object) -> str | None:
-    """Return the role of a dimension from its name, such as 'n_cells', 'stimulus_id' or 'time bins'."""
-    name = re.sub(r"^(?:n|num)_|_(?:id|name|index|idx|path)$", "", str(dim).lower().replace(" ", "_"))
-    for word in (name, name.removesuffix("s"), name.rpartition("_")[2], name.rpartition("_")[2].removesuffix("s")):
-        if word in _ROLE:
-            return _ROLE[word]
-    return None
-
-
-def _order(variable: Any, dims: list[Any]) -> list[Any] | None:
-    """Return the dimensions as rows, layers, features; None if their names do not show which one is the rows."""
-    roles = {dim: _role(dim) for dim in dims}
-    if len(dims) > 3:
-        return None
-    if "rows" not in roles.values():
-        texts = {
-            coordinate.dims[0]
-            for coordinate in variable.coords.values()
-            if coordinate.ndim == 1 and coordinate.dtype.kind in "OUS" and coordinate.dims[0] in roles
-        }
-        unknown = [dim for dim, role in roles.items() if role is None]
-        likely = [dim for dim in unknown if dim in texts] or unknown
-        if not unknown and "features" in roles.values() and "layers" in roles.values() and len(dims) == 2:
-            # Recordings of time x channels have no other rows than times.
-            likely = [dim for dim, role in roles.items() if role == "layers"]
-        if len(likely) != 1:
-            return None
-        roles[likely[0]] = "rows"
-    rows = [dim for dim, role in roles.items() if role == "rows"]
-    if len(rows) == 2:
-        # In recordings, cells are features of trials; elsewhere they are the rows.
-        roles |= {dim: "features" for dim in rows if re.search(r"cells?(_|$)", str(dim).lower())}
-    unknown = [dim for dim, role in roles.items() if role is None]
-    missing = [role for role in ("features", "layers") if role not in roles.values()]
-    roles |= dict(zip(reversed(unknown), missing, strict=False))
-    if len(dims) == 2:
-        rows = [dim for dim, role in roles.items() if role == "rows"]
-        return [rows[0], next(dim for dim in dims if dim != rows[0])] if len(rows) == 1 else None
-    found = {role: dim for dim, role in roles.items()}
-    return [found[role] for role in _ROLES] if len(found) == 3 and None not in found else None
 
 
 def _row_names(variable: Any, dim: Any) -> Names | None:

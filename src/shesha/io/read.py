@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from shesha.inputs import NamedRows, Names, distinct_names, require_order
+from shesha.inputs import NamedRows, Names, distinct_names, is_identity_name, joined_values, require_order
 from shesha.inputs import validation as check
 from shesha.inputs.identity import kinds_if_transposed, words_of
 from shesha.inputs.matrix_shapes import one_row_per_input
 from shesha.io._unsupported_formats import Format, unsupported
 from shesha.io.array_selection import Contents
-from shesha.io.file_checks import require_existing, require_file
+from shesha.io.file_checks import UnreadableFileError, require_existing, require_file
 from shesha.io.formats import find_format, formats, is_table
 from shesha.support.layer_axis import LayerAxis, normalise_axis
 from shesha.support.provenance import state, state_left_out
@@ -88,6 +88,8 @@ def _files(path: Path) -> list[Path]:
     return sorted(path.iterdir()) if path.is_dir() and path.suffix != ".zarr" else [path]
 
 
+_PATTERNS = "pattern_descriptors/"
+"""Group of the files of rsatoolbox with the names of the patterns."""
 _MOST_NAMES = 200
 """Number of row and column names that are looked at."""
 
@@ -133,7 +135,8 @@ def open_file(
     distances : bool
         Whether the arrays are distances between rows: square, condensed (1-D), or stacks (k, n, n) of square matrices.
     ids : str, optional
-        Column, 1-D array or column of obs that identifies the rows; its values must be distinct. Default: the index,
+        Column, 1-D array or column of obs that identifies the rows, or several columns that do so together, separated
+        by commas; the values must be distinct. Default: the index,
         or a column or array of distinct values that is named like one (id, doc_id, uuid, url, path, barcode, ...).
     transpose : bool
         Whether the features are in rows, such as genes, and the inputs in columns. The names of the columns then
@@ -172,7 +175,11 @@ def open_file(
     if distances and file_format.distances is not None:
         found = file_format.distances(target, keys)
     else:
-        found = file_format.contents(target, keys, columns if ids is None else (*columns, ids), axis)
+        found = file_format.contents(target, keys, (*columns, *_columns_of(ids)), axis)
+    if not distances and keys is None and any(name.startswith(_PATTERNS) for name in found.skipped):
+        raise UnreadableFileError(
+            f"{path} must contain features, got the distances of rsatoolbox; pass --rdm to use them"
+        )
     if flatten and not distances:
         flat = {
             name: array if array.ndim == 3 else one_row_per_input(array, name)
@@ -202,8 +209,7 @@ def open_file(
 def state_skipped(path: Path, found: Contents, used: Iterable[str | None] = ()) -> None:
     """State the contents of a file that are no representations, except those in `used`; tables state their columns."""
     used = set(used)
-    if found.row_names is not None:
-        used.add(found.row_names.column)
+    used |= {names.column for names in (found.row_names, *found.names_by_array.values()) if names is not None}
     notes = [name for name in found.skipped if name.startswith("(")]
     for name in notes:
         state(f"{path.name}: {name[1:-1]} {found.skipped[name]}")
@@ -260,7 +266,7 @@ def _warn_of_genes_in_rows(path: Path, found: Contents) -> None:
 
 _TRACES = re.compile(r"F|Fneu|spks|(?i:d_?f_?f0?|delta_?f\w*|fluo\w*|calcium\w*|\w*traces?|raster|deconv\w*)")
 """Names of recordings, which most programs store with neurons in rows."""
-_SAMPLING_RATE = re.compile(r"(?i)fs|fps|s_?rate|(sampling|sample|frame|imaging)_?(rate|freq|frequency)")
+_SAMPLING_RATE = re.compile(r"(?i)fs|fps|fr|s_?rate|(sampling|sample|frame|imaging)_?(rate|freq|frequency)")
 _LONG = 2
 """How many times as many columns as rows show that columns may be times."""
 
@@ -306,14 +312,25 @@ def _leaf(name: str) -> str:
     return re.split(r"[./]", name)[-1]
 
 
-def _read_ids(path: Path, file_format: Format, column: str) -> Names:
-    """Read the names of the rows from a column or array, whose values must be present and distinct."""
-    if not isinstance(column, str):
-        raise TypeError(f"ids must be a name or None, got {column!r}")
+def _columns_of(ids: str | None) -> tuple[str, ...]:
+    """Return the columns that identify rows, alone or together: 'id', or 'subject,session,trial'."""
+    if not isinstance(ids, str | None):
+        raise TypeError(f"ids must be a name or None, got {ids!r}")
+    return () if ids is None else (ids, *(part.strip() for part in ids.split(",")))
+
+
+def _read_ids(path: Path, file_format: Format, column: str, *, distinct: bool = True) -> Names:
+    """Read the names of the rows from a column or array, or several separated by commas, which must be distinct."""
     try:
         values = np.asarray(file_format.labels(path, column))
     except ValueError as error:
-        raise type(error)(str(error).replace("column", "ids", 1)) from error
+        parts = [part.strip() for part in column.split(",")]
+        if len(parts) < 2:
+            raise type(error)(str(error).replace("column", "ids", 1).replace("labels", "ids", 1)) from error
+        values = joined_values([_read_ids(path, file_format, part, distinct=False).values for part in parts])
+        column = " and ".join(parts)
+    if not distinct:
+        return Names.build(values)
     return distinct_names(values, f"{column!r} in {path}", column)
 
 
@@ -361,9 +378,10 @@ def read_named(
     contents = open_file(path, keys=keys, layer_axis=layer_axis, ids=ids)
     if keys is None:
         state_skipped(Path(path), contents)
-    rows = contents.row_names
+    rows = {name: contents.names_of(name) for name in contents.representations}
     named = {
-        name: array if rows is None else NamedRows(array, rows) for name, array in contents.representations.items()
+        name: array if (names := rows[name]) is None else NamedRows(array, names)
+        for name, array in contents.representations.items()
     }
     return ReadArrays(named, shared_token_counts([path]))
 
@@ -424,13 +442,24 @@ def check_column_orders(contents: Mapping[Path, Contents]) -> None:
     n_rows = [len(next(iter(found.representations.values()), ())) for found in (a, b)]
     if n_rows[0] != n_rows[1] or n_rows[0] > _MOST_ROWS:
         return
-    for column in [name for name in a.labels_available if name in b.labels_available][:_MOST_COLUMNS]:
-        one, other = (_values(path, column) for path in (first, second))
-        if one is not None and other is not None and one.is_reordered(other):
-            require_order(
-                one,
-                f"column {column!r} has the same values in {first.name} and {second.name}, in another order",
-                f"pass ids={column!r} (--id {column}); otherwise pass --by-position",
+    _require_readable_names({first.name: a, second.name: b})
+    both = [name for name in a.labels_available if name in b.labels_available][:_MOST_COLUMNS]
+    columns = {column: (_values(first, column), _values(second, column)) for column in both}
+    require_order(
+        {column: (one, other) for column, (one, other) in columns.items() if one is not None and other is not None},
+        f"in {first.name} and {second.name}",
+        "pass ids={names!r} (--id {names}); otherwise pass --by-position",
+    )
+
+
+def _require_readable_names(opened: Mapping[str, Contents]) -> None:
+    """Refuse to pair rows by position if an array that is named like identifiers contains pickled objects."""
+    for file, found in opened.items():
+        name = next((name for name, why in found.skipped.items() if "pickled" in why and is_identity_name(name)), None)
+        if found.row_names is None and name is not None:
+            raise ValueError(
+                f"{name} in {file} must be text or numbers to match rows, got pickled Python objects, which are never "
+                f"read. Save numpy.array({name}, dtype=str) instead, or pass --by-position"
             )
 
 

@@ -303,12 +303,15 @@ def market_arrays(path: Path) -> NamedArrays:
     """Describe a Matrix Market file, with the barcodes and features in files beside it if there are any."""
     ending = file_ending(path)
     prefix = path.name[: -len(ending)].removesuffix("matrix")
+    if (path.parent / f"{prefix}.barcodes.txt").is_file():
+        # kallisto and bustools name the files of a matrix after it.
+        prefix += "."
     return _market(path, path.parent, file_stem(path), prefix)
 
 
 def _market(file: Path, folder: Path, name: str, prefix: str) -> NamedArrays:
     rows, columns, kind, symmetric = _market_header(file)
-    barcodes = _part(folder, "barcodes", ".tsv", prefix)
+    barcodes = _part(folder, "barcodes", ".tsv", prefix) or _part(folder, "barcodes", ".txt", prefix)
     cells = None if barcodes is None else _first_column(barcodes)
     transposed = False
     if cells is not None:
@@ -489,7 +492,7 @@ def _loom_arrays(path: Path) -> NamedArrays:
                 )
             columns = {name: describe(path, f"col_attrs/{name}", root["col_attrs"][name]) for name in root["col_attrs"]}
         name = next((name for name in ("CellID", "obs_names", "cell_id", "barcode") if name in columns), None)
-    names = None if name is None else Names(lambda: read_dataset(path, f"col_attrs/{name}").astype(str))
+    names = None if name is None else Names(lambda: read_dataset(path, f"col_attrs/{name}").astype(str), column=name)
     more = [name for name, array in columns.items() if len(array.shape) > 1]
     return NamedArrays(arrays | columns, names, on_request=[*(name for name in arrays if name != "matrix"), *more])
 

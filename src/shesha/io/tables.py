@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -80,8 +81,11 @@ def stack_lists(path: Path, name: str, column: Any, first_row: int = 0) -> Array
             if len(shape) == 1:
                 row = int(np.flatnonzero(present)[np.flatnonzero(lengths != lengths[0])[0]]) + first_row
                 where = f" (row {row} has {lengths[lengths != lengths[0]][0]})"
+            nested = len(shape) == 1 and _is_list(values.type.value_type)
+            tokens = ", which look like the tokens of each row; average them (numpy.mean, axis=0)" if nested else ""
             raise UnreadableFileError(
                 f"{name} in {path} must contain lists of one length, got lengths from {known[0]} to {known[-1]}{where}"
+                f"{tokens}"
             )
         shape.append(int(known[0]) if len(known) else 0)
         values = values.flatten()
@@ -178,6 +182,7 @@ def _explain_parser_error(path: Path, message: str) -> Iterator[None]:
 _WITH_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?|[-+]?\d{1,3}(,\d{3})+")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
 _DECIMAL_COMMA = re.compile(r"(?:^|;)-?\d+,\d")
+_FEATURE_NUMBER = re.compile(r"\d+$")
 _WIDTH = 8
 """Number of bytes that a number takes in memory."""
 _MOST_COLUMNS = 100_000
@@ -459,7 +464,17 @@ def _has_decimal_commas(path: Path, separator: str) -> bool:
         except csv.Error:
             # Only long fields are refused here, which are texts or vectors; numbers beside them have points.
             return False
-    columns = [[field.strip() for field in column if field.strip()] for column in zip(*rows[1:], strict=False)]
+    names, *lines = rows or [[]]
+    family = [_FEATURE_NUMBER.sub("", name) for name in names if _FEATURE_NUMBER.search(name)]
+    main = Counter(family).most_common(1)
+    # Beside numbered columns, columns of other names are no features.
+    beside = {place for place, name in enumerate(names) if main and _FEATURE_NUMBER.sub("", name) != main[0][0]}
+    beside = beside if main and main[0][1] > len(names) // 2 else set()
+    columns = [
+        [field.strip() for field in column if field.strip()]
+        for place, column in enumerate(zip(*lines, strict=False))
+        if place not in beside
+    ]
     commas = [column for column in columns if any(map(_WITH_COMMA.fullmatch, column))]
     commas = [column for column in commas if all(_WITH_COMMA.fullmatch(field) or _is_number(field) for field in column)]
     if not commas:

@@ -16,7 +16,7 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names
 from shesha.io._unsupported_formats import array_contents
-from shesha.io.array_selection import Contents, Keys, NamedArrays, StoredArray, read_lines
+from shesha.io.array_selection import Contents, Keys, NamedArrays, StoredArray, read_lines, refused
 from shesha.io.file_checks import UnreadableFileError, file_stem, open_bytes, reading, require_memory
 from shesha.io.tables import contents_of_table, csv_table, labels_of_table
 from shesha.io.torch_files import is_zip, torch_arrays
@@ -43,6 +43,8 @@ def vecs_arrays(path: Path) -> dict[str, StoredArray]:
             f"{width:,} in {size:,} bytes"
         )
     shape = (size // n_bytes, width)
+    if path.suffix.lower() == ".ivecs":
+        return {file_stem(path): refused("contains the row numbers of nearest neighbours, not vectors")}
     return {file_stem(path): StoredArray(shape, kind, partial(_vecs, path, kind, shape))}
 
 

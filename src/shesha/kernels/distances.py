@@ -19,7 +19,7 @@ METRICS: tuple[Metric, ...] = get_args(Metric)
 
 PANEL = 256
 """Number of rows per panel. It is fixed so that results do not depend on the available memory."""
-_PAIRS_AT_ONCE = 1 << 22
+_PAIRS_AT_ONCE = 1 << 18
 
 
 def standard_rows(X: Matrix, metric: Metric) -> Matrix:

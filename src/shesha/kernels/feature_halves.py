@@ -27,12 +27,17 @@ _LARGE = 256
 class Frame(Protocol):
     """Computes two halves of the features from one draw, transposed to (features, rows)."""
 
+    copies: int
+    """Number of copies of the rows that a draw makes."""
+
     def halves(self, draw: object) -> tuple[Matrix, Matrix]:
         """Return the first half, which has d // 2 features, and the second half."""
 
 
 class Axes:
     """Halves of the unrotated features; each draw is a permutation of the features."""
+
+    copies = 1
 
     def __init__(self, rows: Matrix) -> None:
         # Features are stored contiguously, so that selecting half of them copies whole blocks.
@@ -51,6 +56,8 @@ class Rotations:
     The rows are first expressed in their principal axes, with signs determined by the rows. A rotated or reflected copy
     of the data has the same coordinates, so the same seed gives both copies the same score.
     """
+
+    copies = 2
 
     def __init__(self, rows: Matrix) -> None:
         self.n_features = rows.shape[1]
@@ -84,7 +91,7 @@ def haar_columns(n: int, r: int, rng: np.random.Generator) -> Matrix:
         # A matrix with so few columns is well conditioned (about 6), so Cholesky gives the same result in a third of
         # the time.
         triangle = cholesky(drawn.T @ drawn, check_finite=False)
-        return np.asarray(solve_triangular(triangle, drawn.T, trans=1, check_finite=False).T)
+        return np.asarray(solve_triangular(triangle, drawn.T, trans=1, overwrite_b=True, check_finite=False).T)
     q, triangle = np.linalg.qr(drawn)
     return np.asarray(q * np.where(np.diagonal(triangle) < 0, -1.0, 1.0))
 
@@ -128,7 +135,7 @@ class DenseHalves:
 
     def __init__(self, rows: Matrix, metric: Metric, frame: Frame) -> None:
         n, pairs = len(rows), n_pairs(len(rows))
-        shared, each = 8 * (n * n + pairs + rows.size), 8 * (2 * n * n + 3 * pairs + rows.size)
+        shared, each = 8 * (n * n + pairs + rows.size), 8 * (2 * n * n + 3 * pairs + frame.copies * rows.size)
         workers = min(n_threads(), max(1, (memory.memory_budget() - shared) // each))
         memory.require(
             8 * (2 * n * n + workers * (2 * n * n + 3 * pairs)), f"the pairs of {n:,} rows", "pass pairs=1_000_000"

@@ -24,6 +24,7 @@ from shesha.support.device_arrays import (
     take_rows,
     to_host,
 )
+from shesha.support.memory import memory_budget
 from shesha.support.types import Index, Matrix, Vector
 
 Halves = NDArray[np.bool_]
@@ -657,7 +658,8 @@ def _settle_queries(
     k = lists.shape[1]
     settled = np.isfinite(filtered.bounds)
     # Number of queries whose candidate rows fit in memory together.
-    step = max(1, _HELD // (filtered.places.shape[1] * queries.shape[1]))
+    held_entries = min(_HELD, memory_budget() // _SHARE)
+    step = max(1, held_entries // (filtered.places.shape[1] * queries.shape[1]))
     for start in range(0, len(queries), step):
         some = slice(start, start + step)
         candidates = np.sort(filtered.places[some], axis=1)
@@ -672,8 +674,8 @@ def _settle_queries(
     return settled
 
 
-_HELD = 1 << 25
-"""Largest number of values from candidate rows held in memory."""
+_HELD, _SHARE = 1 << 25, 64
+"""Largest number of values from candidate rows held in memory, also as a share of the bytes of the memory budget."""
 
 
 def _closeness(query: Matrix, others: Matrix, closeness: Closeness) -> tuple[Vector, Vector]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from shesha.kernels.threads import single_threaded_blas
-from shesha.support.types import Array, Matrix, Vector
+from shesha.support.types import Array, Index, Matrix, Vector
 
 _PANEL = 4
 """Features per panel, as a multiple of the number of rows. It is fixed, so that results do not depend on memory."""
@@ -55,11 +56,20 @@ def triangular_factor(rows: Matrix) -> Matrix:
     return np.tril(raw[:n].T)
 
 
+def triangular_rows(rows: Matrix) -> Matrix:
+    """Return the lower triangular factor of the rows, with the same inner products; the rows are copied once."""
+    n, d = rows.shape
+    raw, *_ = lapack.dgeqrf(np.array(rows, dtype=float, order="C").T, lwork=_BLOCK * n, overwrite_a=1)
+    return np.tril(raw[: min(n, d)].T)
+
+
 _MEAN_STEPS = 1000
 _MEAN_TOLERANCE, _CLIMB_TOLERANCE = 1e-10, 1e-8
 """Relative gain of the mean's norm at which a search ends: by rotations onto the mean, and by quasi-Newton steps."""
 _FIRST_MEAN_STEPS, _FAR = 8, 40
 """After this many steps onto the mean, quasi-Newton steps follow if more than `_FAR` are expected to remain."""
+_ROWS, _BLOCK = 1024, 32
+"""Rows that are copied at a time, and columns that LAPACK reduces at a time."""
 _TALL = 2
 """Rows per column from which a decomposition of all columns saves time."""
 _HISTORY, _IN_A_ROW, _SMALLEST_SIZE = 5, 2, 1e-6
@@ -114,8 +124,10 @@ def rotations_onto_mean(configurations: Sequence[Matrix], start: Matrix | None =
     """
     mean = _most_central(configurations) if start is None else start
     length, gain = 0.0, np.inf
+    rotations: Array = np.empty((len(configurations), configurations[0].shape[1], mean.shape[1]))
     for step in range(1, _MEAN_STEPS + 1):
-        rotations = np.stack([nearest_rotation(rows.T @ mean)[0] for rows in configurations])
+        for number, rows in enumerate(configurations):
+            rotations[number] = nearest_rotation(rows.T @ mean)[0]
         mean = mean_of_rotated(configurations, rotations)
         before, length = length, float(np.linalg.norm(mean))
         earlier, gain = gain, (length - before) / length
@@ -158,7 +170,7 @@ def _climb(configurations: Sequence[Matrix], rotations: Array, step: int) -> tup
 
 def _squared_length(configurations: Sequence[Matrix]) -> Callable[[Array], tuple[float, Array]]:
     """Return a function of the rotations: the squared norm of the sum, and its skew-symmetric gradients."""
-    product = _product_with_rotated(configurations, _FAR)
+    product = _product_with_rotated(_beside(configurations), configurations[0].shape[1], _FAR)
 
     def objective(rotations: Array) -> tuple[float, Array]:
         pulls = product(rotations)
@@ -168,24 +180,48 @@ def _squared_length(configurations: Sequence[Matrix]) -> Callable[[Array], tuple
     return objective
 
 
-def _product_with_rotated(configurations: Sequence[Matrix], n_uses: int) -> Callable[[Array], Array]:
-    """Return a function of the rotations: the product of each configuration with the sum of all rotated ones."""
-    joint = np.hstack(configurations)
-    (n, width), d = joint.shape, len(configurations[0].T)
+def _beside(
+    configurations: Sequence[Matrix],
+    orders: Sequence[Index] | None = None,
+    *,
+    unit: bool = False,
+    order: Literal["C", "F"] = "C",
+) -> Matrix:
+    """Return configurations side by side, each with its rows in an order of its own or scaled to unit norm."""
+    edges = np.cumsum([0, *(rows.shape[1] for rows in configurations)]).tolist()
+    joint: Matrix = np.empty((len(configurations[0]), edges[-1]), order=order)
+    for number, rows in enumerate(configurations):
+        part = joint[:, edges[number] : edges[number + 1]]
+        size = float(np.linalg.norm(rows)) if unit else 1.0
+        for start in range(0, len(rows), _ROWS):
+            panel = slice(start, start + _ROWS)
+            part[panel] = rows[panel if orders is None else orders[number][panel]]
+            part[panel] /= size
+    return joint
+
+
+def _product_with_rotated(joint: Matrix, d: int, n_uses: int) -> Callable[[Array], Array]:
+    """Return a function of rotations: the product of each of the configurations with the sum of all rotated ones."""
+    n, width = joint.shape
     by_gram = n * width**2 + 2 * n_uses * width**2 * d < 4 * n_uses * n * width * d
-    gram = joint.T @ joint if by_gram else None
+    factor = joint.T @ joint if by_gram else joint
 
     def product(rotations: Array) -> Array:
         stacked = rotations.reshape(width, d)
-        pulls: Array = joint.T @ (joint @ stacked) if gram is None else gram @ stacked
+        pulls: Array = factor @ stacked if by_gram else factor.T @ (factor @ stacked)
         return pulls.reshape(rotations.shape)
 
     return product
 
 
-def norm_of_rough_mean(configurations: Sequence[Matrix], n_steps: int) -> float:
-    """Return the norm of the mean after a few steps of rotations, the first of them onto the first configuration."""
-    product = _product_with_rotated(configurations, n_steps + 1)
+def norm_of_rough_mean(
+    configurations: Sequence[Matrix], n_steps: int, orders: Sequence[Index] | None = None, *, unit: bool = False
+) -> float:
+    """Return the norm of the mean after a few steps of rotations, the first of them onto the first configuration.
+
+    The rows of each configuration may be permuted by an order of its own, and each may be scaled to unit norm.
+    """
+    product = _product_with_rotated(_beside(configurations, orders, unit=unit), configurations[0].shape[1], n_steps + 1)
     rotations = np.zeros((len(configurations), *np.repeat(configurations[0].shape[1], 2)))
     rotations[0] = np.eye(rotations.shape[1])
     for _ in range(n_steps):
@@ -219,7 +255,8 @@ def in_joint_basis(configurations: Sequence[Matrix]) -> Sequence[Matrix]:
     widths = [rows.shape[1] for rows in configurations]
     if len(configurations[0]) <= _TALL * sum(widths):
         return configurations
-    return np.split(np.linalg.qr(np.hstack(configurations), mode="r"), np.cumsum(widths)[:-1], axis=1)
+    raw, *_ = lapack.dgeqrf(_beside(configurations, order="F"), lwork=_BLOCK * sum(widths), overwrite_a=1)
+    return np.split(np.triu(raw[: sum(widths)]), np.cumsum(widths)[:-1], axis=1)
 
 
 def _most_central(configurations: Sequence[Matrix]) -> Matrix:

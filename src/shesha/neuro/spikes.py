@@ -83,15 +83,20 @@ def _warn_of_windows_without_recording(
     if not ends or not len(edges):
         return
     outside = int((empty & ((edges[:, -1] < min(ends)) | (edges[:, 0] > max(ends)))).sum())
+    where = f"spikes from {min(ends):g} to {max(ends):g}, windows from {edges.min():g} to {edges.max():g}"
+    remedy = "Pass spikes, onsets and window in one unit, such as seconds"
     if 2 * outside > len(edges):
         warn(
             f"{outside} of {count(len(edges), 'window')} {agree(outside, 'is', 'are')} outside the time of the spikes "
-            f"({min(ends):g} to {max(ends):g}; windows from {edges.min():g} to {edges.max():g}), so counts are 0. "
-            "Pass spikes, onsets and window in one unit, such as seconds",
+            f"({where}), so counts are 0. {remedy}",
             MeasureWarning,
         )
+    elif empty.all() and _SPARSE * (edges.max() - edges.min()) < max(ends) - min(ends):
+        warn(f"no window contains a spike ({where}), so counts are 0. {remedy}", MeasureWarning)
 
 
+_SPARSE = 10
+"""How many times as long as all windows together spikes last if they have another unit."""
 _LOOKED_AT = 20
 _ROUNDING = 4
 """Number of rounding steps of the spike times within which a spike counts as being on an edge."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import MissingRows, coordinate_values, table_values
+from shesha.inputs import MissingRows, NamedRows, Names, coordinate_values, table_values
 from shesha.inputs import validation as check
 from shesha.kernels.condensed_matrices import square
 from shesha.kernels.condition_distances import Cube, centre_and_scale, condition_distances
@@ -30,6 +31,7 @@ from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import N_PERMUTATIONS, number, spawn
 from shesha.support.types import Array, Index, Labels, Matrix, Seed, Vector
 from shesha.support.wording import count, join_items
+from shesha.views import Rdm, select_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -389,7 +391,7 @@ def time_clusters(
     X: Any,
     conditions: Conditions,
     *,
-    model: ArrayLike | None = None,
+    model: ArrayLike | Rdm | None = None,
     times: ArrayLike | None = None,
     pairs: Literal["same time", "all"] = "same time",
     forming: float = 0.05,
@@ -411,8 +413,9 @@ def time_clusters(
     ----------
     X, conditions, times
         See `over_time`.
-    model : array of shape (n_conditions, n_conditions), or its condensed triangle, optional
-        Distances of a model, in the order of the conditions: sorted, or as the categories of a data frame. At every
+    model : array of shape (n_conditions, n_conditions), its condensed triangle, or Rdm, optional
+        Distances of a model. If it has names of the conditions, as a data frame or `Rdm` can, these are matched.
+        Otherwise it must be in the order of the conditions: sorted, or as the categories of a data frame. At every
         time they are rank-correlated with the distances between the mean responses, and their conditions are permuted
         for the null. Default: reliability of the distances between halves of the trials, whose null permutes trials.
     pairs : {'same time', 'all'}
@@ -481,7 +484,7 @@ def time_clusters(
         raise ValueError(f"X must be (n_trials, n_neurons, n_times), got shape {trials.values.shape}")
     state(f"conditions of the model: {join_items(trials.names)}")
     distances = _mean_distances(trials, metric, check.boolean(normalize, "normalize"))
-    draws, exchanged = _model_correlations(distances, model, trials.n_conditions, n_permutations, alpha, seed)
+    draws, exchanged = _model_correlations(distances, model, trials.names, n_permutations, alpha, seed)
     fields = {
         **{"times": times_of_trials(times, trials), "alpha": alpha, "exchanged": exchanged},
         **{"seed": number(seed), "notes": trials.notes},
@@ -501,13 +504,15 @@ def _mean_distances(trials: Trials, metric: Metric, normalize: bool) -> Matrix:
 
 
 def _model_correlations(
-    distances: Matrix, model: ArrayLike, n: int, n_permutations: int, alpha: float, seed: Seed
+    distances: Matrix, model: ArrayLike | Rdm, names: Sequence[str], n_permutations: int, alpha: float, seed: Seed
 ) -> tuple[Array, str]:
     """Return correlations (n_draws + 1, n_times) with the model and with its permutations."""
-    condensed, n_model = check.rdm(model, "model")
-    if n_model != n or np.isnan(condensed).any():
-        got = "missing distances" if n_model == n else f"{n_model}"
+    n, rdm = len(names), model if isinstance(model, Rdm) else Rdm(model, "model")
+    if rdm.n_rows != n or rdm.n_missing:
+        got = "missing distances" if rdm.n_rows == n else f"{rdm.n_rows}"
         raise ValueError(f"model must have all distances between the {n} conditions, got {got}")
+    shown = NamedRows(np.zeros((n, 1)), Names.build(np.array(names, dtype=object)))
+    condensed = select_rows({"conditions": shown, "model": rdm}, align=True)[0]["model"].condensed
     drawn, exchanged = draw_permutations(n, check.count(n_permutations, "n_permutations"), alpha, design={}, seed=seed)
     whole, (i, j) = square(centred_ranks(condensed[None])[0], n), np.triu_indices(n, k=1)
     models = np.array([whole[order[i], order[j]] for order in identity_first(drawn)])

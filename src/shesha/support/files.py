@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from shesha.support.memory import memory_budget, readable
+from shesha.support.optional import require
 
 
 def open_regular(path: Path, name: str = "path", *, follow_links: bool = True) -> IO[bytes]:
@@ -111,6 +112,19 @@ def read_toml(path: Path, name: str = "path") -> dict[str, Any]:
     """Return the tables in a TOML file; raise ValueError for anything else."""
     tables: dict[str, Any] = _parse(tomllib.loads, "TOML", read_text(path, name), path, name)
     return tables
+
+
+def read_image(path: Path, name: str = "image") -> Any:
+    """Return an image file in colour, as an image of Pillow that fits the memory budget."""
+    library = require("PIL.Image", "vision", "pillow is needed to open images")
+    with open_regular(path, name) as stream:
+        try:
+            with library.open(stream) as image:
+                if 3 * image.width * image.height > memory_budget():
+                    raise ValueError(f"{image.width:,} x {image.height:,} pixels exceed the memory budget")
+                return image.convert("RGB")
+        except Exception as error:  # Pillow raises errors of any kind for damaged files.
+            raise ValueError(f"{name} must be an undamaged image file, got {path}: {error}") from error
 
 
 def _parse(loads: Any, language: str, text: str, path: Path, name: str, **options: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +16,7 @@ from shesha.kernels.condensed_matrices import take_condensed
 from shesha.kernels.distances import inner_products, n_pairs
 from shesha.kernels.pairs import diagonal_correction
 from shesha.kernels.spectrum import FourthMoments, centred_variances, fourth_moments
+from shesha.support import memory
 from shesha.support.device_arrays import (
     convert_like,
     is_numpy,
@@ -47,6 +47,8 @@ _DEGENERATE = 1e-14
 """If centring reduces the norm of a kernel matrix below this share, the matrix is constant up to rounding."""
 _LARGE = 2**26
 """Largest number of bytes for which a copy of the features is kept for other views."""
+_SHARE = 16
+"""One over this number is the largest share of the memory budget for such a copy."""
 _FEATURES = 4096
 """Features whose squares are in memory at a time."""
 
@@ -129,7 +131,7 @@ class Gram(View):
         triangle = 0 if linear and 2 * d <= n else 8 * n_pairs(n)
         if not linear:
             return 8 * n * d + triangle, 16 * n * d + triangle
-        if 8 * n * d <= _LARGE:
+        if _shares_features(n, d):
             return 24 * n * d + triangle, 8 * n * d
         # Copies of the features are freed before the triangle is allocated.
         return 8 * n * min(n, d) + triangle, max(0, 8 * n * d - triangle)
@@ -203,6 +205,11 @@ class Gram(View):
         )
 
 
+def _shares_features(n: int, d: int) -> bool:
+    """Return whether a copy of the features is kept for other views; the numbers are the same without it."""
+    return 8 * n * d <= min(_LARGE, memory.memory_budget() // _SHARE)
+
+
 def _norm_of_mean(mean: Gram) -> float:
     squared = mean.inner(mean)
     if squared <= _DEGENERATE:
@@ -232,7 +239,7 @@ def _self_products(centred: Matrix, norm: float) -> float:
 
 def _unit_rows(source: Representation, sampled: bool) -> tuple[Matrix, float, int]:
     """Centred rows of unit norm, the self-products of sampled features, and the number of features."""
-    shared = 8 * math.prod(source.size(Gram.folding)) <= _LARGE
+    shared = _shares_features(*source.size(Gram.folding))
     if shared:
         features = source.view(Features)
         centred, norm = features.centred, features.centred_norm

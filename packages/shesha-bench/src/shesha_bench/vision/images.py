@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.support.files import read_image
 from shesha.support.optional import require
 from shesha_bench.catalogue import (
     NOT_NEGATIVE,
@@ -175,18 +176,12 @@ class FileImages:
         return hash_arrays(names, self.labels)
 
     def _read(self, row: int, seed: int | None) -> Pixels:
-        image = open_image(self.paths[row])
+        image: Image = read_image(self.paths[row])
         if seed is None:
             return _middle(image, self.side)
         rng = np.random.default_rng(seed)
         pixels = _part(image, self.side, rng)
         return pixels[:, ::-1] if rng.random() < 0.5 else pixels
-
-
-def open_image(path: Path) -> Image:
-    """Read an image file in colour."""
-    image: Image = require("PIL.Image", "vision").open(path).convert("RGB")
-    return image
 
 
 def _middle(image: Image, side: int) -> Pixels:
@@ -293,7 +288,7 @@ def _list_files(part: Path, classes: list[str]) -> tuple[list[Path], NDArray[np.
 
 def _read(part: Path, classes: list[str]) -> ArrayImages:
     paths, labels = _list_files(part, classes)
-    images = [np.asarray(open_image(path)) for path in paths]
+    images = [np.asarray(read_image(path)) for path in paths]
     shapes = sorted({image.shape[:2] for image in images})
     if len(shapes) > 1 or shapes[0][0] != shapes[0][1]:
         raise ValueError(f"images in {part} must be squares of one size, got {shapes[:5]} (height, width)")

@@ -1,0 +1,304 @@
+"""Files as other programs export them: what is read, which rows belong together, and what is refused."""
+
+import json
+import struct
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.spatial.distance import pdist, squareform
+
+rng = np.random.default_rng(0)
+N, D = 24, 6
+X = rng.standard_normal((N, D))
+Y = X @ rng.standard_normal((D, 5)) + 0.1 * rng.standard_normal((N, 5))
+ORDER = rng.permutation(N)
+DIMS = [f"dim_{i}" for i in range(D)]
+TIMES = pd.date_range("2024-01-01", periods=N, freq="7D")
+
+
+def value(out: str) -> float:
+    """Return the CKA in the first line."""
+    return float(out.split("CKA ")[1].split()[0].rstrip("."))
+
+
+@pytest.fixture
+def compare(invoke_main, tmp_path, monkeypatch):
+    """Compare two representations by CKA."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *args: invoke_main("compare", *args, "--no-calibrate", "--measures", "CKA")
+
+
+@pytest.fixture
+def audit(invoke_main, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return lambda *args: invoke_main("audit", *args, "--permutations", 0, "--bootstrap", 0)
+
+
+def write_pair(ending, columns, others=None):
+    """Write X and, in another order, Y, each with columns that identify the rows."""
+    for name, matrix, found, order in (("a", X, columns, range(N)), ("b", Y, others or columns, ORDER)):
+        frame = pd.DataFrame({**found, **{f"dim_{i}": column for i, column in enumerate(matrix.T)}})
+        frame = frame.iloc[list(order)].reset_index(drop=True)
+        frame.to_csv(f"{name}.csv", index=False) if ending == "csv" else frame.to_parquet(
+            f"{name}.parquet", index=False
+        )
+
+
+KEYS = {
+    "subject, session, trial": {
+        "subject": np.repeat([1, 2, 3], 8),
+        "session": np.tile(np.repeat([1, 2], 4), 3),
+        "trial": np.tile(range(4), 6),
+    },
+    "plate, well, site": {"plate": ["P1"] * N, "well": np.repeat(list("ABC"), 8), "site": np.tile(range(8), 3)},
+    "user, item": {"user": np.repeat(range(5, 11), 4), "item": np.tile([9, 2, 7, 4], 6)},
+    "doc_id, chunk": {"doc_id": np.repeat([f"d{i}" for i in range(6)], 4), "chunk": np.tile(range(4), 6)},
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("kind", KEYS)
+def test_columns_that_identify_rows_together_match_them(compare, ending, kind):
+    write_pair(ending, KEYS[kind])
+    ended = compare(f"a.{ending}", f"b.{ending}")
+    used = [name for name in KEYS[kind] if len(set(KEYS[kind][name])) > 1]
+    assert f"rows matched by {' and '.join(used)}" in " ".join(ended.out.split())
+    assert value(ended.out) > 0.5
+
+
+def test_columns_of_other_names_are_named_if_they_show_another_order(compare):
+    write_pair("csv", {"gene": np.repeat([f"G{i}" for i in range(6)], 4), "guide": np.tile(list("wxyz"), 6)})
+    assert "pass --id gene,guide" in compare("a.csv", "b.csv").err
+    matched = compare("a.csv", "b.csv", "--id", "gene,guide")
+    assert "rows matched by gene and guide" in " ".join(matched.out.split()) and value(matched.out) > 0.5
+    assert "must be among" in compare("a.csv", "b.csv", "--id", "gene,nothing").err
+
+
+NOTATIONS = {
+    "days first": (TIMES.strftime("%Y-%m-%d"), TIMES.strftime("%d/%m/%Y")),
+    "months first": (TIMES.strftime("%Y-%m-%d"), TIMES.strftime("%m/%d/%y").str.replace("/24", "/2024")),
+    "names of months": (TIMES.strftime("%d %b %Y"), TIMES.strftime("%Y-%m-%d")),
+    "times": (TIMES.strftime("%Y-%m-%d %H:%M"), TIMES.strftime("%Y-%m-%dT%H:%M:%SZ")),
+    "names in R": ([f"cell-{i}" for i in range(N)], [f"cell.{i}" for i in range(N)]),
+    "spaces": ([f"Mouse {i}" for i in range(N)], [f"Mouse_{i}" for i in range(N)]),
+}
+
+
+@pytest.mark.parametrize("kind", NOTATIONS)
+def test_names_in_two_notations_are_refused(compare, kind):
+    write_pair("csv", *({"first": names} for names in NOTATIONS[kind]))
+    assert f"{N} would match if" in compare("a.csv", "b.csv").err
+    assert value(compare("a.csv", "b.csv", "--by-position").out) < 0.8
+
+
+def test_translations_in_the_first_column_are_paired_by_position(compare):
+    write_pair("csv", {"line": [f"one sentence {i}" for i in range(N)]}, {"line": [f"ein Satz, {i}" for i in range(N)]})
+    assert "paired by position: their names have nothing in common" in " ".join(compare("a.csv", "b.csv").out.split())
+
+
+def test_pickled_identifiers_are_refused_and_those_of_a_group_belong_to_it(compare):
+    names = np.array([f"n{i}" for i in range(N)])
+    np.savez("a.npz", X=X, ids=names.astype(object))
+    np.savez("b.npz", X=Y[ORDER], ids=names[ORDER].astype(object))
+    assert "ids in a.npz must be text or numbers" in compare("a.npz", "b.npz").err
+    assert "by position, as requested" in compare("a.npz", "b.npz", "--by-position").out
+    h5py = pytest.importorskip("h5py")
+    with h5py.File("x.h5", "w") as file:
+        file["a/emb"], file["a/ids"] = X, names.astype("S")
+        file["b/emb"], file["b/ids"] = Y[ORDER], names[ORDER].astype("S")
+    ended = compare("x.h5")
+    assert "rows matched by a/ids and b/ids, in another order in b/emb" in " ".join(ended.out.split())
+    assert value(ended.out) > 0.5
+
+
+@pytest.mark.parametrize(
+    "content", [b"version https://git-lfs.github.com/spec/v1\noid", b"<!DOCTYPE html><html>", b"<html>"]
+)
+@pytest.mark.parametrize("ending", ["npy", "csv", "json", "parquet", "safetensors", "pt"])
+def test_what_a_failed_download_leaves_is_named(audit, tmp_path, ending, content):
+    (tmp_path / f"x.{ending}").write_bytes(content)
+    expected = "git lfs pull" if b"lfs" in content else "a web page"
+    assert expected in audit(f"x.{ending}").err
+
+
+PARTS = {
+    "numbered parts": ([f"emb_part{i}" for i in range(3)], True),
+    "ranges of rows": ([f"emb_{8 * i:04}_{8 * i + 8:04}" for i in range(3)], True),
+    "ranks": ([f"preds_rank{i}" for i in range(3)], True),
+    "checkpoints": ([f"step_{100 * i}" for i in range(3)], False),
+    "models": (["vit_16_224", "vit_32_224", "vit_8_224"], False),
+}
+
+
+@pytest.mark.parametrize("command", ["audit", "compare"])
+@pytest.mark.parametrize("kind", PARTS)
+def test_parts_of_one_matrix_in_a_folder_are_refused(audit, compare, tmp_path, kind, command):
+    names, refused = PARTS[kind]
+    (tmp_path / "f").mkdir()
+    for part, name in enumerate(names):
+        np.save(tmp_path / "f" / f"{name}.npy", X[8 * part : 8 * part + 8])
+    ended = audit("f") if command == "audit" else compare("f")
+    assert ("look like parts of one" in ended.err) is refused
+
+
+def test_tokens_of_single_inputs_are_refused(audit):
+    torch = pytest.importorskip("torch")
+    ragged = [torch.randn(3 + i % 4, D) for i in range(N)]
+    torch.save(ragged, "list.pt")
+    torch.save({f"n{i}": one for i, one in enumerate(ragged)}, "dict.pt")
+    np.savez("dict.npz", **{f"n{i}": one.numpy() for i, one in enumerate(ragged)})
+    pd.DataFrame({"embedding": [[list(map(float, row)) for row in one] for one in ragged]}).to_parquet("x.parquet")
+    for name in ("list.pt", "dict.pt", "dict.npz"):
+        assert "24 matrices of 3 to 6 rows, which look like the tokens" in audit(name).err
+    assert "look like the tokens of each row" in audit("x.parquet").err
+
+
+@pytest.mark.filterwarnings("ignore:left out", "ignore:skipped")
+def test_files_that_are_no_matrix_are_stated(audit, tmp_path):
+    (tmp_path / "f").mkdir()
+    np.save(tmp_path / "f" / "a.npy", X)
+    np.save(tmp_path / "f" / "b.npy", Y)
+    np.save(tmp_path / "f" / "labels.npy", np.arange(N))
+    (tmp_path / "f" / "notes.txt").write_text("text")
+    assert "files: left out labels.npy, which is no matrix; notes.txt" in " ".join(audit("f").out.split())
+
+
+def test_neighbours_are_no_vectors(audit, tmp_path):
+    with (tmp_path / "gt.ivecs").open("wb") as stream:
+        for row in range(N):
+            stream.write(struct.pack("<6i", 5, *range(row, row + 5)))
+    assert "row numbers of nearest neighbours" in audit("gt.ivecs").err
+
+
+def test_missing_vectors_of_databases_are_rows_without_numbers(audit, tmp_path):
+    lines = ["{" + ",".join(map(str, row)) + "}" for row in X]
+    for marker in ("\\N", "NULL", "n/a"):
+        pd.DataFrame({"id": range(N), "embedding": [*lines[:-1], marker]}).to_csv("a.csv", index=False)
+        assert f"1 row of {N} ({N - 1})" in " ".join(audit("a.csv").out.split())
+
+
+def test_separators_of_thousands_matter_only_in_features(audit):
+    frame = pd.DataFrame(X, columns=DIMS)
+    frame["n_chars"] = "1,234"
+    frame.to_csv("a.csv", index=False)
+    assert "left out: n_chars" in audit("a.csv").out
+    frame.map(lambda number: f"{1e6 + number:,.0f}" if not isinstance(number, str) else number).to_csv(
+        "b.csv", index=False
+    )
+    assert "may be a decimal comma or separate thousands" in audit("b.csv").err
+
+
+def test_files_of_polars_are_read(compare):
+    polars = pytest.importorskip("polars")
+    names = [f"n{i}" for i in range(N)]
+    frame = polars.DataFrame(
+        {"key": names, "emb": X}, schema={"key": polars.String, "emb": polars.Array(polars.Float64, D)}
+    )
+    frame.write_ipc("a.arrow")
+    frame[ORDER.tolist()].write_ipc("b.feather", compression="zstd")
+    ended = compare("a.arrow", "b.feather")
+    assert value(ended.out) == 1 and "rows matched by key, in another order" in " ".join(ended.out.split())
+
+
+def test_traces_of_suite2p_are_times_by_cells(audit, tmp_path):
+    (tmp_path / "plane0").mkdir()
+    traces = rng.random((9, 50)).astype(np.float32)
+    for name in ("F", "Fneu", "spks"):
+        np.save(tmp_path / "plane0" / f"{name}.npy", traces)
+    np.save(tmp_path / "plane0" / "iscell.npy", np.c_[np.arange(9) < 5, rng.random(9)])
+    out = " ".join(audit("plane0").out.split())
+    assert "5 of 9 regions are cells (iscell.npy); rows are times" in out and "left out Fneu" in out
+    from shesha.io import read
+
+    np.testing.assert_array_equal(read(tmp_path / "plane0")["F"], traces[:5].T)
+    np.save(tmp_path / "plane0" / "spks.npy", traces[:7])
+    assert "one row for each of the 9 regions" in audit("plane0").err
+
+
+def test_spikes_of_kilosort_are_refused_with_lines_that_count_them(audit, tmp_path):
+    (tmp_path / "ks").mkdir()
+    np.save(tmp_path / "ks" / "spike_times.npy", np.sort(rng.integers(0, 30000 * 20, 500))[:, None])
+    np.save(tmp_path / "ks" / "spike_clusters.npy", rng.integers(0, 5, 500))
+    np.save(tmp_path / "ks" / "templates.npy", rng.random((5, 20, 8)))
+    error = audit("ks").err
+    lines = [line.strip() for line in error.splitlines() if line.startswith("    ")]
+    exec("\n".join(lines).replace("ONSETS", "numpy.arange(0, 19, 0.5)"), {})
+    assert np.load("ks_counts.npy").shape == (38, 5)
+
+
+def test_distances_of_rsatoolbox_need_their_option(invoke_main, audit):
+    h5py = pytest.importorskip("h5py")
+    names = np.array([f"s{i}" for i in range(10)], dtype="S")
+    for name, order in (("a", np.arange(10)), ("b", ORDER[ORDER < 10])):
+        with h5py.File(f"{name}.h5", "w") as file:
+            file["dissimilarities"] = pdist(X[order])[None]
+            file["pattern_descriptors/stim"] = names[order]
+            file["pattern_descriptors/index"] = np.arange(10)
+    assert "the distances of rsatoolbox; pass --rdm" in audit("a.h5").err
+    ended = invoke_main("compare", "a.h5", "b.h5", "--rdm", "--no-calibrate", "--measures", "RSA")
+    assert "RSA 1.000" in ended.out
+
+
+def test_colours_of_the_rsa_toolbox_are_no_distances(invoke_main, tmp_path, monkeypatch):
+    from scipy.io import savemat
+
+    monkeypatch.chdir(tmp_path)
+    records = np.zeros((1, 2), dtype=[("RDM", object), ("name", object), ("color", object)])
+    for place, scale in enumerate((1, 2)):
+        records[0, place] = (squareform(pdist(X)) * scale, f"subject {place}", np.array([0.0, 0.0, 1.0]))
+    savemat("RDMs.mat", {"RDMs": records})
+    assert "RSA 1.000" in invoke_main("compare", "RDMs.mat", "--rdm", "--no-calibrate", "--measures", "RSA").out
+
+
+def test_a_stack_of_subjects_is_read_by_the_rows_of_the_models(invoke_main, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("subjects.npy", np.array([X + 0.5 * rng.standard_normal(X.shape) for _ in range(5)])[:, :12])
+    np.savez("models.npz", good=X[:12], poor=rng.standard_normal((12, 4)))
+    ended = invoke_main("rank", "models.npz", "--data", "subjects.npy", "--permutations", 19, "--resamples", 50)
+    assert "5 layers along axis 0 of 5 x 12 x 6" in " ".join(ended.out.split())
+
+
+def test_tables_of_trials_and_cells_are_refused(audit):
+    frame = pd.DataFrame({"roi": np.tile(list("abcd"), N), "stimulus": np.repeat(np.arange(N) % 6, 4)})
+    frame["repeat"], frame["dff"] = np.repeat(np.arange(N) // 6, 4), rng.random(4 * N)
+    frame.to_csv("a.csv", index=False)
+    assert "table.pivot(index=['stimulus', 'repeat'], columns='roi'" in audit("a.csv").err
+
+
+def test_responses_named_after_interval_tables(audit, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.nwb", "w") as file:
+        file.attrs["nwb_version"] = "2.7.0"
+        table = file.create_group("intervals/gratings_presentations")
+        table["id"], table["start_time"], table["stop_time"] = np.arange(8), np.arange(8.0), np.arange(8.0) + 0.5
+        table["orientation"] = np.arange(8) % 4
+        units = file.create_group("units")
+        units["id"], units["spike_times_index"] = np.arange(5), np.arange(1, 6) * 40
+        units["spike_times"] = np.concatenate([np.sort(rng.random(40) * 8) for _ in range(5)])
+        out = None
+    out = " ".join(audit("a.nwb", "--labels", "orientation").out.split())
+    assert "spikes of 5 units in 8 intervals of gratings_presentations" in out and "orientation, 4 classes" in out
+    with h5py.File(tmp_path / "a.nwb", "a") as file:
+        file.copy("intervals/gratings_presentations", "intervals/movie_presentations")
+    assert "name the trials 'trials', or count spikes" in audit("a.nwb").err
+
+
+@pytest.mark.filterwarnings("ignore:rows of b")
+def test_matrices_of_kallisto_have_the_names_beside_them(compare, tmp_path):
+    from scipy.io import mmwrite
+    from scipy.sparse import coo_matrix
+
+    names = [f"AC{'ACGT'[i % 4]}{i}" for i in range(N)]
+    for folder, order in (("a", np.arange(N)), ("b", ORDER)):
+        (tmp_path / folder).mkdir()
+        mmwrite(tmp_path / folder / "cells_x_genes.mtx", coo_matrix(np.round(np.exp(X[order]), 2)))
+        (tmp_path / folder / "cells_x_genes.barcodes.txt").write_text("\n".join(names[i] for i in order) + "\n")
+    assert value(compare("a/cells_x_genes.mtx", "b/cells_x_genes.mtx").out) == 1
+
+
+def test_identifiers_that_a_settings_file_names_are_explained(audit, tmp_path):
+    np.save("x.npy", X)
+    (tmp_path / "shesha.toml").write_text('id = "key"\n')
+    error = audit("x.npy").err
+    assert "x.npy must contain ids as a 1-D array" in error and json.dumps("key")[1:-1] in error
