@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, product
 from math import comb, prod
@@ -138,7 +138,7 @@ class Draws:
         """The numbers of the null groups."""
         return range(self.start, self.stop)
 
-    def part(self, choices: Sequence[Any]) -> Sequence[Any]:
+    def part(self, choices: Any) -> Any:
         """Return all choices the first time, and none later."""
         return choices if self.start == 0 else choices[:0]
 
