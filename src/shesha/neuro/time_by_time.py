@@ -323,6 +323,8 @@ class TimeCluster(Number):
     last: float = 0.0
     peak: float = 0.0
     """Largest correlation in the cluster."""
+    entries: tuple[tuple[int, int], ...] = ()
+    """Places of its entries among all pairs of times; empty for times of each time with itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -346,6 +348,8 @@ class TimeClusters(NumberTable):
     null: tuple[float, ...] = ()
     """Largest mass of each draw."""
     seed: int | None = None
+    table: tuple[tuple[float, ...], ...] = ()
+    """Correlation at each pair of times; empty for times of each time with itself."""
 
     WHAT: ClassVar[str] = "clusters of times"
     NAMES: ClassVar[tuple[str, ...]] = ("first", "last", "peak", "n_entries")
@@ -360,14 +364,25 @@ class TimeClusters(NumberTable):
             f"({self.what})."
         )
 
+    @property
+    def _significant(self) -> list[TimeCluster]:
+        return [each for each in self.numbers if each.significant]
+
     @draws_axes
     def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
-        """Draw the correlation at each time, its chance level, and the clusters above chance."""
-        from shesha.charts import curves
+        """Draw the correlation at each time or pair of times, and the clusters above chance."""
+        from shesha.charts import curves, frame_cell, full_range, heat_map
 
+        if self.table:
+            names, values = [f"{time:.3g}" for time in self.times], np.array(self.table)
+            ax = heat_map(values, names, names, title=self.what, limits=full_range(values, "higher"), ax=ax)
+            for i, j in {place for each in self._significant for pair in each.entries for place in (pair, pair[::-1])}:
+                frame_cell(ax, i, j)
+            ax.set(xlabel="time of one half", ylabel="time of the other half")
+            return ax
         ax = curves(self.times, {"measured": self.values, "chance": self.chances}, labels=("time", self.what), ax=ax)
-        for each in self.significant:
-            ax.axvspan(each.first, each.last, color="#b9c7d6", alpha=0.5, linewidth=0)  # type: ignore[attr-defined]
+        for each in self._significant:
+            ax.axvspan(each.first, each.last, color="#b9c7d6", alpha=0.5, linewidth=0)
         return ax
 
 
@@ -529,6 +544,7 @@ def _span_name(spans: list[tuple[float, float]]) -> str:
 
 def _clusters(draws: Array, fields: dict[str, Any], forming: float, what: str) -> TimeClusters:
     z, threshold = standardise_over_draws(draws, forming)
+    pairs = draws.ndim == 3
     labels, masses, null = grid_clusters(z, threshold)
     times, alpha = np.asarray(fields["times"]), fields["alpha"]
     shared = {"exchanged": fields["exchanged"], "seed": fields["seed"]}
@@ -541,6 +557,7 @@ def _clusters(draws: Array, fields: dict[str, Any], forming: float, what: str) -
             "first": spans[0][0],
             "last": spans[-1][1],
             "peak": float(draws[0][inside].max()),
+            "entries": tuple(zip(*(places.tolist() for places in np.nonzero(inside)), strict=True)) if pairs else (),
         }
         one = number_against_null(
             _span_name(spans),
@@ -566,5 +583,6 @@ def _clusters(draws: Array, fields: dict[str, Any], forming: float, what: str) -
         exchanged=fields["exchanged"],
         null=tuple(null.tolist()),
         seed=fields["seed"],
+        table=tuple(map(tuple, np.fmax(draws[0], draws[0].T).tolist())) if pairs else (),
         notes=tuple(fields["notes"]),
     )

@@ -363,7 +363,7 @@ def rank_models(
         differences,
         len(problem.subjects),
         problem.n_rows,
-        "rows and subjects" if len(problem.subjects) > 1 else "rows",
+        _resampled(problem, groups, blocks),
         ceiling_lower=float(evaluations.values.means[-1]) if evaluations.has_ceiling else np.nan,
         ceiling_upper=upper,
         combination=combination,
@@ -378,6 +378,12 @@ def rank_models(
         notes=tuple(notes),
         seed=number(seed),
     )
+
+
+def _resampled(problem: Problem, groups: Any, blocks: Any) -> str:
+    """Return what is resampled, in words."""
+    rows = f"{problem.n_units:,} groups of rows" if groups is not None else "rows"
+    return f"{rows}{' within blocks' * (blocks is not None)}{' and subjects' * (len(problem.subjects) > 1)}"
 
 
 def _warn_of_dependence(problem: Problem, design: dict[str, Any]) -> None:

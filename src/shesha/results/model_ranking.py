@@ -97,7 +97,7 @@ class ModelRanking(Result):
     n_subjects: int
     n_rows: int
     resampled: str
-    """What the intervals cover: new 'rows', or new 'rows and subjects'."""
+    """What the intervals cover, such as new 'rows', '8 groups of rows' or 'rows and subjects'."""
     ceiling_lower: float = NAN
     """Lower end of the ceiling: average value between a subject and the mean of the others; NaN with one subject."""
     ceiling_upper: float = NAN
