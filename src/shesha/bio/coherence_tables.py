@@ -16,7 +16,7 @@ from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.coherence_by_group import Method, Null, coherence_by_group
 from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
-from shesha.nulls.null_summary import benjamini_hochberg, number_against_null
+from shesha.nulls.null_summary import benjamini_hochberg, draw_stages, number_against_null, open_tests
 from shesha.results import CoherenceTable
 from shesha.results.coherence import EDistance, EDistances
 from shesha.support import provenance
@@ -339,7 +339,8 @@ def e_distances(
         then exchanged between the two groups, and the labels of a unit with cells of both are swapped.
     n_draws : int, optional
         Number of permutations of each pair; if units allow fewer different ones, each is used once. Default: 999, or
-        as many as one pair needs to be significant after the correction for the number of pairs.
+        as many as one pair needs to be significant after the correction for the number of pairs, unless more could not
+        change the decision (see `coherence_by_group`).
     min_size : int
         Minimum number of cells of a group. Smaller groups are listed but not compared.
     alpha : float
@@ -388,22 +389,31 @@ def e_distances(
         raise ValueError(
             f"groupby must have controls and at least one group of {min_size} cells, got {reasons or 'none'}"
         )
-    draws = default_draws(len(compared), alpha, _DRAWS) if n_draws is None else check.count(n_draws, "n_draws")
+    if n_draws is None:
+        stages = draw_stages(_DRAWS, default_draws(len(compared), alpha, _DRAWS))
+    else:
+        stages = [check.count(n_draws, "n_draws")]
     rows, null_seed = RowPieces(design.matrix), draw_seed(seed)
     units = None if design.groups is None else np.unique(design.groups, return_inverse=True)[1]
     fields: dict[str, Any] = {"alpha": alpha, "seed": number(seed)}
-    with naming_missing_cells(design.source):
-        found = [
-            _compare(rows, (a, b), (members[a], members[b]), units, draws, (null_seed, place), fields)
-            for place, (a, b) in enumerate(compared)
-        ]
-    adjusted = benjamini_hochberg([pair.p_value for pair in found])
+    found: dict[int, EDistance] = {}
+    places = list(range(len(compared)))
+    for stage in stages:
+        with naming_missing_cells(design.source):
+            for place in places:
+                a, b = compared[place]
+                pair = members[a], members[b]
+                found[place] = _compare(rows, (a, b), pair, units, stage, (null_seed, place), fields)
+        p_values, drawn = ([getattr(found[k], name) for k in range(len(compared))] for name in ("p_value", "n_draws"))
+        # Units may have fewer permutations, which are then all used.
+        most = [stages[-1] if n in stages else n for n in drawn]
+        still = open_tests(p_values, drawn, most, benjamini_hochberg, alpha, len(stages))
+        places = [place for place in places if still[place]]
+    adjusted = benjamini_hochberg(p_values)
     return EDistances(
-        pairs=tuple(
-            replace(pair, corrected_p_value=float(p), null=()) for pair, p in zip(found, adjusted, strict=True)
-        ),
+        pairs=tuple(replace(found[place], corrected_p_value=float(p), null=()) for place, p in enumerate(adjusted)),
         excluded=excluded,
-        n_draws=draws,
+        n_draws=stages[-1],
         alpha=alpha,
         seed=number(seed),
         notes=design.notes,
