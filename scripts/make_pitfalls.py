@@ -332,7 +332,7 @@ def beside(X: np.ndarray, depth: np.ndarray) -> float:
 HEAD = """\
 # Pitfalls
 
-This page shows how common problems in data change each score, what [`shesha.doubts`](design.md) reports, and what
+This page shows how common problems in data change each score, what [`shesha.doubts`](decisions.md) reports, and what
 remains of the score after you follow its advice. Read it before you trust a high score. `python
 scripts/make_pitfalls.py` makes the tables.
 

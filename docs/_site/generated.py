@@ -36,9 +36,10 @@ SECTIONS = {
     ),
     "trust": (
         "Trust",
-        "Measured error rates, differences from published code, design and performance.",
+        "Measured error rates, differences from published code, design, decisions and performance.",
         "../validation ../false_positives ../intervals ../coherence_rates ../headlines ../monitoring_rates "
-        "../published_code ../performance ../design ../first_contribution contributing security code_of_conduct",
+        "../published_code ../performance ../design ../decisions ../first_contribution contributing security "
+        "code_of_conduct",
     ),
     "experiments": (
         "Studies",

@@ -63,8 +63,10 @@ if TYPE_CHECKING:
         PairwiseComparison,
         RowMap,
         Score,
+        SettingsTable,
         UnitMatching,
         load,
+        settings_table,
     )
     from shesha.stability import (
         anchor_profile_stability,
@@ -130,6 +132,7 @@ __all__ = [
     "RowMap",
     "RowNamesWarning",
     "Score",
+    "SettingsTable",
     "UnitMatching",
     "anchor_profile_stability",
     "anchor_stability",
@@ -183,6 +186,7 @@ __all__ = [
     "report",
     "results",
     "sample_split",
+    "settings_table",
     "shesha",
     "sim",
     "stability",

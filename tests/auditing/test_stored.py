@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from shesha import Audit, MeasureWarning, Rdm, compare_all
-from shesha.auditing import audit, stored_audits
+from shesha.auditing import stored_audits
+from shesha.auditing.audit import _Steps
 from shesha.comparison import input_manifest
 from shesha.results import RepresentationAudit
 from shesha.runs import ResultStore
+from shesha.views import RankedRdm
 
 
 @pytest.fixture
@@ -41,7 +43,7 @@ def store(tmp_path):
 def calls(monkeypatch):
     """The shapes of what is audited, and one line per drift that is computed."""
     found = []
-    found_in, inner = stored_audits.audit_subject, audit.RankedRdm.inner
+    found_in, inner = stored_audits.audit_subject, RankedRdm.inner
 
     def counted(subject, *others):
         found.append(subject.shape)
@@ -52,7 +54,7 @@ def calls(monkeypatch):
         return inner(self, other)
 
     monkeypatch.setattr(stored_audits, "audit_subject", counted)
-    monkeypatch.setattr(audit.RankedRdm, "inner", compared)
+    monkeypatch.setattr(RankedRdm, "inner", compared)
     return found
 
 
@@ -218,7 +220,7 @@ def test_a_file_that_changes_meanwhile_has_a_reason_and_only_for_now(folder, arr
 
 
 def test_a_file_that_changes_before_the_drift_costs_the_drift(folder, store, quick_audit, monkeypatch):
-    monkeypatch.setattr(audit._Steps, "_view", lambda *_: (_ for _ in ()).throw(ValueError("late has changed")))
+    monkeypatch.setattr(_Steps, "_view", lambda *_: (_ for _ in ()).throw(ValueError("late has changed")))
     found = quick_audit(folder, store=store)
     assert (found.drift, found.drift_reason) == (None, "late has changed")
     assert len(found.ranking) == 3
@@ -253,14 +255,14 @@ def test_few_files_are_in_memory_together(tmp_path, rng, quick_audit, monkeypatc
 
     monkeypatch.setattr(stored_audits.Subject, "load", watched)
     ranked = []
-    view = audit._Steps._view
+    view = _Steps._view
 
     def counted(self, subject):
         found = view(self, subject)
         ranked.append(len(self._ranked))
         return found
 
-    monkeypatch.setattr(audit._Steps, "_view", counted)
+    monkeypatch.setattr(_Steps, "_view", counted)
     found = quick_audit(tmp_path, n_bootstrap=0)
     assert len(found.ranking) == len(found.drift.names) == 60
     assert most[0] <= 3

@@ -1,4 +1,4 @@
-"""Numbers of tokens that an extraction recorded are asked as a covariate, in memory and from files."""
+"""Numbers of tokens that an extraction recorded, and batches and depth of cells, are asked as covariates."""
 
 import json
 
@@ -106,3 +106,34 @@ def test_texts_of_one_length_are_no_covariate(tmp_path):
     place.write_bytes(len(head).to_bytes(8, "little") + head)
     assert recorded_token_counts(place) == (7, 7)
     assert text_lengths(place) == {}
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "found"),
+    [
+        ("batch", lambda half, _: np.where(half, "a", "b"), "covariate"),
+        ("nCount_RNA", lambda _, scale: scale, "covariate"),
+        ("score", lambda _, scale: scale, ""),
+        ("kind", lambda half, _: np.where(half, "a", "b"), ""),
+        ("batch", lambda half, _: np.where(half, "a", None), ""),
+        ("total_counts", lambda half, _: np.ones(len(half)), ""),
+    ],
+)
+def test_batches_and_depth_of_cells_are_asked(column, values, found, tmp_path):
+    anndata = pytest.importorskip("anndata")
+    rng = np.random.default_rng(0)
+    half = np.tile([True, False], 60)
+    scale = half + 0.1 * rng.standard_normal(120)
+    X = rng.standard_normal((120, 24)) + 2 * scale[:, None] * rng.standard_normal(24)
+    axes = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    cells = anndata.AnnData(X, obsm={"X_pca": axes[0] * axes[1]})
+    cells.obs[column] = values(half, scale)
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    ran = CliRunner().invoke(
+        app, ["audit", str(tmp_path / "cells.h5ad"), "--key", "obsm/X_pca", "--quick", "--json", "-"]
+    )
+    assert ran.exit_code == 0, ran.output
+    (one,) = json.loads(ran.stdout)["representations"]
+    names = [doubt["name"] for doubt in one["doubts"]["found"]]
+    assert "whitened" in names
+    assert ("covariate" in names) == (found != "")

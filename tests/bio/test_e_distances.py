@@ -45,3 +45,36 @@ def test_values_are_those_of_pertpy():
 def test_without_an_effect_few_pairs_differ():
     hits = sum(bio.e_distances(cells(seed, 0.0), "gene", n_draws=39).pairs[0].p_value <= 0.05 for seed in range(60))
     assert hits <= 8
+
+
+def donors(seed, design, n, effect=0.0):
+    """Donors differ by one standard deviation of a cell; paired donors have cells of both groups."""
+    rng = np.random.default_rng(seed)
+    donor = np.repeat(np.arange(2 * n), 20) if design == "nested" else np.repeat(np.arange(n), 40)
+    treated = donor >= n if design == "nested" else np.arange(40 * n) % 40 < 20
+    own = rng.standard_normal((2 * n, 5))[donor + (n * treated if design == "paired" else 0)]
+    X = rng.standard_normal((40 * n, 5)) + own + effect * treated[:, None]
+    obs = pd.DataFrame({"gene": np.where(treated, "A", "NT"), "donor": donor.astype(str)})
+    return anndata.AnnData(obs=obs.set_index(obs.index.astype(str)), obsm={"X_pca": X})
+
+
+@pytest.mark.parametrize(("design", "n", "n_draws"), [("nested", 4, 34), ("paired", 6, 31), ("nested", 8, 99)])
+def test_units_are_exchanged_as_a_whole(design, n, n_draws):
+    """All different exchanges are used if they are few: C(8, 4) / 2 and 2^5, less the observed one."""
+    found = bio.e_distances(donors(0, design, n, 3.0), "gene", groups="donor", n_draws=99).pairs[0]
+    assert (found.n_draws, found.exchanged) == (n_draws, "units")
+    assert found.p_value == pytest.approx(1 / (n_draws + 1))
+    runs = [bio.e_distances(donors(seed, design, n), "gene", groups="donor", n_draws=99).pairs[0] for seed in range(40)]
+    assert sum(each.p_value <= 0.05 for each in runs) <= 6
+    free = [bio.e_distances(donors(seed, design, n), "gene", n_draws=99).pairs[0] for seed in range(10)]
+    assert sum(each.p_value <= 0.05 for each in free) >= 8
+
+
+def test_too_few_units_are_named():
+    adata = donors(0, "nested", 3, 9.0)
+    found = bio.e_distances(adata, "gene", groups="donor")
+    assert found.headline.endswith("1 pair cannot be decided: the units allow only 10 different exchanges.")
+    assert (
+        "no units can be exchanged" in bio.e_distances(donors(0, "nested", 1), "gene", groups="donor").pairs[0].reason
+    )
+    assert "column 'donor' of obs looks like sampling units" in bio.e_distances(adata, "gene").notes[0]

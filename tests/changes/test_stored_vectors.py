@@ -1,6 +1,7 @@
 """Recall and rank-biased overlap of stored vectors follow their definitions."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.spatial.distance import cdist
 
@@ -85,3 +86,16 @@ def test_the_worst_queries_come_first():
 def test_bad_input(ways, options, message):
     with pytest.raises(ValueError, match=message):
         stored_vectors(X, ways, **options)
+
+
+def test_rows_of_own_vectors_are_matched_by_name():
+    names, order = [f"r{k}" for k in range(60)], np.random.default_rng(1).permutation(60)
+    full, stored = pd.DataFrame(X, index=names), pd.DataFrame(np.round(X), index=names)
+    expected = stored_vectors(X, {"rounded": np.round(X)}, k=5)["rounded"]
+    with pytest.warns(UserWarning, match="different order"):
+        found = stored_vectors(full, {"rounded": stored.iloc[order]}, k=5)
+    assert found["rounded"].of_queries == expected.of_queries
+    assert found.worst_queries("rounded", 1)["row"].tolist()[0] in names
+    missing = full.copy()
+    missing.iloc[3] = np.nan
+    assert stored_vectors(missing, ["int8"], k=5, missing="drop")["int8"].n_rows == 59

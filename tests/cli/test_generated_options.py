@@ -36,7 +36,7 @@ def test_an_option_has_the_default_of_its_parameter(name):
     for argument, parameter in signature.called.parameters.items():
         option = option_of(argument)
         # The command line is reproducible without a seed, and reads names for the two choices of rows.
-        if option in options and option not in (*signature.own, "seed", "shared_rows", "test"):
+        if option in options and option not in (*signature.own, "seed", "shared_rows", "test", "way"):
             assert options[option].default == parameter.default, option
 
 

@@ -435,3 +435,18 @@ def test_two_rows_have_one_pair_and_no_warning():
     with np.errstate(all="raise"):
         found = coherence_of_differences(np.random.default_rng(0).standard_normal((2, 5)))
     assert found.value == found.value
+
+
+def test_groups_that_further_null_groups_could_not_change_get_no_more(rng):
+    """With alpha = 0.002, one of three groups needs 1,499 null groups: only a clear one gets them."""
+    X = rng.standard_normal((160, 6))
+    X[:20, 0] += 3
+    labels = np.repeat(["moved", "a", "b", "control"], [20, 20, 20, 100])
+    found = coherence_by_group(X, labels, "control", alpha=0.002)
+    whole = coherence_by_group(X, labels, "control", alpha=0.002, n_draws=1499)
+    assert {group.name: group.n_draws for group in found} == {"moved": 1499, "a": 999, "b": 999}
+    assert found.n_draws == 1499
+    for group in found:
+        assert group.null == whole[group.name].null[: group.n_draws]
+        assert group.verdict == whole[group.name].verdict
+    assert found["moved"].significant

@@ -26,7 +26,7 @@ def drawn(n_groups, seed=0, n_ties=0):
 def test_links_are_rank_correlations_with_a_p_value_that_counts_the_real_one(n_ties):
     groups, scores = drawn(8, n_ties=n_ties)
     for link, name, column in zip(
-        links(groups, NullGroupScores(scores, ("",) * 8, "")), ("coherence", "value"), (0, 1), strict=True
+        links(groups, NullGroupScores(scores, ("",) * 8, ""), K), ("coherence", "value"), (0, 1), strict=True
     ):
         rho = spearmanr([g.magnitude for g in groups], [getattr(g, name) for g in groups]).statistic
         chance = [spearmanr([s[k, 2] for s in scores], [s[k, column] for s in scores]).statistic for k in range(K)]
@@ -38,9 +38,9 @@ def test_links_are_rank_correlations_with_a_p_value_that_counts_the_real_one(n_t
 
 def test_it_takes_five_groups_with_as_many_draws():
     groups, scores = drawn(6)
-    assert len(links(groups, NullGroupScores(scores, ("",) * 6, ""))) == 2
-    assert len(links(groups, NullGroupScores((*scores[:5], scores[5][:3]), ("",) * 6, ""))) == 2
-    assert links(groups, NullGroupScores((*scores[:4], scores[4][:3], scores[5][:3]), ("",) * 6, "")) == ()
+    assert len(links(groups, NullGroupScores(scores, ("",) * 6, ""), K)) == 2
+    assert len(links(groups, NullGroupScores((*scores[:5], scores[5][:3]), ("",) * 6, ""), K)) == 2
+    assert links(groups, NullGroupScores((*scores[:4], scores[4][:3], scores[5][:3]), ("",) * 6, ""), K) == ()
     groups[0].has_null = groups[1].has_null = False
-    assert links(groups, NullGroupScores(scores, ("",) * 6, "")) == ()
-    assert links([], NullGroupScores((), (), "")) == ()
+    assert links(groups, NullGroupScores(scores, ("",) * 6, ""), K) == ()
+    assert links([], NullGroupScores((), (), ""), K) == ()

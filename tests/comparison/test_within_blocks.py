@@ -38,8 +38,8 @@ def test_an_embedding_without_the_batch_shift_scores_one(n_types, n_batches, as_
     assert not lost.kept
     assert (lost.to_frame().query("name == 'RSA'")["value"].abs() < 0.15).all()
     if n_batches == 2:
-        assert kept.mixing["Y"]["batch silhouette"] > 0.9 > 0.7 > kept.mixing["X"]["batch silhouette"]
-        assert kept.mixing["Y"]["iLISI"] > 0.6 > 0.2 > kept.mixing["X"]["iLISI"]
+        assert kept.mixing["Y"]["batch silhouette"].value > 0.9 > 0.7 > kept.mixing["X"]["batch silhouette"].value
+        assert kept.mixing["Y"]["iLISI"].value > 0.6 > 0.2 > kept.mixing["X"]["iLISI"].value
         assert "Mixing of blocks (0 separate, 1 mixed): batch silhouette" in str(kept)
 
 
@@ -110,7 +110,7 @@ def test_the_batch_silhouette_is_that_of_scikit_learn(shift):
     expected = np.mean(
         [1 - np.abs(metrics.silhouette_samples(P[kind == k], batch[kind == k])).mean() for k in np.unique(kind)]
     )
-    assert batch_silhouette(P, kind, batch) == pytest.approx(expected)
+    assert batch_silhouette(P, kind, batch) == [pytest.approx(expected)]
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.5, 5.0])
@@ -134,7 +134,7 @@ def test_ilisi_follows_its_definition(shift):
         p = np.exp(-low * near_distances)
         p /= p.sum()
         values.append(1 / sum(p[batch[near] == b].sum() ** 2 for b in (0, 1)))
-    assert ilisi(P, batch.astype(str)) == pytest.approx(np.median(values) - 1, abs=1e-3)
+    assert ilisi(P, np.full(200, "a"), batch.astype(str)) == [pytest.approx(np.median(values) - 1, abs=1e-3)]
 
 
 @pytest.mark.parametrize("shift", [0.0, 2.0, 8.0])
@@ -159,4 +159,22 @@ def test_graph_connectivity_counts_the_largest_part():
 
 def test_a_single_block_has_no_mixing():
     P, kind, _, _ = cells()
-    assert all(np.isnan(value) for value in block_mixing(P, kind.astype(str), np.full(240, "one")).values())
+    found = block_mixing(P, kind.astype(str), np.full(240, "one")).values()
+    assert not any(number.has_value for number in found)
+
+
+@pytest.mark.parametrize(("shift", "is_mixed"), [(0.0, True), (5.0, False)])
+def test_mixing_is_compared_with_blocks_at_random(shift, is_mixed):
+    """Blocks that do not differ are as mixed as blocks at random, which score below 1 with few rows."""
+    P, kind, batch, _ = cells(n_batches=3, shift=shift)
+    kind, batch = kind.astype(str), batch.astype(str)
+    found = block_mixing(P, kind, batch)
+    rng = np.random.default_rng(5)
+    order = np.arange(len(kind))
+    for name in np.unique(kind):
+        order[kind == name] = rng.permutation(order[kind == name])
+    for name, again in (("batch silhouette", batch_silhouette), ("iLISI", ilisi)):
+        number = found[name]
+        assert number.chance < 1
+        assert (abs(number.value - number.chance) < 6 * number.chance_sd) == is_mixed
+        assert again(P, kind, batch[order])[0] == pytest.approx(number.chance, abs=6 * number.chance_sd)

@@ -76,6 +76,17 @@ def test_errors_are_the_spread_over_samples():
     assert np.allclose(values.std(axis=0) / errors.mean(axis=0), 1, atol=0.25)
 
 
+def test_errors_cover_the_largest_scales_too():
+    kinds = {
+        "uniform": lambda rng: rng.random((130, 10)),
+        "clusters": lambda rng: np.eye(5)[rng.integers(3, size=130)] * 8 + rng.standard_normal((130, 5)),
+    }
+    for make in kinds.values():
+        runs = [dimension_over_scale(make(np.random.default_rng(seed)), seed=seed) for seed in range(30)]
+        values, errors = (np.array([getattr(run, name) for run in runs]) for name in ("dimensions", "errors"))
+        assert (np.mean(np.abs(values - values.mean(axis=0)) < 2 * errors, axis=0)[-2:] > 0.85).all()
+
+
 def test_noise_raises_the_small_scales():
     rng = np.random.default_rng(0)
     line = np.outer(rng.random(800) * 10, np.ones(20)) + 0.02 * rng.standard_normal((800, 20))

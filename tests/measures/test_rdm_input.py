@@ -165,3 +165,20 @@ def test_missing_distances_are_calibrated():
 def test_rounding_of_stored_distances_is_forgiven():
     stored = Rdm(SQUARE.astype(np.float32) + np.random.default_rng(0).random(SQUARE.shape) * 1e-7)
     assert measures.rsa(stored, X, metric="euclidean") == pytest.approx(1, abs=1e-5)
+
+
+def test_missing_distances_pass_through_all_comparisons_of_several():
+    rng = np.random.default_rng(0)
+    distances = [pdist(rng.standard_normal((9, 4))) for _ in range(3)]
+    square = squareform(distances[1])
+    square[3] = square[:, 3] = np.nan
+    np.fill_diagonal(square, 0)
+    sides = {"a": shesha.Rdm(distances[0]), "lacking": shesha.Rdm(square), "c": shesha.Rdm(distances[2])}
+    found = shesha.compare_all(sides, "RSA").to_frame().set_index(["first", "second"])["value"]
+    known = np.delete(np.arange(9), 3)
+    parts = [squareform(one)[np.ix_(known, known)][np.triu_indices(8, 1)] for one in distances[:2]]
+    assert found["a", "lacking"] == pytest.approx(spearmanr(*parts)[0])
+    # Conditions without distances are left out everywhere on request.
+    dropped = shesha.compare(sides["c"], sides["lacking"], "RSA", missing="drop")
+    assert any("8 of 9 rows used: 1 with NaN in Y left out" in one for one in dropped.inputs)
+    assert sides["lacking"].rows_without_distances.tolist() == [k == 3 for k in range(9)]

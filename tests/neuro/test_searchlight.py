@@ -1,8 +1,10 @@
 """The searchlight computes what SciPy computes centre by centre, and its maximum holds the error rate."""
 
 from itertools import combinations, permutations
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.spatial.distance import pdist, squareform
@@ -114,3 +116,70 @@ def test_bad_input(changes, message):
     X, model = data(0)
     with pytest.raises(ValueError, match=message):
         searchlight(**{"X": X, "model": model, "neighbours": GRAPH, **changes})
+
+
+def test_conditions_are_matched_by_name():
+    X, model = data(0)
+    names, order = [f"c{k}" for k in range(len(X))], np.random.default_rng(3).permutation(len(X))
+    frame = pd.DataFrame(squareform(model), index=names, columns=names)
+    expected = searchlight(X, model, GRAPH, n_permutations=19)
+    with pytest.warns(UserWarning, match="different order"):
+        found = searchlight(pd.DataFrame(X, index=names), frame.iloc[order, order], GRAPH, n_permutations=19)
+    np.testing.assert_allclose(found.values, expected.values)
+
+
+@pytest.mark.parametrize("which", ["X", "model"])
+def test_missing_conditions_are_left_out_on_request(which):
+    X, model = data(0)
+    model = squareform(model)
+    expected = searchlight(np.delete(X, 2, axis=0), np.delete(np.delete(model, 2, 0), 2, 1), GRAPH, n_permutations=19)
+    X, model = X.copy(), model.copy()
+    if which == "X":
+        X[2] = np.nan
+    else:
+        model[2] = model[:, 2] = np.nan
+        np.fill_diagonal(model, 0)
+    with pytest.raises(ValueError, match="NaN"):
+        searchlight(X, model, GRAPH, n_permutations=19)
+    found = searchlight(X, model, GRAPH, n_permutations=19, missing="drop")
+    np.testing.assert_allclose(found.values, expected.values)
+    assert any("1 with NaN" in statement for statement in found.inputs)
+
+
+def test_features_without_numbers_are_left_out():
+    X, model = data(0)
+    lists = [GRAPH.indices[GRAPH.indptr[k] : GRAPH.indptr[k + 1]] for k in range(GRAPH.shape[0])]
+    expected = searchlight(X, model, [places[places != 1] for places in lists], n_permutations=19)
+    before = GRAPH.copy()
+    masked = np.where(np.arange(X.shape[1]) == 1, np.nan, X)
+    found = searchlight(masked, model, GRAPH, n_permutations=19)
+    np.testing.assert_allclose(found.values, expected.values)
+    assert "1 of " in found.inputs[0]
+    assert (before != GRAPH).nnz == 0  # The user's graph is not changed.
+
+
+def test_masks_and_graphs_of_other_libraries():
+    X, model = data(0)
+    masks = [GRAPH.toarray()[k].astype(bool) for k in range(GRAPH.shape[0])]
+    expected = searchlight(X, model, GRAPH, n_permutations=19)
+    for graph in (masks, sparse.lil_matrix(GRAPH.toarray()), sparse.coo_array(GRAPH.astype(int))):
+        np.testing.assert_allclose(searchlight(X, model, graph, n_permutations=19).values, expected.values)
+    alone = GRAPH.copy().tolil()
+    alone[0, 0] = False
+    found = searchlight(X, model, alone, n_permutations=19)
+    assert any("1 of " in one and "do not contain their centre" in one for one in found.inputs)
+    zeros = sparse.csr_array(GRAPH.astype(float))
+    zeros.data[0] = 0
+    with pytest.raises(ValueError, match=r"neighbours must have no stored zeros, got 1\. In a graph of distances"):
+        searchlight(X, model, zeros, n_permutations=19)
+    with pytest.raises(ValueError, match=r"pass neighbours_in_radius\(mask, radius\)"):
+        searchlight(X, model, np.ones((4, 3, 4), dtype=bool), n_permutations=19)
+
+
+def test_a_mask_stands_for_the_places_of_its_voxels():
+    mask = np.random.default_rng(0).random((4, 3, 2)) < 0.6
+    image = SimpleNamespace(dataobj=mask.astype(np.uint8), affine=np.diag([2.0, 3.0, 4.0, 1.0]))
+    expected = neighbours_in_radius(np.argwhere(mask), 1.5).toarray()
+    assert (neighbours_in_radius(mask, 1.5).toarray() == expected).all()
+    expected = neighbours_in_radius(np.argwhere(mask) * [2.0, 3.0, 4.0], 3.0).toarray()
+    assert (neighbours_in_radius(image, 3.0).toarray() == expected).all()

@@ -28,7 +28,15 @@ def test_a_lasting_effect_is_one_cluster(pairs):
     assert (effect.name, effect.n_entries) == ("100 to 300", 5 if pairs == "same time" else 15)
     assert effect.p_value == effect.corrected_p_value == min(each.p_value for each in found)
     assert "100 to 300" in found.headline
-    assert [patch.get_x() for patch in found.plot().patches] == [100.0]
+    ax = found.plot()
+    if pairs == "same time":
+        assert [patch.get_x() for patch in ax.patches] == [100.0]
+        return
+    # Both halves of the table of pairs are drawn, with a frame around each of the 5 x 5 entries of the cluster.
+    assert len(ax.patches) == 25
+    assert (ax.get_xlabel(), ax.get_xticklabels()[0].get_text()) == ("time of one half", "-100")
+    np.testing.assert_allclose(np.diagonal(found.table), found.values)
+    np.testing.assert_allclose(found.table, np.transpose(found.table))
 
 
 def test_values_are_those_of_over_time():
@@ -80,3 +88,15 @@ def test_bad_options(options, message):
     X, shown, _ = recording(0)
     with pytest.raises(ValueError, match=message):
         time_clusters(X, shown, **options)
+
+
+def test_the_conditions_of_a_model_are_matched_by_name():
+    X, shown, tuning = recording(2)
+    names = np.array(list("abcdefgh"))
+    model = pd.DataFrame(squareform(pdist(tuning)), index=names, columns=names)
+    options = {"normalize": False, "metric": "euclidean", "n_permutations": 19}
+    expected = time_clusters(X, shown, model=model.to_numpy(), **options)
+    order = np.random.default_rng(0).permutation(8)
+    with pytest.warns(UserWarning, match="different order"):
+        found = time_clusters(X, names[shown], model=model.iloc[order, order], **options)
+    assert found.values == expected.values

@@ -1,6 +1,6 @@
 """Corrected p-values follow their definitions, and say how many draws they need."""
 
-from math import isnan
+from math import comb, isnan
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
 from shesha import CalibrationWarning, benjamini_hochberg, compare_all, holm
-from shesha.nulls.null_summary import draws_needed
+from shesha.nulls.null_summary import draw_stages, draws_needed, open_tests
 
 
 def test_holm_by_hand():
@@ -100,3 +100,37 @@ def test_many_pairs_get_as_many_draws_as_their_correction_needs(rng):
     assert compare_all(dict(list(pairs.items())[:10]), "CKA", calibrate=True)["kin"].n_draws == 200
     with pytest.warns(CalibrationWarning, match="with 100 permutations, no single pair of 12 can be significant"):
         compare_all(pairs, "CKA", calibrate=True, n_permutations=100, correction="holm")
+
+
+@pytest.mark.parametrize("correct", [holm, benjamini_hochberg])
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_tests_that_end_early_are_decided_as_with_all_draws(correct, share, rng):
+    """At most one of 1,000 decisions may differ: the risk of each is at most 0.001, and less in most tests."""
+    stages, alpha, differing, early = draw_stages(199, 999), 0.05, 0, 0
+    assert stages == [199, 399, 799, 999]
+    for _ in range(20):
+        truth = np.where(rng.random(50) < share, rng.random(50) * 0.004, rng.random(50))
+        totals = np.cumsum([rng.binomial(more, truth) for more in np.diff([0, *stages])], axis=0)
+        drawn, extreme, active = np.zeros(50), np.zeros(50), np.ones(50, dtype=bool)
+        for stage, total in zip(stages, totals, strict=True):
+            drawn[active], extreme[active] = stage, total[active]
+            active &= open_tests((1 + extreme) / (1 + drawn), drawn, np.full(50, 999), correct, alpha, 4)
+        decided = correct((1 + extreme) / (1 + drawn)) <= alpha
+        differing += int((decided != (correct((1 + totals[-1]) / 1000) <= alpha)).sum())
+        early += int((drawn < 999).sum())
+    assert differing <= 1
+    assert early > 0.6 * 1000
+
+
+@pytest.mark.parametrize(("n", "most"), [(99, 199), (39, 199), (199, 199)])
+def test_the_limits_of_a_single_test_are_hypergeometric(n, most):
+    """A total of extreme values is possible unless the first draws are improbable; p = 0.05 needs 9 of 199."""
+    for extreme in range(0, n, 3):
+        possible = []
+        for total in range(extreme, most - n + extreme + 1):
+            shares = [comb(total, k) * comb(most - total, n - k) / comb(most, n) for k in range(n + 1)]
+            if min(sum(shares[: extreme + 1]), sum(shares[extreme:])) >= 0.001 / 2:
+                possible.append(total)
+        is_open = min(possible) <= 9 < max(possible)
+        assert open_tests([(1 + extreme) / (n + 1)], [n], [most], holm, 0.05, 1).tolist() == [is_open], extreme
+    assert not open_tests([float("nan")], [0], [0], holm, 0.05, 1).any()

@@ -236,3 +236,20 @@ def test_few_groups_give_no_intervals_and_no_winner(n_groups, measure):
     assert np.isnan([pair.low, pair.high, pair.p_value]).all()
     assert f"because they need at least 5 groups, got {n_groups}." in " ".join(found.notes)
     assert found.models[0].value == pytest.approx(rank_models(data, candidates, measure, **FEW).models[0].value)
+
+
+def test_weights_of_each_subject_are_fitted_to_its_other_rows():
+    """Subjects that combine the models differently are not explained by weights of other subjects."""
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 40, 6))
+    subjects = [np.hstack([w * a, (1 - w) * b]) + 0.2 * rng.standard_normal((40, 12)) for w in (0.9, 0.1, 0.8, 0.2)]
+    options = {"n_permutations": 19, "n_resamples": 20, "seed": 0}
+    shared, own = (
+        rank_models(subjects, {"a": a, "b": b}, "RSA(metric=euclidean)", weights_of=of, **options)
+        for of in ("all subjects", "each subject")
+    )
+    assert own.combination.value > shared.combination.value + 0.2
+    assert own.combination.best_single_value == pytest.approx(shared.combination.best_single_value)
+    assert "mean weights, fitted to each subject" in str(own).replace("\n", " ")
+    with pytest.raises(ValueError, match="weights_of must be one of 'all subjects', 'each subject', got 'mine'"):
+        rank_models(subjects, {"a": a, "b": b}, weights_of="mine")

@@ -23,7 +23,7 @@ from shesha.auditing.stored_audits import StoredValues, Subject, settings_key
 from shesha.comparison.input_manifest import Files, IndexedInput, InFile, index_file, index_files
 from shesha.comparison.input_manifest import InputIndex as Contents
 from shesha.descriptors import Descriptor, descriptors
-from shesha.doubting import text_lengths
+from shesha.doubting import row_properties
 from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
 from shesha.inputs.matrix_shapes import one_row_per_input
@@ -241,7 +241,7 @@ class _Steps:
 
     @cached_property
     def _request(self) -> str:
-        return json.dumps([self._metric, runs.version_of_code(RankedRdm)])
+        return json.dumps([self._metric, runs.version_of_code()])
 
     def forget_all_but(self, *subjects: Subject) -> None:
         """Free the memory of all other subjects."""
@@ -496,7 +496,7 @@ def audit(
         pairs=check_pairs(pairs),
         seed=_fix_seed(seed),
         design=Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length),
-        known=text_lengths(representations),
+        known=row_properties(representations),
     )
     if not (_holds_paths(representations) or store is not None or scheduler or (workers or 1) > 1):
         subjects = _subjects_in_memory(representations, layer_axis)

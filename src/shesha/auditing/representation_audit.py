@@ -190,7 +190,7 @@ class Settings:
     seed: int
     design: Design
     """The exchange design that the user requested."""
-    known: Mapping[str, Vector] = field(default_factory=dict)
+    known: Mapping[str, Vector | Labels] = field(default_factory=dict)
     """Properties of the rows that come with the data, such as token counts, to check as covariates."""
     exchange: Exchange | None = None
     """The exchange design, resolved for the rows of one representation that are scored."""

@@ -125,9 +125,6 @@ class Subject:
         return Rows(self.place.array(), self.place.name, min_rows=0, min_columns=0)
 
 
-FOLLOWED = (*runs.FOLLOWED, "auditing", "descriptors", "doubting", "stability")
-
-
 def audit_parts() -> list[Any]:
     """Return every score and descriptor that an audit computes."""
     scores: list[Variant] = [variant for variant in registered_variants().values() if variant.audited]
@@ -135,16 +132,8 @@ def audit_parts() -> list[Any]:
 
 
 def _version() -> str:
-    """Return a hash of the code of an audit, including scores, which are found by lookup, not by import."""
-    return runs.version_of_code(*list_audit_code(), follow=FOLLOWED)
-
-
-def list_audit_code() -> list[Any]:
-    """Return the functions and classes that an audit calls, including registered ones."""
-    parts = audit_parts()
-    estimators = [part.estimator for part in parts if isinstance(part, Variant) and part.estimator is not None]
-    scores = [*(part.function for part in parts), *(part.view for part in parts), *estimators]
-    return [audit_representation, *scores, *marked_functions()]
+    """Return a hash of the code of an audit, including scores and checks that other packages registered."""
+    return runs.version_of_code(*(part.function for part in audit_parts()), *marked_functions())
 
 
 def settings_key(y: ArrayLike | None, settings: Settings) -> str:

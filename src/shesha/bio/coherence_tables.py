@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, islice, product
+from math import comb
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,13 +16,13 @@ from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.coherence_by_group import Method, Null, coherence_by_group
 from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
-from shesha.nulls.null_summary import benjamini_hochberg
+from shesha.nulls.null_summary import benjamini_hochberg, draw_stages, number_against_null, open_tests
 from shesha.results import CoherenceTable
 from shesha.results.coherence import EDistance, EDistances
 from shesha.support import provenance
 from shesha.support import types as kinds
 from shesha.support.seeds import default_draws, draw_seed, number
-from shesha.support.types import Index, Matrix, Seed
+from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.wording import agree, count
 
 if TYPE_CHECKING:
@@ -297,6 +298,8 @@ def _as_uns(result: CoherenceTable) -> dict[str, Any]:
 
 
 _DRAWS = 999
+_AT_ONCE = 1 << 22
+"""Number of labels of cells that are permuted at a time."""
 
 
 @provenance.keep_statements
@@ -308,6 +311,7 @@ def e_distances(
     pairs: Literal["control", "all"] = "control",
     obsm: str | None = "X_pca",
     layer: str | None = None,
+    groups: str | None = None,
     n_draws: int | None = None,
     min_size: int = 10,
     alpha: float = 0.05,
@@ -317,9 +321,7 @@ def e_distances(
     """E-distance of each perturbation from the controls, or of all pairs, with p-values from permutations of cells.
 
     The E-distance with squared Euclidean distances is twice the squared distance between the means (Peidli et al.
-    2024). pertpy returns the same value for ``cell_wise_metric="sqeuclidean"``; its default is not squared. Cells of
-    a donor or guide are not independent: if there are donors or guides, use `coherence_table` with `groups` for the
-    test.
+    2024). pertpy returns the same value for ``cell_wise_metric="sqeuclidean"``; its default is not squared.
 
     Parameters
     ----------
@@ -332,9 +334,13 @@ def e_distances(
         Whether to compare each perturbation with the controls, or all pairs of perturbations and controls.
     obsm, layer
         Matrix in which distances are measured, as for `coherence_table`.
+    groups : str, optional
+        Column of obs with sampling units, such as donors or guides, whose cells are not independent. Whole units are
+        then exchanged between the two groups, and the labels of a unit with cells of both are swapped.
     n_draws : int, optional
-        Number of permutations of each pair. Default: 999, or as many as one pair needs to be significant after the
-        correction for the number of pairs.
+        Number of permutations of each pair; if units allow fewer different ones, each is used once. Default: 999, or
+        as many as one pair needs to be significant after the correction for the number of pairs, unless more could not
+        change the decision (see `coherence_by_group`).
     min_size : int
         Minimum number of cells of a group. Smaller groups are listed but not compared.
     alpha : float
@@ -346,7 +352,8 @@ def e_distances(
     Returns
     -------
     EDistances
-        `to_frame()` has one line per pair, and `to_matrix()` is a table of groups by groups.
+        `to_frame()` has one line per pair, and `to_matrix()` is a table of groups by groups. The chance level is 0 on
+        average for independent cells, and higher if units differ.
 
     Examples
     --------
@@ -362,7 +369,7 @@ def e_distances(
     check.choice(pairs, ("control", "all"), "pairs")
     alpha = check.fraction(alpha, "alpha", closed=False)
     min_size = check.count(min_size, "min_size", minimum=2)
-    design = cell_design(adata, groupby, control=control, obsm=obsm, layer=layer, missing=missing)
+    design = cell_design(adata, groupby, control=control, obsm=obsm, layer=layer, groups=groups, missing=missing)
     provenance.state(f"{design.source}, {count(len(design.rows), 'cell')}; {design.controls}")
     if design.n_without:
         provenance.state(f"{count(design.n_without, 'cell')} with a missing label left out")
@@ -382,59 +389,112 @@ def e_distances(
         raise ValueError(
             f"groupby must have controls and at least one group of {min_size} cells, got {reasons or 'none'}"
         )
-    draws = default_draws(len(compared), alpha, _DRAWS) if n_draws is None else check.count(n_draws, "n_draws")
+    if n_draws is None:
+        stages = draw_stages(_DRAWS, default_draws(len(compared), alpha, _DRAWS))
+    else:
+        stages = [check.count(n_draws, "n_draws")]
     rows, null_seed = RowPieces(design.matrix), draw_seed(seed)
-    with naming_missing_cells(design.source):
-        found = [
-            _compare(rows, members[a], members[b], draws, (null_seed, place)) for place, (a, b) in enumerate(compared)
-        ]
-    adjusted = benjamini_hochberg([p for *_, p in found])
+    units = None if design.groups is None else np.unique(design.groups, return_inverse=True)[1]
+    fields: dict[str, Any] = {"alpha": alpha, "seed": number(seed)}
+    found: dict[int, EDistance] = {}
+    places = list(range(len(compared)))
+    for stage in stages:
+        with naming_missing_cells(design.source):
+            for place in places:
+                a, b = compared[place]
+                pair = members[a], members[b]
+                found[place] = _compare(rows, (a, b), pair, units, stage, (null_seed, place), fields)
+        p_values, drawn = ([getattr(found[k], name) for k in range(len(compared))] for name in ("p_value", "n_draws"))
+        # Units may have fewer permutations, which are then all used.
+        most = [stages[-1] if n in stages else n for n in drawn]
+        still = open_tests(p_values, drawn, most, benjamini_hochberg, alpha, len(stages))
+        places = [place for place in places if still[place]]
+    adjusted = benjamini_hochberg(p_values)
     return EDistances(
-        pairs=tuple(
-            EDistance(
-                name=f"{a} - {b}",
-                first=a,
-                second=b,
-                n_first=len(members[a]),
-                n_second=len(members[b]),
-                e_distance=value,
-                value=unbiased,
-                p_value=p,
-                alpha=alpha,
-                n_draws=draws,
-                corrected_p_value=float(corrected),
-            )
-            for (a, b), (value, unbiased, p), corrected in zip(compared, found, adjusted, strict=True)
-        ),
+        pairs=tuple(replace(found[place], corrected_p_value=float(p), null=()) for place, p in enumerate(adjusted)),
         excluded=excluded,
-        n_draws=draws,
+        n_draws=stages[-1],
         alpha=alpha,
         seed=number(seed),
+        notes=design.notes,
     )
 
 
-def _compare(rows: RowPieces, first: Index, second: Index, n_draws: int, seed: tuple[int, ...]) -> tuple[float, ...]:
-    """Return the E-distance of two groups, the unbiased one, and the p-value."""
-    both = np.sort(np.concatenate([first, second]))
+def _compare(
+    rows: RowPieces,
+    names: tuple[str, str],
+    members: tuple[Index, Index],
+    units: Labels | None,
+    n_draws: int,
+    seed: tuple[int, ...],
+    fields: dict[str, Any],
+) -> EDistance:
+    """Return the E-distance of two groups, compared with permuted labels of cells or units."""
+    both = np.sort(np.concatenate(members))
     taken: Any = rows.take(both)
     X = np.asarray(taken.toarray() if hasattr(taken, "toarray") else taken)
     X = X - X.mean(axis=0)
-    squared = np.einsum("ij,ij->i", X, X)
-    inside = np.isin(both, first)
-    value, observed = _e_distance(X, squared, inside)
-    rng = np.random.default_rng(seed)
-    null = np.array([_e_distance(X, squared, rng.permutation(inside))[1] for _ in range(n_draws)])
-    tie = 1e-12 * max(abs(observed), float(np.abs(null).max()))
-    return value, observed, float((1 + (null >= observed - tie).sum()) / (n_draws + 1))
+    inside, rng = np.isin(both, members[0]), np.random.default_rng(seed)
+    value, observed = (float(values[0]) for values in _e_distances(X, inside[None]))
+    if units is None:
+        drawn = (rng.permutation(inside) for _ in range(n_draws))
+    else:
+        codes = np.unique(units[both], return_inverse=True)[1]
+        drawn = (inside ^ flipped[codes] for flipped in _exchanges(codes, inside, n_draws, rng))
+    step = max(1, _AT_ONCE // len(X))
+    parts = [_e_distances(X, np.array(some))[1] for some in iter(lambda: list(islice(drawn, step)), [])]
+    null = np.concatenate(parts) if parts else np.empty(0)
+    few = "" if len(null) else "no units can be exchanged: each group has one unit"
+    return number_against_null(
+        " - ".join(names),
+        observed,
+        null,
+        kind=EDistance,
+        first=names[0],
+        second=names[1],
+        n_first=len(members[0]),
+        n_second=len(members[1]),
+        e_distance=value,
+        exchanged="cells" if units is None else "units",
+        reason=few,
+        **fields,
+    )
 
 
-def _e_distance(X: Matrix, squared: Matrix, inside: Any) -> tuple[float, float]:
-    """Return twice the squared distance of the means, and this number without what noise contributes."""
-    means, noise = [], 0.0
-    for part in (inside, ~inside):
-        n = int(part.sum())
-        mean = X[part].mean(axis=0)
-        means.append(mean)
-        noise += (float(squared[part].sum()) - n * float(mean @ mean)) / (n - 1) / n
-    value = 2 * float(((means[0] - means[1]) ** 2).sum())
-    return value, value - 2 * noise
+def _exchanges(units: Labels, inside: Mask, n_draws: int, rng: np.random.Generator) -> Iterator[Mask]:
+    """Yield which units change their labels: all different choices, except the observed one, or random ones.
+
+    A unit with cells of both groups may swap their labels; the labels of other units are permuted.
+    """
+    first, second = (np.bincount(units, side) > 0 for side in (inside, ~inside))
+    shared, alone = np.flatnonzero(first & second), np.flatnonzero(first != second)
+    n_first = int(first[alone].sum())
+    # The value is the same if all units change, which is a choice if as many units are in each group.
+    mirrored = len(alone) == 2 * n_first
+    flipped = np.zeros(len(first), dtype=bool)
+    if 2 ** len(shared) * comb(len(alone), n_first) > (n_draws + 1) * (1 + mirrored):
+        for _ in range(n_draws):
+            flipped[shared] = rng.random(len(shared)) < 0.5
+            flipped[alone] = rng.permutation(first[alone]) != first[alone]
+            yield flipped.copy()
+        return
+    seen = {flipped.tobytes(), (~flipped).tobytes()} if mirrored else {flipped.tobytes()}
+    for swaps in product((False, True), repeat=len(shared)):
+        for chosen in combinations(alone.tolist(), n_first):
+            flipped[shared] = swaps
+            flipped[alone] = np.isin(alone, chosen) != first[alone]
+            if flipped.tobytes() not in seen:
+                seen |= {flipped.tobytes(), (~flipped).tobytes()} if mirrored else {flipped.tobytes()}
+                yield flipped.copy()
+
+
+def _e_distances(X: Matrix, inside: Mask) -> tuple[Vector, Vector]:
+    """Return twice the squared distance of the means, and this number without what noise contributes, by draw."""
+    total, squared, n = X.sum(axis=0), np.einsum("ij,ij->i", X, X), inside.sum(axis=1)
+    sums, squares = inside.astype(np.float64) @ X, inside @ squared
+    means, noise = [], np.zeros(len(inside))
+    for size, part, square in ((n, sums, squares), (len(X) - n, total - sums, squared.sum() - squares)):
+        means.append(part / size[:, None])
+        noise += (square - size * (means[-1] ** 2).sum(axis=1)) / (size - 1) / size
+    values = 2 * ((means[0] - means[1]) ** 2).sum(axis=1)
+    return values, values - 2 * noise

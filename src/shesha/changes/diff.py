@@ -42,7 +42,7 @@ from shesha.results.row_map import RowMap
 from shesha.support import types as kinds
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.progress import track
-from shesha.support.provenance import keep_statements
+from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import number
 from shesha.support.types import Index, Seed
 from shesha.support.warnings import NotEstimable
@@ -128,7 +128,8 @@ def diff(
     names : pair of str
         Names of the two representations in the report.
     blocks, groups : arrays of shape (n_rows,), optional
-        `blocks` restricts the tests of class changes: labels are permuted only within blocks. `groups` names the donor
+        `blocks` restricts the tests of class changes: labels are permuted only within blocks; it needs `labels`.
+        `groups` names the donor
         or session of each row, so that intervals leave out whole groups instead of single rows, and movements of
         classes are tested between groups.
     k : int, optional
@@ -197,6 +198,14 @@ def diff(
     row_texts = sides.along["texts"]
     usable = require_usable_rows(sides)
     known = per_row(sides, **{name: sides.along[name] for name in ("blocks", "groups", "labels")})
+    if "blocks" in known and "labels" not in known:
+        raise ValueError("blocks must come with labels, whose permutations they restrict, got blocks alone")
+    for name, what in (
+        ("groups", "rows left out and relabelled by {} groups"),
+        ("blocks", "labels permuted in {} blocks"),
+    ):
+        if name in known:
+            state(what.format(f"{len(np.unique(known[name].astype(str))):,}"))
     scored = draw_rows(usable, max_rows, seed)
     notes = note_of_classes(known, scored)
     chosen = _choose(measures, k, len(scored))

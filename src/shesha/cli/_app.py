@@ -43,6 +43,7 @@ COMMANDS = {
     "diff": "Report which layers a model change affected.",
     "layers": "Compare all layers of two models.",
     "drift": "Test whether two samples of inputs differ.",
+    "index": "Measure what truncated or quantised vectors find.",
     "rank": "Rank models by how well they explain data.",
     "consensus": "Find the shape that representations share.",
     "extract": "Write the layers of a model to a file.",

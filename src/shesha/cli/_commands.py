@@ -20,7 +20,7 @@ from shesha.cli._run import Run
 
 _TYPES = {"int": int, "float": float, "bool": bool, "str": str, "Path": Path, "list[str]": list[str]}
 _TYPES |= {"list[Path]": list[Path], "Seed": int}
-_TYPES |= dict.fromkeys(("Aggregate", "Choice", "Correction", "IndexMetric", "Metric", "PairCount"), str)
+_TYPES |= dict.fromkeys(("Aggregate", "Choice", "Correction", "IndexMetric", "Metric", "PairCount", "WeightsOf"), str)
 """Types of options by the annotation of their parameter. Parameters of other types have no option unless the table of
 options gives a type."""
 _NO_OPTION = frozenset({"row_map"})

@@ -129,6 +129,12 @@ TABLE: Mapping[str, Mapping[str, Option]] = {
         "correction": Option(rare=True),
         "maximum": Option(rare=True),
         "k": Option(rare=True),
+        "way": Option(
+            "How to store the vectors (may be repeated): float16, int8, binary (signs), or a number of dimensions to "
+            "keep. [default: float16, int8 and binary]",
+            NAMES,
+            argument="ways",
+        ),
         "test": Option(
             "Test (may be repeated): energy, mmd, 'sliced wasserstein' or c2st (a classifier). [default: energy, mmd "
             "and c2st]",

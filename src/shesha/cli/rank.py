@@ -37,7 +37,8 @@ def rank_command(run: Run, files: list[Path], *, data: list[Path]) -> None:
     from shesha.ranking import rank_models
 
     models = run.read(run.sources, run.key)
-    subjects = run.read(data, run.data_key, n_rows=len(next(iter(models.values()), ())))
+    n_rows = None if run.rdm else len(next(iter(models.values()), ()))
+    subjects = run.read(data, run.data_key, n_rows=n_rows)
     for name, arrays, paths in (("MODEL", models, files), ("--data", subjects, data)):
         if not arrays:
             raise ValueError(f"{name} must contain a representation, got none in {', '.join(map(str, paths))}")

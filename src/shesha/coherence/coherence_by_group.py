@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -12,13 +13,13 @@ from numpy.typing import ArrayLike
 from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.controls import FEWEST_CONTROLS, LARGE, Layout, layout, warn_of_shared_rows, whitening_matrix
 from shesha.coherence.group_scores import PAIR, Evidence, between_units, evidence, scores_of_sums, unit_signs
-from shesha.coherence.null_groups import NullGroupScores, nearest_control_shifts, score_null_groups
+from shesha.coherence.null_groups import Draws, NullGroupScores, nearest_control_shifts, score_null_groups
 from shesha.coherence.scores import NO_DIRECTION
 from shesha.inputs import align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.inputs.validation import require_squarable
 from shesha.nulls.dependence import dependence, stretches
-from shesha.nulls.null_summary import benjamini_hochberg, summarise
+from shesha.nulls.null_summary import benjamini_hochberg, draw_stages, open_tests, summarise
 from shesha.results import Coherence, CoherenceTable, Correlation
 from shesha.support.seeds import default_draws, draw_seed, generator, number
 from shesha.support.types import Index, Matrix, Seed, Vector
@@ -111,7 +112,7 @@ _MEAN, _PAIR, _MAGNITUDE = range(3)
 """Columns in the arrays of null group scores."""
 
 
-def links(groups: Sequence[Coherence], drawn: NullGroupScores) -> tuple[Correlation, ...]:
+def links(groups: Sequence[Coherence], drawn: NullGroupScores, most: int) -> tuple[Correlation, ...]:
     """Correlate magnitude with plain and unbiased coherence, over groups and over null groups.
 
     Parameters
@@ -119,8 +120,10 @@ def links(groups: Sequence[Coherence], drawn: NullGroupScores) -> tuple[Correlat
     groups : sequence of Coherence
     drawn : NullGroupScores
         Scores of the null groups, in the order of `groups`.
+    most : int
+        Number of null groups to use, which all groups have unless there are fewer choices.
     """
-    n_draws = max((len(scores) for scores in drawn.scores), default=0)
+    n_draws = min(max((len(scores) for scores in drawn.scores), default=0), most)
     used = [g for g, scores in enumerate(drawn.scores) if len(scores) == n_draws and groups[g].has_null]
     if len(used) < _FEWEST_GROUPS or not n_draws:
         return ()
@@ -235,7 +238,8 @@ def coherence_by_group(
         is exact.
     n_draws : int, optional
         Number of null groups. Default: 999 (199 for "knn"), or as many as one group needs to be significant after the
-        correction for the number of groups. With 0, no chance level is computed.
+        correction for the number of groups. A group gets more than 999 only while they could change whether it is
+        significant (with a probability of at least 0.001). With 0, no chance level is computed.
     min_size : int
         Minimum number of rows in a group. Smaller groups are listed but not scored.
     alpha, confidence : float
@@ -282,17 +286,31 @@ def coherence_by_group(
     if method != "standard":
         rows, share = _whiten_rows(rows, row_layout, method, shrinkage)
     if n_draws is None:
-        n_draws = default_draws(row_layout.n_groups, alpha, 199 if matched else 999)
-    draws = check.count(n_draws, "n_draws", minimum=0)
+        fewest = 199 if matched else 999
+        stages = draw_stages(fewest, default_draws(row_layout.n_groups, alpha, fewest))
+    else:
+        stages = [check.count(n_draws, "n_draws", minimum=0)]
+    draws = stages[0]
     shift_rows = _evidence_rows(rows, row_layout, matched)
     observed = evidence(shift_rows, row_layout, centred=not matched)
     if draws and blocks is None and groups is None and not rows.sparse:
         _warn_of_order(rows, row_layout)
-    drawn = _no_null_groups(row_layout)
+    drawn = first = _no_null_groups(row_layout)
     null_seed = draw_seed(seed)
-    if draws:
-        drawn = score_null_groups(rows, row_layout, observed, null=null, k=matched, n_draws=draws, seed=null_seed)
+    active = np.ones(row_layout.n_groups, dtype=bool)
     results = lines(row_layout, observed, drawn, alpha, confidence)
+    for start, stop in pairwise([0, *stages] if draws else [0]):
+        stage = Draws(start, stop, stages[-1], null_seed, active)
+        more = score_null_groups(rows, row_layout, observed, null=null, k=matched, draws=stage)
+        drawn = drawn.extend(more) if start else more
+        first, draws = drawn if not start else first, stop
+        results = lines(row_layout, observed, drawn, alpha, confidence)
+        counts = np.array([line.n_draws for line in results])
+        # Groups with fewer null groups than were requested have all their choices.
+        most = np.where(counts < stop, counts, stages[-1])
+        active &= open_tests([line.p_value for line in results], counts, most, benjamini_hochberg, alpha, len(stages))
+        if not active.any():
+            break
     return CoherenceTable(
         groups=tuple(results),
         excluded=row_layout.excluded,
@@ -305,7 +323,7 @@ def coherence_by_group(
         exchanged=drawn.exchanged,
         n_draws=draws,
         n_shuffled=sum(map(bool, drawn.shuffled)),
-        links=links(results, drawn),
+        links=links(results, first, stages[0]),
         notes=_notes(row_layout, drawn, is_drawn=draws > 0),
         seed=number(seed),
         cosines=observed.cosines,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.controls import Layout, Pool
 from shesha.coherence.scores import NO_DIRECTION
-from shesha.support.types import Index, Matrix, Vector
+from shesha.support.types import Index, Mask, Matrix, Vector
 
 
 @dataclass
@@ -84,8 +84,10 @@ def null_group_reference(
     return np.asarray(mean - step * (mean - others))
 
 
-def windows(pools: Sequence[Pool], sizes: Index, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Score one null group per size; the groups are consecutive stretches of the permuted controls.
+def windows(
+    pools: Sequence[Pool], sizes: Index, rng: np.random.Generator, active: Mask | None = None
+) -> NDArray[np.float64]:
+    """Score one null group per (active) size; the groups are consecutive stretches of the permuted controls.
 
     The stretches follow one another, so that null groups share rows only if there are too few controls for all of them.
     The shifts of a null group start from the mean of the controls outside it.
@@ -96,6 +98,8 @@ def windows(pools: Sequence[Pool], sizes: Index, rng: np.random.Generator) -> ND
     sizes : array of shape (n_groups, n_blocks)
         Number of rows of each group in each block, which must be smaller than the pool.
     rng : Generator
+    active : array of bool, optional
+        Which groups are scored. The others still have their stretches, so the scores do not depend on this.
 
     Returns
     -------
@@ -103,25 +107,30 @@ def windows(pools: Sequence[Pool], sizes: Index, rng: np.random.Generator) -> ND
         Mean cosine, pairwise cosine, magnitude, and magnitude relative to its noise.
     """
     d = pools[0].rows.shape[1]
-    units, shifts = np.zeros((2, len(sizes), d))
-    directed, square, noise = np.zeros((3, len(sizes)))
-    for pool, sizes_in_pool in zip(pools, sizes.T, strict=True):
-        if sizes_in_pool.any():
-            of_units, of_shifts, counted, squares = _window_sums(pool, sizes_in_pool, rng)
+    scored = np.ones(len(sizes), dtype=bool) if active is None else active
+    units, shifts = np.zeros((2, int(scored.sum()), d))
+    directed, square, noise = np.zeros((3, len(units)))
+    for pool, all_sizes in zip(pools, sizes.T, strict=True):
+        if all_sizes.any():
+            sizes_in_pool = all_sizes[scored]
+            of_units, of_shifts, counted, squares = _window_sums(pool, all_sizes, rng, scored)
             units += of_units
             shifts += of_shifts
             directed += counted
             square += squares
             noise += sizes_in_pool**2 * pool.scatter / len(pool)
-    return scores_of_sums(units, shifts, directed, square, noise, sizes.sum(axis=1))
+    return scores_of_sums(units, shifts, directed, square, noise, sizes[scored].sum(axis=1))
 
 
-def _window_sums(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Matrix, Matrix, Vector, Vector]:
-    """Return sums over stretches of one pool: unit shifts, shifts, nonzero shifts, squared lengths."""
+def _window_sums(
+    pool: Pool, sizes: Index, rng: np.random.Generator, scored: Mask
+) -> tuple[Matrix, Matrix, Vector, Vector]:
+    """Return sums over the scored stretches of one pool: unit shifts, shifts, nonzero shifts, squared lengths."""
     order = rng.permutation(len(pool))
     order = np.append(order, order[: sizes.max()])
     rows = pool.rows[order]
-    starts = (np.cumsum(sizes) - sizes) % len(pool)
+    starts = ((np.cumsum(sizes) - sizes) % len(pool))[scored]
+    sizes = sizes[scored]
     stretches = [rows[start : start + size] for start, size in zip(starts, sizes, strict=True)]
     # A product with ones is several times faster than a sum along the first axis.
     totals = np.stack([np.ones(len(stretch)) @ stretch for stretch in stretches])
@@ -138,7 +147,7 @@ def _window_sums(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Ma
     place = np.arange(len(projections)) + np.repeat(starts - (ends - sizes), sizes)
     squared = pool.squared[order[place]] + np.repeat((references**2).sum(axis=1), sizes) - 2 * projections
     lengths = np.sqrt(np.maximum(squared, 0.0, out=squared))
-    inverse = np.where(lengths > NO_DIRECTION * lengths.max(), 1 / np.maximum(lengths, 1e-300), 0.0)
+    inverse = np.where(lengths > NO_DIRECTION * lengths.max(initial=0.0), 1 / np.maximum(lengths, 1e-300), 0.0)
     units = np.zeros_like(totals)
     for g in used:
         np.dot(inverse[ends[g] - sizes[g] : ends[g]], stretches[g], out=units[g])
@@ -387,7 +396,7 @@ class UnitSums:
         n_pairs = np.array([one.sum() ** 2 - (one**2).sum() for one in counts], dtype=np.float64)
         return np.asarray(2 * (turned - totals) / np.where(n_pairs > 0, n_pairs, np.nan)[:, None, None])
 
-    def sign_flips(self, g: int, squares: float, n: int, n_draws: int, seed: int) -> Matrix:
+    def sign_flips(self, g: int, squares: float, n: int, signs: Matrix) -> Matrix:
         """Return the scores of a group under random signs of its units: (n_draws, 4).
 
         Parameters
@@ -398,11 +407,9 @@ class UnitSums:
             Sum of the squared lengths of its shifts.
         n : int
             Number of its rows.
-        n_draws, seed : int
-            If there are at most `n_draws` different choices of signs, each is used once.
+        signs : array of shape (n_draws, n_units)
         """
         units = self.of_group(g)
-        signs = unit_signs(len(units), n_draws, np.random.default_rng([seed, g]))
         if not len(signs):
             return np.empty((0, 4))
         directions, shifts, counts = self.directions[units], self.shifts[units], self.counts[units]

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, product
 from math import comb, prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.controls import FEWEST_CONTROLS, LARGE, Layout, Pool, build_pool
-from shesha.coherence.group_scores import PAIR, Evidence, Tally, add_members, between_units, members, windows
+from shesha.coherence.group_scores import (
+    PAIR,
+    Evidence,
+    Tally,
+    add_members,
+    between_units,
+    members,
+    unit_signs,
+    windows,
+)
 from shesha.kernels.threads import parallel
 from shesha.support import progress
 from shesha.support.device_arrays import smallest
@@ -113,7 +123,24 @@ def score_null_group(pools: list[MatchedPool], chosen: list[Index], excluded: li
     return tally.scores()
 
 
-_NOWHERE: Index = np.empty(0, dtype=np.intp)
+@dataclass(frozen=True)
+class Draws:
+    """The null groups to score: those with the numbers `start` to `stop` of at most `most`, for some of the groups."""
+
+    start: int
+    stop: int
+    most: int
+    seed: int
+    groups: Mask
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of the null groups."""
+        return range(self.start, self.stop)
+
+    def part(self, choices: Any) -> Any:
+        """Return all choices the first time, and none later."""
+        return choices if self.start == 0 else choices[:0]
 
 
 @dataclass(frozen=True)
@@ -139,16 +166,16 @@ class UnitDraws:
         """Number of different choices of units, except the observed one."""
         return prod(comb(len(units), n) for units, n in self.strata) - bool(self.own_units)
 
-    def scores(self, n_draws: int, seed: tuple[int, ...]) -> NDArray[np.float64]:
-        """Score all choices of units if there are at most `n_draws` of them, otherwise random choices."""
-        ways = list(self._all_choices()) if self.n_choices <= n_draws else None
+    def scores(self, draws: Draws, g: int) -> NDArray[np.float64]:
+        """Score all choices of units if there are at most `draws.most` of them, otherwise random choices."""
+        ways = draws.part(list(self._all_choices())) if self.n_choices <= draws.most else None
 
         def score_one(k: int) -> Vector:
-            rng = np.random.default_rng([*seed, k])
+            rng = np.random.default_rng([draws.seed, g, k])
             return self._score(self._random_choice(rng) if ways is None else ways[k], rng)
 
-        n = n_draws if ways is None else len(ways)
-        return np.stack(list(parallel(score_one, range(n)))) if n else np.empty((0, 4))
+        numbers = draws.numbers if ways is None else range(len(ways))
+        return np.stack(list(parallel(score_one, numbers))) if numbers else np.empty((0, 4))
 
     def _all_choices(self) -> Iterator[list[Index]]:
         of_strata = ([np.array(units) for units in combinations(candidates, n)] for candidates, n in self.strata)
@@ -279,6 +306,10 @@ class NullGroupScores:
     shuffled: tuple[bool, ...] = ()
     """For each group, whether labels were shuffled because null groups would leave too few controls."""
 
+    def extend(self, more: NullGroupScores) -> NullGroupScores:
+        """Append further null groups."""
+        return replace(self, scores=tuple(map(np.concatenate, zip(self.scores, more.scores, strict=True))))
+
 
 Chosen = tuple[list[Index], list[Index]]
 """Rows of a null group in each pool, and the rows that are excluded from its controls."""
@@ -286,7 +317,7 @@ Scorer = Callable[[list[Index], list[Index]], Vector]
 
 
 def score_null_groups(
-    rows: RowPieces, layout: Layout, observed: Evidence, *, null: str, k: int | None, n_draws: int, seed: int
+    rows: RowPieces, layout: Layout, observed: Evidence, *, null: str, k: int | None, draws: Draws
 ) -> NullGroupScores:
     """Draw null groups of the same sizes as the real groups, and score them in the same way.
 
@@ -300,19 +331,19 @@ def score_null_groups(
         Whether to draw null groups from the controls, or from the controls and the group together (shuffled labels).
     k : int or None
         Number of nearest controls whose mean is the reference of a row, or None for all controls.
-    n_draws, seed : int
+    draws : Draws
     """
     if layout.is_paired:
-        return _collect(layout, lambda g: _flip_signs_of_units(observed, g, n_draws, seed), "signs of units")
+        return _collect(draws, lambda g: _flip_signs_of_units(observed, g, draws), "signs of units")
     if layout.unit is not None:
-        return _unit_groups(rows, layout, null=null, k=k, n_draws=n_draws, seed=seed)
+        return _unit_groups(rows, layout, draws, null=null, k=k)
     if null == "pooled":
-        return _collect(layout, lambda g: _pooled_groups(rows, layout, g, n_draws, seed), "rows of controls and group")
+        return _collect(draws, lambda g: _pooled_groups(rows, layout, g, draws), "rows of controls and group")
     pools = _control_pools(rows, layout)
     if k is None:
-        return _window_groups(rows, layout, pools, n_draws, seed)
+        return _window_groups(rows, layout, pools, draws)
     score = _scorer(pools, k, layout)
-    return _collect(layout, lambda g: _row_groups(layout, pools, score, g, n_draws, seed), "controls")
+    return _collect(draws, lambda g: _row_groups(layout, pools, score, g, draws), "controls")
 
 
 def _control_pools(rows: RowPieces, layout: Layout) -> list[Pool]:
@@ -321,16 +352,16 @@ def _control_pools(rows: RowPieces, layout: Layout) -> list[Pool]:
     return [build_pool(rows, controls[block == b], int(sizes[:, b].max())) for b in range(layout.n_blocks)]
 
 
-def _flip_signs_of_units(observed: Evidence, g: int, n_draws: int, seed: int) -> tuple[NDArray[np.float64], str]:
+def _flip_signs_of_units(observed: Evidence, g: int, draws: Draws) -> tuple[NDArray[np.float64], str]:
     assert observed.units is not None
     if len(observed.units.of_group(g)) < 2:
         return np.empty((0, 4)), "its rows are of one unit (value of groups) only, and pairs within a unit do not count"
-    return observed.units.sign_flips(g, float(observed.squares[g]), int(observed.n[g]), n_draws, seed), ""
+    signs = unit_signs(len(observed.units.of_group(g)), draws.most, np.random.default_rng([draws.seed, g]))
+    signs = signs[draws.start : draws.stop] if len(signs) == draws.most else draws.part(signs)
+    return observed.units.sign_flips(g, float(observed.squares[g]), int(observed.n[g]), signs), ""
 
 
-def _unit_groups(
-    rows: RowPieces, layout: Layout, *, null: str, k: int | None, n_draws: int, seed: int
-) -> NullGroupScores:
+def _unit_groups(rows: RowPieces, layout: Layout, draws: Draws, *, null: str, k: int | None) -> NullGroupScores:
     """Draw null groups of whole units: of controls, or, for large groups, of controls and group."""
     pools = _control_pools(rows, layout)
     matched = None if k is None else _matched_pools(pools, k, layout)
@@ -338,11 +369,11 @@ def _unit_groups(
     large &= k is None
 
     def score_group(g: int) -> tuple[NDArray[np.float64], str]:
-        draws = draws_of_units(rows, layout, pools, matched, g, shuffled=bool(large[g]))
-        return (np.empty((0, 4)), draws) if isinstance(draws, str) else (draws.scores(n_draws, (seed, g)), "")
+        units = draws_of_units(rows, layout, pools, matched, g, shuffled=bool(large[g]))
+        return (np.empty((0, 4)), units) if isinstance(units, str) else (units.scores(draws, g), "")
 
     exchanged = "units of controls and group" if null == "pooled" else "units of controls"
-    return _collect(layout, score_group, exchanged, None if null == "pooled" else large)
+    return _collect(draws, score_group, exchanged, None if null == "pooled" else large)
 
 
 def _too_many(sizes: Index, pools: list[Pool]) -> str:
@@ -356,21 +387,28 @@ def _too_many(sizes: Index, pools: list[Pool]) -> str:
     return ""
 
 
-def _window_groups(rows: RowPieces, layout: Layout, pools: list[Pool], n_draws: int, seed: int) -> NullGroupScores:
+def _window_groups(rows: RowPieces, layout: Layout, pools: list[Pool], draws: Draws) -> NullGroupScores:
     sizes = layout.part_sizes()
     large = _large_groups(layout)
     none = np.empty((0, 4))
     scores = [
-        _pooled_groups(rows, layout, g, n_draws, seed)[0] if is_large else none for g, is_large in enumerate(large)
+        _pooled_groups(rows, layout, g, draws)[0] if is_large and draws.groups[g] else none
+        for g, is_large in enumerate(large)
     ]
     drawn = np.flatnonzero(~large)
-    if len(drawn):
-        all_choices = [_all_groups(pools[0], int(sizes[g, 0]), n_draws) if len(pools) == 1 else None for g in drawn]
-        draws = np.stack(list(_draws(lambda rng: windows(pools, sizes[drawn], rng), n_draws, seed)))
-        for place, g in enumerate(drawn):
-            every = all_choices[place]
-            scores[g] = draws[:, place] if every is None else np.stack([members(pools, *chosen) for chosen in every])
+    active = draws.groups[drawn]
+    if active.any():
+        found = np.stack(list(_draws(lambda rng: windows(pools, sizes[drawn], rng, active), draws)))
+        for place, g in enumerate(drawn[active]):
+            every = _all_groups(pools[0], int(sizes[g, 0]), draws.most) if len(pools) == 1 else None
+            scores[g] = found[:, place] if every is None else _score_all(every, pools, draws)
     return NullGroupScores(tuple(scores), ("",) * len(sizes), "controls", tuple(large.tolist()))
+
+
+def _score_all(every: list[Chosen], pools: list[Pool], draws: Draws, *, corrected: bool = True) -> NDArray[np.float64]:
+    """Score all choices of rows."""
+    scores = [members(pools, *chosen, corrected=corrected) for chosen in draws.part(every)]
+    return np.stack(scores) if scores else np.empty((0, 4))
 
 
 def _large_groups(layout: Layout) -> Mask:
@@ -384,19 +422,21 @@ def _large_groups(layout: Layout) -> Mask:
     return np.asarray((layout.part_sizes() > LARGE * counts).any(axis=1))
 
 
-def _draws(score: Callable[[np.random.Generator], Vector], n_draws: int, seed: int) -> Iterator[NDArray[np.float64]]:
+def _draws(score: Callable[[np.random.Generator], Matrix], draws: Draws) -> Iterator[NDArray[np.float64]]:
     """Score each draw with its own random generator, so that results do not depend on threads."""
-    scores = parallel(lambda k: score(np.random.default_rng([seed, k])), range(n_draws))
-    return progress.track(scores, n_draws, "draws")
+    scores = parallel(lambda k: score(np.random.default_rng([draws.seed, k])), draws.numbers)
+    return progress.track(scores, len(draws.numbers), "draws")
 
 
 def _collect(
-    layout: Layout,
+    draws: Draws,
     score_group: Callable[[int], tuple[NDArray[np.float64], str]],
     exchanged: str,
     large: Mask | None = None,
 ) -> NullGroupScores:
-    results = list(progress.track(map(score_group, range(layout.n_groups)), layout.n_groups, "groups"))
+    nothing = np.empty((0, 4)), ""
+    tasks = (score_group(g) if active else nothing for g, active in enumerate(draws.groups.tolist()))
+    results = list(progress.track(tasks, len(draws.groups), "groups"))
     scores, reasons = zip(*results, strict=True)
     return NullGroupScores(scores, reasons, exchanged, () if large is None else tuple(large.tolist()))
 
@@ -412,14 +452,14 @@ def _scorer(pools: list[Pool], k: int, layout: Layout) -> Scorer:
 
 
 def _score_draws(
-    draw: Callable[[np.random.Generator], Chosen], score: Scorer, n_draws: int, seed: tuple[int, ...]
+    draw: Callable[[np.random.Generator], Chosen], score: Scorer, draws: Draws, g: int
 ) -> NDArray[np.float64]:
-    scores = parallel(lambda k: score(*draw(np.random.default_rng([*seed, k]))), range(n_draws))
+    scores = parallel(lambda k: score(*draw(np.random.default_rng([draws.seed, g, k]))), draws.numbers)
     return np.stack(list(scores))
 
 
 def _row_groups(
-    layout: Layout, pools: list[Pool], score: Scorer, g: int, n_draws: int, seed: int
+    layout: Layout, pools: list[Pool], score: Scorer, g: int, draws: Draws
 ) -> tuple[NDArray[np.float64], str]:
     """Draw and score null groups of single rows."""
     sizes = layout.part_sizes()[g]
@@ -431,29 +471,27 @@ def _row_groups(
         chosen = [rng.choice(len(pool), n, replace=False) for pool, n in zip(pools, sizes, strict=True)]
         return chosen, chosen
 
-    return _score_draws(draw, score, n_draws, (seed, g)), ""
+    return _score_draws(draw, score, draws, g), ""
 
 
-def _pooled_groups(rows: RowPieces, layout: Layout, g: int, n_draws: int, seed: int) -> tuple[NDArray[np.float64], str]:
+def _pooled_groups(rows: RowPieces, layout: Layout, g: int, draws: Draws) -> tuple[NDArray[np.float64], str]:
     """Draw null groups from controls and group together, which is exact if the group has no effect."""
     sizes = layout.part_sizes()[g]
     used = [b for b in range(layout.n_blocks) if sizes[b]]
     numbers = [np.flatnonzero(np.isin(layout.group, (-1, g)) & (layout.block == b)) for b in used]
     pools = [build_pool(rows, row_numbers, int(sizes[b])) for row_numbers, b in zip(numbers, used, strict=True)]
     wanted_sizes = [int(sizes[b]) for b in used]
-    every = _all_groups(pools[0], wanted_sizes[0], n_draws) if len(pools) == 1 else None
+    every = _all_groups(pools[0], wanted_sizes[0], draws.most) if len(pools) == 1 else None
     if every is not None:
         members_of_group = np.flatnonzero(np.isin(pools[0].numbers, np.flatnonzero(layout.group == g)))
         others = [chosen for chosen in every if not np.array_equal(chosen[0][0], members_of_group)]
-        return np.stack([members(pools, *chosen, corrected=False) for chosen in others]), ""
+        return _score_all(others, pools, draws, corrected=False), ""
 
     def draw(rng: np.random.Generator) -> Chosen:
         chosen = [rng.choice(len(pool), n, replace=False) for pool, n in zip(pools, wanted_sizes, strict=True)]
         return chosen, chosen
 
-    return _score_draws(
-        draw, lambda chosen, excluded: members(pools, chosen, excluded, corrected=False), n_draws, (seed, g)
-    ), ""
+    return _score_draws(draw, lambda chosen, excluded: members(pools, chosen, excluded, corrected=False), draws, g), ""
 
 
 def _all_groups(pool: Pool, n: int, n_draws: int) -> list[Chosen] | None:

@@ -78,7 +78,7 @@ def plain_array(source: Representation) -> NDArray[np.float64]:
     """Return the values of a representation as a NumPy array; distances are in condensed form."""
     host = source.to_numpy
     if host.has_distances_only:
-        return host.condensed_distances("euclidean")[0]
+        return host.condensed_distances("euclidean", missing=True)[0]
     return host.rows
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, permutations, product
 from typing import Any, cast
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import runs
@@ -28,8 +29,10 @@ from shesha.nulls.null_summary import (
     Correction,
     benjamini_hochberg,
     default_draws,
+    draw_stages,
     draws_needed,
     holm,
+    open_tests,
 )
 from shesha.nulls.permutations import Design
 from shesha.results import PairwiseComparison, Score
@@ -37,7 +40,7 @@ from shesha.support.layer_axis import LayerAxis, split_layers
 from shesha.support.progress import mute_progress, track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import N_PERMUTATIONS, draw_seed, generator, number
-from shesha.support.types import Seed, is_path
+from shesha.support.types import Seed, Vector, is_path
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances, select_rows
 
@@ -262,21 +265,28 @@ def _compare_named_pairs(
     generator(options["seed"])
     scores: list[Score] = []
     interrupted = False
+    stages = draw_stages(N_PERMUTATIONS, n_draws) if calibrate and n_permutations is None else [n_draws]
+    correct = holm if correction == "holm" else benjamini_hochberg
+    tasks = list(product(measures, pairs.items()))
+    active = list(range(len(tasks)))
     with mute_progress():
-        steps = track(product(measures, pairs.items()), len(measures) * len(pairs), "comparing")
         try:
-            for measure, (name, pair) in steps:
-                score = _score_named_pair(str(name), pair, measure, n_draws, alpha, {**design, **options})
-                scores.append(replace(score, first=str(name)))
-                if interrupted := score.interrupted:
-                    break
+            for stage in stages:
+                for place in track(active, len(active), "comparing"):
+                    measure, (name, pair) = tasks[place]
+                    score = _score_named_pair(str(name), pair, measure, stage, alpha, {**design, **options})
+                    scores[place : place + 1] = [replace(score, first=str(name))]
+                    if interrupted := score.interrupted:
+                        break
+                active = (
+                    [] if interrupted or stage == stages[-1] else _open_pairs(scores, stages, stage, correct, alpha)
+                )
         except KeyboardInterrupt:
             if not scores:
                 raise
             interrupted = True
     for measure in measures if calibrate else []:
         places = [place for place, score in enumerate(scores) if score.name == measure.name]
-        correct = holm if correction == "holm" else benjamini_hochberg
         p_values = correct([scores[place].p_value for place in places]).tolist()
         for place, p_value in zip(places, p_values, strict=True):
             scores[place] = replace(scores[place], corrected_p_value=p_value)
@@ -293,6 +303,22 @@ def _compare_named_pairs(
         alpha=float(alpha),
         correction=correction if calibrate else "",
     )
+
+
+def _open_pairs(
+    scores: Sequence[Score], stages: Sequence[int], stage: int, correct: Callable[[ArrayLike], Vector], alpha: float
+) -> list[int]:
+    """Return the places of the scores just computed whose corrected test may be decided differently by more draws."""
+    names = np.array([score.name for score in scores])
+    p_values, drawn = (np.array([getattr(score, name) for score in scores]) for name in ("p_value", "n_draws"))
+    # Fewer draws than requested are all permutations.
+    most = np.where(drawn < stages[0], drawn, stages[-1])
+    places: list[int] = []
+    for name in dict.fromkeys(names):
+        own = np.flatnonzero(names == name)
+        still = open_tests(p_values[own], drawn[own], most[own], correct, alpha, len(stages))
+        places += own[still & (drawn[own] == stage)].tolist()
+    return places
 
 
 _PAIR_ERRORS = (TypeError, ValueError, DrawError)

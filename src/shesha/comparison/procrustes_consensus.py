@@ -146,6 +146,7 @@ def consensus(
         converged,
         _notes(len(members), converged, evidence),
         number(seed),
+        evidence.n_clusters,
         shared_p_value,
     )
 

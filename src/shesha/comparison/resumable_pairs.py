@@ -21,11 +21,10 @@ from typing import Any, NamedTuple, cast, get_type_hints
 import numpy as np
 
 from shesha import runs
-from shesha.calibration import side_by_side
 from shesha.calibration.single_pair import warn_of_dependence
 from shesha.comparison import engine
 from shesha.comparison import engine as calibrated
-from shesha.comparison.engine import Evidence, Group, Pair, correct_p_values, interval, worst_and_best
+from shesha.comparison.engine import Evidence, Group, Pair, correct_p_values, worst_and_best
 from shesha.comparison.input_manifest import (
     Files,
     IndexedInput,
@@ -47,16 +46,11 @@ from shesha.nulls import exchange
 from shesha.nulls.permutations import Design, RepresentationPermutations, nonempty_arguments
 from shesha.results import Score
 from shesha.results.json_loading import fits
-from shesha.runs import FOLLOWED, Job, Meter, ResultStore, version_of_code
+from shesha.runs import Job, Meter, ResultStore, version_of_code
 from shesha.support import memory
 from shesha.support.types import Vector
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import Representation, restrict
-
-
-def calibrated_code() -> list[Any]:
-    """Return the functions and classes, apart from the measures, that determine draws and intervals."""
-    return [RepresentationPermutations, side_by_side, Evidence, interval]
 
 
 @dataclass(frozen=True)
@@ -69,8 +63,7 @@ class Calibration:
     @property
     def key(self) -> str:
         """Key that identifies everything stored draws depend on, besides the data and the measure."""
-        code = version_of_code(*calibrated_code(), follow=(*FOLLOWED, "calibration"))
-        return f"{self.joint.key} {self.evidence.confidence:g} {code}"
+        return f"{self.joint.key} {self.evidence.confidence:g} {version_of_code()}"
 
     def add_chances(
         self,

@@ -20,14 +20,14 @@ from shesha.measures.registry import Choice, metric_of_rows
 from shesha.nulls.design_builder import equal_groups, exchange
 from shesha.nulls.null_summary import benjamini_hochberg, best_value, summarise
 from shesha.nulls.permutations import Design
-from shesha.results import Comparison, Score
+from shesha.results import Comparison, Number, Score
 from shesha.results.within_classes import SeveralWithinClasses, WithinClasses
 from shesha.support import provenance
 from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.progress import track
 from shesha.support.seeds import N_PERMUTATIONS, default_draws, number
-from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.types import Index, Labels, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.support.wording import count, natural_key
 from shesha.views import Rdm, Representation, select_rows
@@ -42,10 +42,12 @@ _NEIGHBOURS, _PERPLEXITY = 90, 30
 _CONNECTED, _MOST_CONNECTED = 15, 5_000
 """Number of neighbours of each row including itself, as in scib-metrics, and largest number of rows of the graph."""
 _STEPS, _TOLERANCE = 50, 1e-5
+_SHUFFLES = 10
+"""Number of times that blocks are shuffled, to see the values of perfect mixing."""
 _PANEL = 256
 
 
-def block_mixing(rows: Matrix, classes: NDArray[np.str_], blocks: NDArray[np.str_]) -> dict[str, float]:
+def block_mixing(rows: Matrix, classes: NDArray[np.str_], blocks: NDArray[np.str_]) -> dict[str, Number]:
     """Return the batch silhouette, iLISI and graph connectivity: 1 if blocks are mixed, lower if they are separate.
 
     Parameters
@@ -58,20 +60,32 @@ def block_mixing(rows: Matrix, classes: NDArray[np.str_], blocks: NDArray[np.str
     dict
         'batch silhouette' is the mean over classes of 1 - |silhouette of the blocks| (Buttner et al. 2019), and 'iLISI'
         the median over rows of the effective number of blocks among the neighbours, rescaled to 0 to 1 (Korsunsky et
-        al. 2019). 'graph connectivity' is the mean over classes of the share of rows in the largest connected part of
-        the graph of nearest neighbours (Luecken et al. 2022). NaN if there is a single block.
+        al. 2019). Their chance levels are the values of blocks that are mixed at random within classes, which are below
+        1. 'graph connectivity' is the mean over classes of the share of rows in the largest connected part of the graph
+        of nearest neighbours (Luecken et al. 2022). NaN if there is a single block.
     """
-    connectivity = graph_connectivity(rows, classes) if len(np.unique(blocks)) > 1 else float("nan")
-    return {
-        SILHOUETTE: batch_silhouette(rows, classes, blocks),
-        ILISI: ilisi(rows, blocks),
-        CONNECTIVITY: connectivity,
+    drawn = {
+        SILHOUETTE: batch_silhouette(rows, classes, blocks, _SHUFFLES),
+        ILISI: ilisi(rows, classes, blocks, _SHUFFLES),
     }
+    shared: dict[str, Any] = {"best": 1.0, "n_rows": len(rows)}
+    shuffled: dict[str, Any] = {"n_draws": _SHUFFLES, "exchanged": "blocks within classes"}
+    mixing = {
+        name: Number(
+            name=name, value=value, chance=float(draws.mean()), chance_sd=float(draws.std()), **shuffled, **shared
+        )
+        for name, (value, *rest) in drawn.items()
+        for draws in [np.array(rest)]
+    }
+    connectivity = graph_connectivity(rows, classes) if len(np.unique(blocks)) > 1 else float("nan")
+    return mixing | {CONNECTIVITY: Number(name=CONNECTIVITY, value=connectivity, **shared)}
 
 
-def batch_silhouette(rows: Matrix, classes: NDArray[np.str_], blocks: NDArray[np.str_]) -> float:
-    """Return the mean over classes of 1 - |silhouette of the blocks|."""
-    values = []
+def batch_silhouette(
+    rows: Matrix, classes: NDArray[np.str_], blocks: NDArray[np.str_], n_shuffles: int = 0
+) -> list[float]:
+    """Return the mean over classes of 1 - |silhouette of the blocks|, observed and with blocks shuffled in classes."""
+    values, rng = [], np.random.default_rng(1)
     for name in np.unique(classes):
         inside = np.flatnonzero(classes == name)
         _, codes, counts = np.unique(blocks[inside], return_inverse=True, return_counts=True)
@@ -80,21 +94,25 @@ def batch_silhouette(rows: Matrix, classes: NDArray[np.str_], blocks: NDArray[np
             inside = inside[kept]
             if len(inside) > _MOST_ROWS:
                 inside = np.sort(np.random.default_rng(0).choice(inside, _MOST_ROWS, replace=False))
-            values.append(float((1 - np.abs(_silhouettes(rows[inside], blocks[inside]))).mean()))
-    return float(np.mean(values)) if values else float("nan")
+            codes = np.unique(blocks[inside], return_inverse=True)[1]
+            shuffled = np.stack([codes, *(rng.permutation(codes) for _ in range(n_shuffles))])
+            values.append((1 - np.abs(_silhouettes(rows[inside], shuffled))).mean(axis=0))
+    return list(map(float, np.mean(values, axis=0))) if values else [float("nan")] * (1 + n_shuffles)
 
 
-def _silhouettes(rows: Matrix, labels: NDArray[np.str_]) -> Vector:
-    """Return the silhouette of each row; 0 for the only row of a label."""
-    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    members = np.eye(len(counts))[codes]
-    own = codes[:, None] == np.arange(len(counts))
+def _silhouettes(rows: Matrix, codes: Labels) -> Matrix:
+    """Return the silhouette of each row for each line of codes (n_rows, n_lines); 0 for the only row of a code."""
+    n_codes = int(codes.max()) + 1
+    own = codes.T[:, :, None] == np.arange(n_codes)
+    members, counts = own.reshape(len(rows), -1).astype(np.float64), own.sum(axis=0)
     totals = np.concatenate([distances @ members for _, distances in _distances(rows, np.arange(len(rows)))])
+    totals = totals.reshape(own.shape)
+    sizes = np.broadcast_to(counts, own.shape)[own].reshape(codes.T.shape)
     with np.errstate(invalid="ignore", divide="ignore"):
-        inside = totals[own] / (counts[codes] - 1)
-        outside = np.where(own, np.inf, totals / counts).min(axis=1)
+        inside = totals[own].reshape(codes.T.shape) / (sizes - 1)
+        outside = np.where(own, np.inf, totals / counts).min(axis=2)
         values = (outside - inside) / np.maximum(inside, outside)
-    return np.where(counts[codes] > 1, np.nan_to_num(values), 0.0)
+    return np.where(sizes > 1, np.nan_to_num(values), 0.0)
 
 
 def graph_connectivity(rows: Matrix, classes: NDArray[np.str_]) -> float:
@@ -119,24 +137,32 @@ def graph_connectivity(rows: Matrix, classes: NDArray[np.str_]) -> float:
     return float(np.mean(shares))
 
 
-def ilisi(rows: Matrix, blocks: NDArray[np.str_]) -> float:
-    """Return the median effective number of blocks among the neighbours of a row, rescaled to 0 to 1."""
+def ilisi(rows: Matrix, classes: NDArray[np.str_], blocks: NDArray[np.str_], n_shuffles: int = 0) -> list[float]:
+    """Return the median effective number of blocks among the neighbours of a row, rescaled to 0 to 1.
+
+    The first value is the observed one; others are for blocks that are shuffled within classes.
+    """
     names, codes = np.unique(blocks, return_inverse=True)
     n, k = len(rows), min(_NEIGHBOURS, len(rows) - 1)
     if len(names) < 2 or k < 3:
-        return float("nan")
+        return [float("nan")] * (1 + n_shuffles)
     queries = np.arange(n)
     if n > _MOST_ROWS:
         queries = np.sort(np.random.default_rng(0).choice(n, _MOST_ROWS, replace=False))
+    order, rng = np.argsort(classes, kind="stable"), np.random.default_rng(1)
+    shuffled = np.tile(codes, (1 + n_shuffles, 1))
+    for line in shuffled[1:]:
+        # Rows sorted by class, and at random within classes, exchange their blocks.
+        line[order] = codes[np.lexsort((rng.random(n), classes))]
     simpson = []
     for panel, distances in _distances(rows, queries):
         distances[np.arange(len(panel)), panel] = np.inf
         near = np.argpartition(distances, k - 1, axis=1)[:, :k]
         weights = _neighbour_weights(np.take_along_axis(distances, near, axis=1), min(_PERPLEXITY, k / 3))
-        shares = np.stack([(weights * (codes[near] == code)).sum(axis=1) for code in range(len(names))], axis=1)
-        simpson.append((shares**2).sum(axis=1))
-    effective = float(np.median(1 / np.concatenate(simpson)))
-    return float(np.clip((effective - 1) / (len(names) - 1), 0.0, 1.0))
+        of_codes = ((weights * (shuffled[:, near] == code)).sum(axis=2) ** 2 for code in range(len(names)))
+        simpson.append(sum(of_codes))
+    effective = np.median(1 / np.concatenate(simpson, axis=1), axis=1)
+    return list(map(float, np.clip((effective - 1) / (len(names) - 1), 0.0, 1.0)))
 
 
 def _neighbour_weights(distances: Matrix, perplexity: float) -> Matrix:
@@ -376,7 +402,7 @@ class _LabelledRows:
         elif blocks:
             provenance.state(f"rows compared{blocks}")
 
-    def mixing(self, names: tuple[str, str]) -> dict[str, dict[str, float]]:
+    def mixing(self, names: tuple[str, str]) -> dict[str, dict[str, Number]]:
         """Return how well blocks are mixed in each representation; empty without blocks."""
         if self.block is None:
             return {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -434,8 +434,8 @@ def dimension_over_scale(X: ArrayLike | Representation | Rows | Rdm, *, seed: Se
     flat is the dimension a property of the data. Standard errors come from random halves of the rows, because the two
     halves differ as much as two samples of half the size do. (The usual likelihood-based error treats overlapping
     neighbourhoods as independent. On uniform data, its 95 % intervals contained the true dimension in only 78 to 93 %
-    of samples.) Two standard errors contain the value of many rows in 91 to 95 % of samples, but in only 74 % at the
-    largest scale, where most rows are neighbours of one another. Do not base a conclusion on this scale.
+    of samples.) Two standard errors contained the value of many rows in 86 to 100 % of 120 samples, at every scale of
+    eight kinds of data. If more than a fifth of the rows are neighbours, errors are rather too large than too small.
 
     Parameters
     ----------
@@ -481,12 +481,26 @@ def dimension_over_scale(X: ArrayLike | Representation | Rows | Rdm, *, seed: Se
     return DimensionCurve(
         ranks=tuple(int(rank) for rank in ranks[:-1]),
         dimensions=tuple(dimension_at_rank(tables[0], place) for place in places),
-        errors=tuple(_error(tables[1:], halves, place) for place in places),
+        errors=_errors(tables[1:], halves, ranks, n),
         distances=tuple(float(tables[0][:, place - 1 : place + 1].mean()) * view.unit for place in places),
         n_rows=n,
         n_repeated=view.n_repeated,
         n_splits=_N_SPLITS,
     )
+
+
+_FIFTH = 5
+
+
+def _errors(tables: Matrix, halves: Matrix, ranks: Sequence[int], n: int) -> tuple[float, ...]:
+    """Return the standard error at each scale.
+
+    Among many neighbours, a rank in a half is another scale than in the whole. If the larger rank exceeds a fifth of
+    the rows, the error is at least that of half the rank, which is the same scale in a half.
+    """
+    errors = [_error(tables, halves, place) for place in range(1, len(ranks))]
+    wide = [place > 0 and _FIFTH * ranks[place + 1] > n for place in range(len(errors))]
+    return tuple(max(errors[i - 1], error) if wide[i] else error for i, error in enumerate(errors))
 
 
 def _error(tables: Matrix, halves: Matrix, place: int) -> float:

@@ -11,7 +11,7 @@ from shesha.doubting.doubts import (
     doubts,
     find_doubts,
     find_pair_doubts,
-    text_lengths,
+    row_properties,
 )
 
 __all__ = [
@@ -25,5 +25,5 @@ __all__ = [
     "marked_functions",
     "pair_doubts",
     "row_doubts",
-    "text_lengths",
+    "row_properties",
 ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
 from shesha.nulls.dependence import DiagnosticRows
 from shesha.results import Dependence, Doubt, Doubts
 from shesha.support.provenance import keep_statements
+from shesha.support.sampling_units import is_batch_name, unit_labels
 from shesha.support.types import Index, Labels, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Rdm, Representation, Rows, rows_or_distances, select_rows
@@ -40,6 +43,50 @@ def text_lengths(representations: Any) -> dict[str, Vector]:
 
         counts = shared_token_counts(paths)
     return {} if counts is None or len(set(counts)) < 2 else {NAME: np.array(counts, dtype=np.float64)}
+
+
+_TOTALS = frozenset({"totalcounts", "ncounts", "ncountrna", "numi", "numis", "totalumis"})
+"""Names of columns with the total counts per cell, without separators."""
+
+
+def row_properties(representations: Any) -> dict[str, Vector | Labels]:
+    """Return what comes with the rows and could explain their geometry: token counts; batches and depth of cells.
+
+    Columns of obs are recognised by their names, in AnnData and in a single .h5ad file that a command has opened.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> class Cells:
+    ...     obs = pd.DataFrame({"batch": ["a", "b", "a", "b"], "total_counts": [9.0, 5, 7, 8], "kind": list("xyxy")})
+    >>> {name: values.tolist() for name, values in row_properties(Cells()).items()}
+    {'batch': [0, 1, 0, 1], 'total_counts': [9.0, 5.0, 7.0, 8.0]}
+    """
+    properties: dict[str, Vector | Labels] = {**text_lengths(representations)}
+    for name, read in _cell_columns(representations):
+        is_total = re.sub(r"[^a-z]", "", name.lower()) in _TOTALS
+        if not is_total and not is_batch_name(name):
+            continue
+        values = np.asarray(read(name))
+        units = None if is_total else unit_labels(values)
+        if is_total and values.dtype.kind in "fiu" and np.isfinite(values).all() and np.ptp(values) > 0:
+            properties[name] = values.astype(np.float64)
+        elif units is not None and None not in set(units.tolist()):
+            properties[name] = check.labels(units, len(units), name)[0]
+    return properties
+
+
+def _cell_columns(representations: Any) -> Iterator[tuple[str, Callable[[str], Any]]]:
+    """Yield the names of the columns of obs, each with the function that reads it."""
+    obs = getattr(representations, "obs", None)
+    if obs is not None and hasattr(obs, "columns"):
+        yield from ((str(name), obs.__getitem__) for name in obs.columns)
+    opened = getattr(representations, "opened", {})
+    files = [path for path in opened if str(path).endswith(".h5ad")]
+    if len(files) == len(opened) == 1:
+        from shesha.io.read import read_labels
+
+        yield from ((name, partial(read_labels, files[0])) for name in opened[files[0]].labels_available)
 
 
 def _paths(representations: Any) -> list[Any]:

@@ -408,6 +408,9 @@ _EXPLAINED, _LEAST = 0.2, 0.05
 def covariate(subject: Subject) -> Doubt | None:
     """Check whether a covariate explains which rows are close to each other."""
     headline = subject.headline
+    if subject.known and len(subject.sides) == 1 and headline.value < _LEAST:
+        # Halves of principal components share nothing that a covariate could explain.
+        headline = subject.split(subject.sample, rotated=True)
     least = max(_LEAST, _EXPLAINED * abs(headline.value))
     explanations = [
         CovariateShare(headline, quantity[subject.places], name) for name, quantity in subject.known.items()
@@ -456,6 +459,8 @@ def label_confounding(subject: Subject) -> Doubt | None:
             "The null distribution accounts for the confounder, but the score does not, so rely on the p-value. If "
             "each class has its own value of the confounder, no analysis can separate the effects"
             if name in subject.design
+            else f"Compare rows of similar {name}: pass it as within= or covariates="
+            if both[name].dtype.kind == "f"
             else f"Compare classes within {name}: pass {name} as blocks= or covariates=. If each class has its own "
             f"{name}, pass {name} as groups=; no analysis can then separate the effects"
         )

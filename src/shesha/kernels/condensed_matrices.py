@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from shesha.kernels import device_kernels, native
 from shesha.kernels.pairs import condensed_index
 from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.support import device_arrays
 from shesha.support.device_arrays import elsewhere, is_numpy
 from shesha.support.types import Index, Matrix, Vector
 
@@ -59,6 +61,19 @@ def subtract_margins(triangle: Vector, margins: Vector) -> None:
 
     for _ in parallel(subtract, range(0, n - 1, _AT_ONCE)):
         pass
+
+
+def whiten(distances: Vector, n: int) -> None:
+    """Divide each part of squared distances by its standard deviation under equal noise of all rows, in place.
+
+    The covariance of distances (i, j) and (k, l) is then proportional to 4, 1 or 0 if they share 2, 1 or 0 rows
+    (Diedrichsen et al. 2021). Its eigenvalues are 2n for the mean, n for the deviations of rows, and 2 for the rest,
+    to which the scale is fixed.
+    """
+    sums = row_sums(distances, n)
+    mean = device_arrays.total(sums) / (n * (n - 1))
+    of_rows = (sums - (n - 1) * mean) / (n - 2)
+    subtract_margins(distances, of_rows * (1 - sqrt(2 / n)) + mean * (1 - sqrt(1 / n)) / 2)
 
 
 @elsewhere(device_kernels.inner)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import rankdata
+from scipy.stats import kendalltau, rankdata
 
 from shesha.kernels import device_kernels, native, sorting
 from shesha.kernels.sorting import (
@@ -19,7 +19,7 @@ from shesha.kernels.sorting import (
     value_range,
 )
 from shesha.kernels.threads import parallel
-from shesha.support.device_arrays import elsewhere
+from shesha.support.device_arrays import elsewhere, to_host
 from shesha.support.types import Index, Keys, Matrix, Vector
 
 _CACHED = 1 << 21
@@ -175,6 +175,18 @@ def centred_ranks(values: Matrix) -> Matrix:
     lengths = np.sqrt((ranks**2).sum(axis=1, keepdims=True))
     unit_ranks: Matrix = ranks / np.where(lengths > 0, lengths, np.nan)
     return unit_ranks
+
+
+def untied_share(values: Vector, size: int = 2) -> float:
+    """Return how many pairs of values (size 2) differ, or the variance of the ranks (size 3), relative to no ties."""
+    n, counts = len(values), np.unique(to_host(values), return_counts=True)[1].astype(np.float64)
+    return float(1 - (counts**size - counts).sum() / (n**size - n))
+
+
+def kendall_tau_a(a: Vector, b: Vector) -> float:
+    """Kendall's tau-a: concordant less discordant pairs of entries, as a share of all pairs; ties count as neither."""
+    tau_b = kendalltau(to_host(a), to_host(b), method="asymptotic").statistic
+    return float(tau_b * np.sqrt(untied_share(a) * untied_share(b)))
 
 
 @dataclass(frozen=True)

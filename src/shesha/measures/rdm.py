@@ -15,9 +15,29 @@ from shesha.measures import registry
 from shesha.measures.registry import SUPERPOSITION, SYMMETRIC_INPUTS, TEXT_LENGTH, measure
 from shesha.support.types import Seed
 from shesha.views import Comparisons, Distances, RankedRdm, RowRanks
-from shesha.views.rdm import Method
+from shesha.views.rdm import CORRELATIONS, Method
 
 DISTANCES = "distances"
+
+
+def _declare_method(*, method: Method, **_: Any) -> dict[str, Any]:
+    """Return the properties of RSA that depend on how distances are compared."""
+    return {
+        "inner_product": method != "tau-a",
+        "self_value": None if method in ("rho-a", "tau-a") else 1.0,
+        "expected": None if method == "cosine_cov" else _zero,
+    }
+
+
+def _zero(a: RankedRdm, b: RankedRdm) -> float:
+    """Return the mean over all permutations, which match each pair of rows with every pair equally often."""
+    return 0.0
+
+
+def _lacks_correlation(options: Mapping[str, Any]) -> str:
+    """Return the reason why random pairs cannot give the value; empty for a correlation."""
+    method = options["method"]
+    return "" if method in CORRELATIONS else f"method={method} needs all pairs of rows: use spearman or pearson"
 
 
 def _lacks_pairs(options: Mapping[str, Any]) -> str:
@@ -47,9 +67,9 @@ def _lacks_pairs(options: Mapping[str, Any]) -> str:
     self_value=1.0,
     groups=("ReSi",),
     anywhere=True,
-    # Over all permutations, each pair of rows is matched with every pair equally often, so correlations cancel.
-    expected=lambda a, b: 0.0,
-    sample=registry.SampledPairs(registry.correlation),
+    expected=_zero,
+    sample=registry.SampledPairs(registry.correlation, lacks=_lacks_correlation),
+    under=_declare_method,
 )
 def rsa(a: RankedRdm, b: RankedRdm, *, metric: Metric = "correlation", method: Method = "spearman") -> float:
     """Correlation between the distances in the two representations.
@@ -61,8 +81,11 @@ def rsa(a: RankedRdm, b: RankedRdm, *, metric: Metric = "correlation", method: M
     ----------
     metric : {'correlation', 'cosine', 'euclidean'}
         Distance between rows. It is ignored for inputs that are already distances.
-    method : {'spearman', 'pearson'}
-        Whether to correlate the ranks of the distances or the distances themselves.
+    method : {'spearman', 'pearson', 'rho-a', 'tau-a', 'corr_cov', 'cosine_cov'}
+        Whether to correlate the ranks of the distances or the distances themselves. 'rho-a' and 'tau-a' (Kendall) do
+        not reward predicted ties: use them to rank models that predict equal distances, such as categories (Schütt et
+        al. 2023). 'corr_cov' and 'cosine_cov' are the correlation and the cosine of whitened squared distances, which
+        are more reliable, because distances that share a row have correlated errors (Diedrichsen et al. 2021).
 
     Examples
     --------
@@ -148,6 +171,7 @@ def rdm_drift(a: RankedRdm, b: RankedRdm, *, metric: Metric = "cosine", method: 
     >>> abs(round(rdm_drift(X, 3 * X[:, ::-1]), 6))
     0.0
     """
+    check.choice(method, CORRELATIONS, "method")
     return clip_rounding(1.0 - a.inner(b), 0.0, 2.0)
 
 

@@ -374,10 +374,9 @@ def _restore(module: str, function: str, name: str, options: dict[str, Any]) -> 
 
 
 def code_version(measure: Measure) -> str:
-    """Return a hash of a measure's code: its function, its view, and the library modules that they use.
+    """Return a hash of the library's code and, for a measure from elsewhere, of the module that defines it.
 
-    The hash changes if a kernel changes, but not if only comments, docstrings, formatting or card texts change. Options
-    are part of a measure's name, not of its version.
+    Options are part of a measure's name, not of its version.
 
     Examples
     --------

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from shesha.inputs import MissingRows, NamedRows, split_names
 from shesha.inputs import validation as check
 from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import METRICS, Metric, standard_rows
@@ -23,10 +24,11 @@ from shesha.results.number import TIE, Number, NumberTable
 from shesha.results.paper_sentences import claim
 from shesha.support import types as kinds
 from shesha.support.progress import track
-from shesha.support.provenance import keep_statements
+from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import number
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.wording import agree_with_share, count
+from shesha.views import Rdm, select_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,7 +112,7 @@ def _claim(result: Searchlight) -> str:
 @keep_statements
 def searchlight(
     X: ArrayLike,
-    model: ArrayLike,
+    model: ArrayLike | Rdm,
     neighbours: Any,
     *,
     metric: Metric = "correlation",
@@ -119,6 +121,7 @@ def searchlight(
     blocks: ArrayLike | None = None,
     alpha: float = 0.05,
     seed: Seed = 0,
+    missing: MissingRows = "refuse",
 ) -> Searchlight:
     """Test where the distances between conditions match a model, in the neighbourhood of every centre.
 
@@ -133,9 +136,9 @@ def searchlight(
         Mean response to each condition, for example in each voxel, vertex, sensor or neuron. If there are runs,
         distances are squared Euclidean distances that are cross-validated between runs, so noise adds nothing to them
         on average; whiten the features first to obtain crossnobis distances.
-    model : array of shape (n_conditions, n_conditions), or its condensed triangle
-        Distances of the model, without missing ones.
-    neighbours : sparse matrix of shape (n_centres, n_features), or sequence of arrays of int
+    model : array of shape (n_conditions, n_conditions), its condensed triangle, or Rdm
+        Distances of the model. If it and X have names of the conditions, these are matched.
+    neighbours : sparse matrix of shape (n_centres, n_features), or sequence of arrays of int or of masks
         The features in the neighbourhood of each centre: the nonzero entries of a row, or their numbers. See
         `neighbours_in_radius`; graphs of nilearn, MNE and scikit-learn are such matrices.
     metric : {'correlation', 'cosine', 'euclidean'}
@@ -149,6 +152,8 @@ def searchlight(
     alpha : float
         Significance level of the corrected p-values.
     seed : int, Generator or None
+    missing : {'refuse', 'drop'}
+        Whether conditions with NaN, or without distances in the model, raise an error, or are left out and counted.
 
     Returns
     -------
@@ -173,18 +178,15 @@ def searchlight(
     """
     check.choice(metric, METRICS, "metric")
     check.fraction(alpha, "alpha", closed=False)
-    patterns = _patterns(X, metric)
-    n_conditions, n_features = patterns.shape[1:]
-    graph = _neighbourhoods(neighbours, n_features)
+    array = _responses(X, metric)
+    empty = np.asarray(np.isnan(array).all(axis=(0, 1)))
+    graph = _without_features(_neighbourhoods(neighbours, len(empty)), empty)
+    patterns, distances, blocks = _conditions(X, np.where(empty, 0.0, array), model, blocks, missing)
+    n_conditions = patterns.shape[1]
     n_centres = len(graph.indptr) - 1
     labels = [str(place) for place in range(n_centres)] if names is None else kinds.names(names, "names")
     if len(labels) != n_centres:
         raise ValueError(f"names must have one entry for each of the {n_centres} centres, got {len(labels)}")
-    distances, n_model = check.rdm(model, "model")
-    if n_model != n_conditions:
-        raise ValueError(f"model must have distances between the {n_conditions} conditions of X, got {n_model}")
-    if np.isnan(distances).any():
-        raise ValueError("model must have no missing distances, got NaN; leave out conditions without distances")
     ranks = centred_ranks(distances[None])[0]
     if np.isnan(ranks).any():
         raise ValueError("model must have unequal distances, got equal ones")
@@ -221,8 +223,9 @@ def neighbours_in_radius(coordinates: ArrayLike, radius: float, centres: ArrayLi
 
     Parameters
     ----------
-    coordinates : array of shape (n_features, n_dimensions)
-        Place of each feature, such as ``np.argwhere(mask) * voxel_size`` for the voxels of a mask.
+    coordinates : array of shape (n_features, n_dimensions), or mask
+        Place of each feature. A mask (array of booleans, or image of nibabel with an affine matrix) stands for the
+        places of its voxels, in the order of ``data[mask]``.
     radius : float
         Largest distance from the centre, in the unit of the coordinates.
     centres : array of shape (n_centres, n_dimensions), optional
@@ -239,7 +242,12 @@ def neighbours_in_radius(coordinates: ArrayLike, radius: float, centres: ArrayLi
     """
     from scipy.spatial import cKDTree
 
-    places = check.require_squarable(check.matrix(coordinates, "coordinates", min_rows=1), "coordinates")
+    given: Any = coordinates
+    if hasattr(given, "affine") and hasattr(given, "dataobj"):
+        given = np.argwhere(np.asarray(given.dataobj) != 0) @ given.affine[:3, :3].T + given.affine[:3, 3]
+    elif getattr(given, "dtype", np.dtype(float)).kind == "b":
+        given = np.argwhere(np.asarray(given))
+    places = check.require_squarable(check.matrix(given, "coordinates", min_rows=1), "coordinates")
     middles = places
     if centres is not None:
         middles = check.require_squarable(check.matrix(centres, "centres", min_rows=1), "centres")
@@ -249,7 +257,7 @@ def neighbours_in_radius(coordinates: ArrayLike, radius: float, centres: ArrayLi
     return sparse.csr_array((np.ones(len(indices), dtype=bool), indices, indptr), shape=(len(middles), len(places)))
 
 
-def _patterns(X: ArrayLike, metric: str) -> NDArray[np.float64]:
+def _responses(X: ArrayLike, metric: str) -> NDArray[np.float64]:
     """Return responses of shape (n_runs, n_conditions, n_features)."""
     array = check.real(X, "X")
     if array.ndim not in (2, 3):
@@ -261,14 +269,57 @@ def _patterns(X: ArrayLike, metric: str) -> NDArray[np.float64]:
             f"metric must be 'euclidean' and X must have at least 2 runs for cross-validated distances, got {metric!r} "
             f"and {count(len(array), 'run')}"
         )
-    runs = [check.matrix(run, "X", min_rows=_FEWEST_CONDITIONS) for run in (array if array.ndim == 3 else array[None])]
-    return np.array(runs)
+    return array if array.ndim == 3 else array[None]
+
+
+def _conditions(
+    X: ArrayLike,
+    responses: NDArray[np.float64],
+    model: ArrayLike | Rdm,
+    blocks: ArrayLike | None,
+    missing: MissingRows,
+) -> tuple[NDArray[np.float64], Vector, Any]:
+    """Return responses, distances of the model and blocks of the same conditions, matched by name."""
+    n_runs, n, n_features = responses.shape
+    rdm = model if isinstance(model, Rdm) else Rdm(model, "model")
+    if rdm.n_rows != n:
+        raise ValueError(f"model must have distances between the {n} conditions of X, got {rdm.n_rows}")
+    rows = np.moveaxis(responses, 1, 0).reshape(n, -1)
+    names = split_names(X, "X")[1] if n_runs == 1 else None
+    named = rows if names is None else NamedRows(rows, names)
+    sides, along = select_rows(
+        {"X": named, "model": rdm}, {"blocks": blocks}, missing=missing, metric="euclidean", align=True
+    )
+    rdm, used = sides["model"], check.matrix(sides["X"], "X", min_rows=_FEWEST_CONDITIONS)
+    if rdm.n_missing:
+        raise ValueError(
+            f"model must have no missing distances, got {rdm.n_missing} (NaN); to leave out conditions without "
+            "distances, pass missing='drop'"
+        )
+    return np.moveaxis(used.reshape(len(used), n_runs, n_features), 0, 1), rdm.condensed, along["blocks"]
+
+
+def _without_features(graph: sparse.csr_array, empty: NDArray[np.bool_]) -> sparse.csr_array:
+    """Leave features without any number out of all neighbourhoods, and state which neighbourhoods lack their centre."""
+    n_centres, n_features = cast(Any, graph).shape
+    if n_centres == n_features and (n_alone := int((cast(Any, graph).diagonal() == 0).sum())):
+        state(f"{n_alone:,} of {n_centres:,} neighbourhoods do not contain their centre")
+    if empty.any():
+        state(f"{int(empty.sum()):,} of {len(empty):,} features without any number (NaN) left out")
+        graph.data = ~empty[graph.indices]
+        graph.eliminate_zeros()
+    return graph
 
 
 def _neighbourhoods(neighbours: Any, n_features: int) -> sparse.csr_array:
     """Return the features of each centre as the stored entries of a sparse matrix."""
     if sparse.issparse(neighbours):
-        graph: Any = sparse.csr_array(cast(Any, neighbours))
+        graph: Any = sparse.csr_array(cast(Any, neighbours), copy=True)
+        if graph.dtype.kind == "f" and (n_zeros := int((graph.data == 0).sum())):
+            raise ValueError(
+                f"neighbours must have no stored zeros, got {n_zeros:,}. In a graph of distances they are neighbours: "
+                "pass one of connectivity. Otherwise remove them with eliminate_zeros()"
+            )
         graph.eliminate_zeros()
         if graph.shape[1] != n_features:
             raise ValueError(
@@ -277,7 +328,7 @@ def _neighbourhoods(neighbours: Any, n_features: int) -> sparse.csr_array:
         return cast(sparse.csr_array, graph)
     if isinstance(neighbours, np.ndarray) and neighbours.ndim == 2 and neighbours.dtype.kind in "bf":
         return _neighbourhoods(sparse.csr_array(neighbours), n_features)
-    lists = [np.unique(check.real(each, "neighbours")) for each in kinds.iterable(neighbours, "neighbours", "arrays")]
+    lists = [_numbers_of_features(each, n_features) for each in kinds.iterable(neighbours, "neighbours", "arrays")]
     if not lists:
         raise ValueError("neighbours must have at least one centre, got none")
     indices = np.concatenate(lists)
@@ -287,6 +338,17 @@ def _neighbourhoods(neighbours: Any, n_features: int) -> sparse.csr_array:
     return sparse.csr_array(
         (np.ones(len(indices), dtype=bool), indices.astype(np.intp), indptr), shape=(len(lists), n_features)
     )
+
+
+def _numbers_of_features(each: Any, n_features: int) -> Index:
+    """Return the sorted numbers of the features of one centre, which may be a mask."""
+    array = np.asarray(each)
+    if array.ndim > 1 or (array.dtype.kind == "b" and len(array) != n_features):
+        raise ValueError(
+            f"neighbours must contain numbers of features or masks of {n_features} features, got shape {array.shape}; "
+            "for a mask of a volume, pass neighbours_in_radius(mask, radius)"
+        )
+    return np.flatnonzero(array) if array.dtype.kind == "b" else np.unique(check.real(each, "neighbours"))
 
 
 def _distances(

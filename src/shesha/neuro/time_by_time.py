@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import MissingRows, coordinate_values, table_values
+from shesha.inputs import MissingRows, NamedRows, Names, coordinate_values, table_values
 from shesha.inputs import validation as check
 from shesha.kernels.condensed_matrices import square
 from shesha.kernels.condition_distances import Cube, centre_and_scale, condition_distances
@@ -30,6 +31,7 @@ from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import N_PERMUTATIONS, number, spawn
 from shesha.support.types import Array, Index, Labels, Matrix, Seed, Vector
 from shesha.support.wording import count, join_items
+from shesha.views import Rdm, select_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -321,6 +323,8 @@ class TimeCluster(Number):
     last: float = 0.0
     peak: float = 0.0
     """Largest correlation in the cluster."""
+    entries: tuple[tuple[int, int], ...] = ()
+    """Places of its entries among all pairs of times; empty for times of each time with itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -344,6 +348,8 @@ class TimeClusters(NumberTable):
     null: tuple[float, ...] = ()
     """Largest mass of each draw."""
     seed: int | None = None
+    table: tuple[tuple[float, ...], ...] = ()
+    """Correlation at each pair of times; empty for times of each time with itself."""
 
     WHAT: ClassVar[str] = "clusters of times"
     NAMES: ClassVar[tuple[str, ...]] = ("first", "last", "peak", "n_entries")
@@ -358,14 +364,25 @@ class TimeClusters(NumberTable):
             f"({self.what})."
         )
 
+    @property
+    def _significant(self) -> list[TimeCluster]:
+        return [each for each in self.numbers if each.significant]
+
     @draws_axes
     def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
-        """Draw the correlation at each time, its chance level, and the clusters above chance."""
-        from shesha.charts import curves
+        """Draw the correlation at each time or pair of times, and the clusters above chance."""
+        from shesha.charts import curves, frame_cell, full_range, heat_map
 
+        if self.table:
+            names, values = [f"{time:.3g}" for time in self.times], np.array(self.table)
+            ax = heat_map(values, names, names, title=self.what, limits=full_range(values, "higher"), ax=ax)
+            for i, j in {place for each in self._significant for pair in each.entries for place in (pair, pair[::-1])}:
+                frame_cell(ax, i, j)
+            ax.set(xlabel="time of one half", ylabel="time of the other half")
+            return ax
         ax = curves(self.times, {"measured": self.values, "chance": self.chances}, labels=("time", self.what), ax=ax)
-        for each in self.significant:
-            ax.axvspan(each.first, each.last, color="#b9c7d6", alpha=0.5, linewidth=0)  # type: ignore[attr-defined]
+        for each in self._significant:
+            ax.axvspan(each.first, each.last, color="#b9c7d6", alpha=0.5, linewidth=0)
         return ax
 
 
@@ -389,7 +406,7 @@ def time_clusters(
     X: Any,
     conditions: Conditions,
     *,
-    model: ArrayLike | None = None,
+    model: ArrayLike | Rdm | None = None,
     times: ArrayLike | None = None,
     pairs: Literal["same time", "all"] = "same time",
     forming: float = 0.05,
@@ -411,8 +428,9 @@ def time_clusters(
     ----------
     X, conditions, times
         See `over_time`.
-    model : array of shape (n_conditions, n_conditions), or its condensed triangle, optional
-        Distances of a model, in the order of the conditions: sorted, or as the categories of a data frame. At every
+    model : array of shape (n_conditions, n_conditions), its condensed triangle, or Rdm, optional
+        Distances of a model. If it has names of the conditions, as a data frame or `Rdm` can, these are matched.
+        Otherwise it must be in the order of the conditions: sorted, or as the categories of a data frame. At every
         time they are rank-correlated with the distances between the mean responses, and their conditions are permuted
         for the null. Default: reliability of the distances between halves of the trials, whose null permutes trials.
     pairs : {'same time', 'all'}
@@ -481,7 +499,7 @@ def time_clusters(
         raise ValueError(f"X must be (n_trials, n_neurons, n_times), got shape {trials.values.shape}")
     state(f"conditions of the model: {join_items(trials.names)}")
     distances = _mean_distances(trials, metric, check.boolean(normalize, "normalize"))
-    draws, exchanged = _model_correlations(distances, model, trials.n_conditions, n_permutations, alpha, seed)
+    draws, exchanged = _model_correlations(distances, model, trials.names, n_permutations, alpha, seed)
     fields = {
         **{"times": times_of_trials(times, trials), "alpha": alpha, "exchanged": exchanged},
         **{"seed": number(seed), "notes": trials.notes},
@@ -501,13 +519,15 @@ def _mean_distances(trials: Trials, metric: Metric, normalize: bool) -> Matrix:
 
 
 def _model_correlations(
-    distances: Matrix, model: ArrayLike, n: int, n_permutations: int, alpha: float, seed: Seed
+    distances: Matrix, model: ArrayLike | Rdm, names: Sequence[str], n_permutations: int, alpha: float, seed: Seed
 ) -> tuple[Array, str]:
     """Return correlations (n_draws + 1, n_times) with the model and with its permutations."""
-    condensed, n_model = check.rdm(model, "model")
-    if n_model != n or np.isnan(condensed).any():
-        got = "missing distances" if n_model == n else f"{n_model}"
+    n, rdm = len(names), model if isinstance(model, Rdm) else Rdm(model, "model")
+    if rdm.n_rows != n or rdm.n_missing:
+        got = "missing distances" if rdm.n_rows == n else f"{rdm.n_rows}"
         raise ValueError(f"model must have all distances between the {n} conditions, got {got}")
+    shown = NamedRows(np.zeros((n, 1)), Names.build(np.array(names, dtype=object)))
+    condensed = select_rows({"conditions": shown, "model": rdm}, align=True)[0]["model"].condensed
     drawn, exchanged = draw_permutations(n, check.count(n_permutations, "n_permutations"), alpha, design={}, seed=seed)
     whole, (i, j) = square(centred_ranks(condensed[None])[0], n), np.triu_indices(n, k=1)
     models = np.array([whole[order[i], order[j]] for order in identity_first(drawn)])
@@ -524,6 +544,7 @@ def _span_name(spans: list[tuple[float, float]]) -> str:
 
 def _clusters(draws: Array, fields: dict[str, Any], forming: float, what: str) -> TimeClusters:
     z, threshold = standardise_over_draws(draws, forming)
+    pairs = draws.ndim == 3
     labels, masses, null = grid_clusters(z, threshold)
     times, alpha = np.asarray(fields["times"]), fields["alpha"]
     shared = {"exchanged": fields["exchanged"], "seed": fields["seed"]}
@@ -536,6 +557,7 @@ def _clusters(draws: Array, fields: dict[str, Any], forming: float, what: str) -
             "first": spans[0][0],
             "last": spans[-1][1],
             "peak": float(draws[0][inside].max()),
+            "entries": tuple(zip(*(places.tolist() for places in np.nonzero(inside)), strict=True)) if pairs else (),
         }
         one = number_against_null(
             _span_name(spans),
@@ -561,5 +583,6 @@ def _clusters(draws: Array, fields: dict[str, Any], forming: float, what: str) -
         exchanged=fields["exchanged"],
         null=tuple(null.tolist()),
         seed=fields["seed"],
+        table=tuple(map(tuple, np.fmax(draws[0], draws[0].T).tolist())) if pairs else (),
         notes=tuple(fields["notes"]),
     )

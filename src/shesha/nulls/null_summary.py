@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from shesha.inputs import validation as check
 from shesha.results.number import TIE, Number
 from shesha.support.seeds import default_draws, draws_needed, undecided
-from shesha.support.types import Matrix, Vector
+from shesha.support.types import Mask, Matrix, Vector
 
 __all__ = ["CORRECTIONS", "Correction", "benjamini_hochberg", "default_draws", "draws_needed", "holm", "undecided"]
 
@@ -174,6 +174,79 @@ def _adjust(p_values: ArrayLike, rule: Callable[[Vector], Vector]) -> Vector:
     if len(known):
         out[known] = np.minimum(1.0, rule(p[known]))
     return out
+
+
+_RISK = 1e-3
+"""Probability that a test ends with another decision than with all of its draws."""
+
+
+def draw_stages(fewest: int, most: int) -> list[int]:
+    """Return numbers of draws, each about twice the one before, after which tests may end.
+
+    Examples
+    --------
+    >>> draw_stages(999, 3999)
+    [999, 1999, 3999]
+    """
+    stages = [fewest]
+    while stages[-1] < most:
+        stages.append(min(most, 2 * stages[-1] + 1))
+    return stages
+
+
+def open_tests(
+    p_values: ArrayLike,
+    n_draws: ArrayLike,
+    most: ArrayLike,
+    correct: Callable[[ArrayLike], Vector],
+    alpha: float,
+    n_stages: int,
+) -> Mask:
+    """Return which corrected tests may still be decided differently by more draws.
+
+    The extreme values among the first draws limit their number among all draws, because the order of the draws is
+    random (hypergeometric distribution). A correction never rejects less if p-values fall. A test is therefore decided
+    if it has the same result with all numbers at their lower and at their upper limits (Gandy and Hahn 2014).
+
+    Parameters
+    ----------
+    p_values : array of shape (n_tests,)
+        From the draws so far; NaN marks a missing test.
+    n_draws, most : arrays of shape (n_tests,)
+        Numbers of draws so far, and of all draws.
+    correct : function
+        `holm` or `benjamini_hochberg`.
+    alpha : float
+    n_stages : int
+        How often this is asked at most. The probability of a wrong decision is divided among the stages.
+
+    Examples
+    --------
+    >>> open_tests([0.4, 0.001, 0.03], [999] * 3, [9999] * 3, holm, 0.05, 2).tolist()
+    [False, False, True]
+    """
+    from scipy.stats import hypergeom
+
+    p, n, all_draws = (np.asarray(values, dtype=np.float64) for values in (p_values, n_draws, most))
+    known = ~np.isnan(p)
+    extreme = np.where(known, np.rint(p * (n + 1)) - 1, 0)
+    risk = _RISK / (2 * n_stages)
+    # Bisection: the largest total that is not too large, and the smallest that is not too small.
+    ends = [extreme, all_draws - n + extreme]
+    low, high = ends
+    while (low < high).any():
+        middle = np.ceil((low + high) / 2)
+        possible = hypergeom.cdf(extreme, all_draws, middle, n) >= risk
+        low, high = np.where(possible, middle, low), np.where(possible, high, middle - 1)
+    upper = low
+    low, high = ends
+    while (low < high).any():
+        middle = np.floor((low + high) / 2)
+        possible = hypergeom.sf(extreme - 1, all_draws, middle, n) >= risk
+        low, high = np.where(possible, low, middle + 1), np.where(possible, middle, high)
+    limits = (np.where(known, (1 + total) / (all_draws + 1), np.nan) for total in (low, upper))
+    rejected = [correct(limit) <= alpha * (1 + 1e-9) for limit in limits]
+    return np.asarray(rejected[0] & ~rejected[1] & known)
 
 
 def _holm_step_down(p: Vector) -> Vector:

@@ -21,6 +21,7 @@ from shesha.stability.row_matching import DEFAULT_PAIRS, sort_pairs
 from shesha.support import memory
 from shesha.support.types import Index, Mask, Matrix, Vector
 from shesha.views import RankedRdm, Representation
+from shesha.views.rdm import CORRELATIONS
 
 Cube = NDArray[np.float64]
 
@@ -183,7 +184,8 @@ class Problem:
     @property
     def uses_correlated_distances(self) -> bool:
         """Whether the measure depends only on correlated distances, so that a row bootstrap can use weights."""
-        return self.measure.view is RankedRdm and self.measure.inner_product
+        correlates = self.measure.parameters.get("method", "spearman") in CORRELATIONS
+        return self.measure.view is RankedRdm and correlates
 
     def take(self, rows: Index) -> Problem:
         """Return the problem for a selection of the rows."""

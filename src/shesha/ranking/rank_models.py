@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +24,7 @@ from shesha.nulls.null_summary import CORRECTIONS, Correction, benjamini_hochber
 from shesha.ranking.problem import FEWEST_UNITS, DistanceVectors, Evaluations, Problem
 from shesha.ranking.resampling import RANKED_AGAIN, chance_p_values, evaluate_distances, evaluate_subsets, fewer_rows
 from shesha.results.base import reaches_level
-from shesha.results.model_ranking import ModelCombination, ModelDifference, ModelRanking, RankedModel
+from shesha.results.model_ranking import ModelCombination, ModelDifference, ModelRanking, RankedModel, WeightsOf
 from shesha.stability.row_matching import PairCount, check_pairs
 from shesha.support import provenance
 from shesha.support import types as kinds
@@ -134,13 +134,15 @@ class _Fold:
     subjects: tuple[tuple[Index, Index], ...]
 
 
-def combine_models(problem: Problem, rng: np.random.Generator, vectors: DistanceVectors) -> ModelCombination | None:
+def combine_models(
+    problem: Problem, rng: np.random.Generator, vectors: DistanceVectors, weights_of: WeightsOf
+) -> ModelCombination | None:
     """Fit non-negative model weights and score them on held-out data; None for one model or few rows."""
     if len(problem.models) < 2 or problem.n_units < 2 * _FEWEST:
         return None
     if vectors.n_pairs > MOST_PAIRS and not problem.exact:
         vectors = vectors.take(np.sort(rng.choice(vectors.n_pairs, MOST_PAIRS, replace=False)))
-    folds = [fold for _ in range(_REPEATS) for fold in _folds(vectors, rng)]
+    folds = [fold for _ in range(_REPEATS) for fold in _folds(vectors, rng, weights_of)]
     weights, held_out = zip(*(tried for fold in folds for tried in _try_fold(vectors, fold)), strict=True)
     scores = np.nanmean(np.stack(held_out), axis=0)
     singles = scores[1:]
@@ -153,6 +155,7 @@ def combine_models(problem: Problem, rng: np.random.Generator, vectors: Distance
         weights=dict(zip(problem.names, mean.tolist(), strict=True)),
         n_folds=len(weights) // _REPEATS,
         n_divisions=_REPEATS,
+        weights_of=weights_of,
     )
 
 
@@ -161,7 +164,7 @@ def n_row_folds(n_units: int) -> int:
     return 2 if n_units < 12 else 3 if n_units < 24 else 4 if n_units < 40 else 5
 
 
-def _folds(vectors: DistanceVectors, rng: np.random.Generator) -> Iterator[_Fold]:
+def _folds(vectors: DistanceVectors, rng: np.random.Generator, weights_of: WeightsOf) -> Iterator[_Fold]:
     """Divide rows (or groups) and subjects at random; every row is tested once with every subject."""
     problem = vectors.problem
     clusters, n_subjects = problem.design.clusters, len(problem.subjects)
@@ -171,15 +174,17 @@ def _folds(vectors: DistanceVectors, rng: np.random.Generator) -> Iterator[_Fold
     for row_fold in range(parts.max() + 1):
         inside = of_row == row_fold
         train, test = ((mask[vectors.i] & mask[vectors.j]).astype(float) for mask in (~inside, inside))
-        yield _Fold(train, test, tuple(_subject_folds(n_subjects, of_subject)))
+        yield _Fold(train, test, tuple(_subject_folds(n_subjects, of_subject, weights_of)))
 
 
-def _subject_folds(n_subjects: int, of_subject: Index) -> Iterator[tuple[Index, Index]]:
+def _subject_folds(n_subjects: int, of_subject: Index, weights_of: WeightsOf) -> Iterator[tuple[Index, Index]]:
     """Yield the training and the test subjects of each fold; a single subject serves as both."""
     subjects = np.arange(n_subjects)
+    if n_subjects == 1 or weights_of == "each subject":
+        yield from ((subjects[[k]], subjects[[k]]) for k in range(n_subjects))
+        return
     for fold in range(of_subject.max() + 1):
-        tested = subjects[of_subject == fold]
-        yield (subjects[of_subject != fold] if n_subjects > 1 else tested), tested
+        yield subjects[of_subject != fold], subjects[of_subject == fold]
 
 
 def _try_fold(vectors: DistanceVectors, fold: _Fold) -> Iterator[tuple[Vector, Vector]]:
@@ -242,6 +247,7 @@ def rank_models(
     n_resamples: int | None = None,
     n_permutations: int = N_PERMUTATIONS,
     correction: Correction = "holm",
+    weights_of: WeightsOf = "all subjects",
     alpha: float = 0.05,
     confidence: float = 0.95,
     pairs: PairCount = None,
@@ -276,6 +282,8 @@ def rank_models(
         Number of permutations of the rows for the p-values against chance.
     correction : {'holm', 'benjamini-hochberg'}
         How to correct the p-values for differences between pairs of models.
+    weights_of : {'all subjects', 'each subject'}
+        Whether the weights of the combination are fitted to other subjects, or to other rows of each subject.
     alpha : float
         Significance level of the corrected p-values for differences between models, in (0, 1).
     confidence : float
@@ -316,6 +324,7 @@ def rank_models(
     True
     """
     check.choice(correction, CORRECTIONS, "correction")
+    check.choice(weights_of, get_args(WeightsOf), "weights_of")
     check.fraction(alpha, "alpha", closed=False)
     check.fraction(confidence, "confidence", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
@@ -341,7 +350,9 @@ def rank_models(
     if vectors is not None and vectors.known is not None:
         n_known, note = _known_pairs(problem, vectors)
         notes.append(note)
-    combination = None if vectors is None or n_known else combine_models(problem, spawn(seed, _FOLDING), vectors)
+    combination = (
+        None if vectors is None or n_known else combine_models(problem, spawn(seed, _FOLDING), vectors, weights_of)
+    )
     notes += _subject_doubts(len(problem.subjects))
     differences = _pairs(problem, evaluations, correction, confidence)
     upper = _upper_ceiling(problem, vectors) if evaluations.has_ceiling else np.nan
@@ -352,7 +363,7 @@ def rank_models(
         differences,
         len(problem.subjects),
         problem.n_rows,
-        "rows and subjects" if len(problem.subjects) > 1 else "rows",
+        _resampled(problem, groups, blocks),
         ceiling_lower=float(evaluations.values.means[-1]) if evaluations.has_ceiling else np.nan,
         ceiling_upper=upper,
         combination=combination,
@@ -367,6 +378,12 @@ def rank_models(
         notes=tuple(notes),
         seed=number(seed),
     )
+
+
+def _resampled(problem: Problem, groups: Any, blocks: Any) -> str:
+    """Return what is resampled, in words."""
+    rows = f"{problem.n_units:,} groups of rows" if groups is not None else "rows"
+    return f"{rows}{' within blocks' * (blocks is not None)}{' and subjects' * (len(problem.subjects) > 1)}"
 
 
 def _warn_of_dependence(problem: Problem, design: dict[str, Any]) -> None:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     )
     from shesha.results.number import Number
     from shesha.results.row_map import RowMap
+    from shesha.results.settings import SettingsTable, settings_table
     from shesha.results.stability import DriftPath, Estimate
     from shesha.results.steering import (
         LayerRanking,
@@ -105,6 +106,7 @@ __all__ = [
     "SessionPair",
     "SessionPart",
     "SessionTable",
+    "SettingsTable",
     "SeveralWithinClasses",
     "Steerability",
     "SteeringPredictors",
@@ -117,4 +119,5 @@ __all__ = [
     "UnitMatching",
     "WithinClasses",
     "load",
+    "settings_table",
 ]

@@ -319,6 +319,7 @@ class EDistances(Result):
     n_draws: int
     alpha: float = 0.05
     seed: int | None = None
+    notes: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[EDistance]:
         """Iterate over the pairs."""
@@ -342,9 +343,19 @@ class EDistances(Result):
         )
         return (
             f"{n} of {count(len(self.pairs), 'pair')} {agree_with_share(n, len(self.pairs), 'differs', 'differ')} by "
-            f"the E-distance (corrected p at most "
-            f"{self.alpha:g}){f'; this {few}' if few else ''}."
+            f"the E-distance (corrected p at most {self.alpha:g}){f'; this {few}' if few else ''}."
+            f"{self._undecided_note}"
         )
+
+    @property
+    def _undecided_note(self) -> str:
+        """How many pairs have too few units to be significant; empty if none has."""
+        units = (pair for pair in self.pairs if pair.exchanged == "units")
+        few = [pair for pair in units if not reaches_level(1 / (pair.n_draws + 1), pair.alpha)]
+        if not few:
+            return ""
+        smallest = say.span([1 + pair.n_draws for pair in few])
+        return f" {count(len(few), 'pair')} cannot be decided: the units allow only {smallest} different exchanges."
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return a table with one row per pair, the most distant first."""

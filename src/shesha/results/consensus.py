@@ -45,6 +45,8 @@ class Consensus(Result):
     converged: bool = True
     notes: tuple[str, ...] = ()
     seed: int | None = None
+    n_groups: int | None = None
+    """Number of groups of rows that intervals leave out as wholes; None if rows are independent."""
     shared_p_value: float = float("nan")
     """p-value of the hypothesis that the representations share nothing (permutations of the rows of each one)."""
 
@@ -136,7 +138,9 @@ _PICTURE = "Distance of each representation to the mean shape of the others, wit
 def _explanation(result: Consensus) -> str:
     return (
         f"Distance is the Procrustes distance to the mean shape of the other representations, from 0 (equal up to "
-        f"rotation) to 1.414. Brackets are {100 * result.confidence:g} % intervals ({result.n_rows:,} rows)."
+        f"rotation) to 1.414. Brackets are {100 * result.confidence:g} % intervals ({result.n_rows:,} rows"
+        + (f" in {result.n_groups:,} groups, which are left out as wholes" if result.n_groups else "")
+        + ")."
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from shesha.report import Column, Drawing, Item, Page, Part, Section, Table, Text
 from shesha.results.base import Result, draws_axes, reaches_level
@@ -63,6 +63,9 @@ class ModelDifference(Number):
     """Two-sided p-value, which covers new rows and new subjects."""
 
 
+WeightsOf = Literal["all subjects", "each subject"]
+
+
 @dataclass(frozen=True)
 class ModelCombination(Result):
     """Several models combined with non-negative weights and evaluated on held-out rows and subjects."""
@@ -77,6 +80,8 @@ class ModelCombination(Result):
     n_folds: int
     n_divisions: int
     """Number of random divisions into folds over which the value is averaged."""
+    weights_of: WeightsOf = "all subjects"
+    """Whether weights are fitted to other subjects, or to other rows of each subject."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,7 @@ class ModelRanking(Result):
     n_subjects: int
     n_rows: int
     resampled: str
-    """What the intervals cover: new 'rows', or new 'rows and subjects'."""
+    """What the intervals cover, such as new 'rows', '8 groups of rows' or 'rows and subjects'."""
     ceiling_lower: float = NAN
     """Lower end of the ceiling: average value between a subject and the mean of the others; NaN with one subject."""
     ceiling_upper: float = NAN
@@ -247,8 +252,9 @@ def combination_sentence(result: ModelRanking) -> str:
         return ""
     weights = sorted(combination.weights.items(), key=lambda pair: -pair[1])
     shares = ", ".join(f"{name} {weight:.2f}" for name, weight in weights[:5] if weight >= 0.005)
+    fitted = "weights" if combination.weights_of == "all subjects" else "mean weights, fitted to each subject"
     return (
-        f"A weighted combination of the models reaches {numeral(combination.value)} on held-out rows (weights: "
+        f"A weighted combination of the models reaches {numeral(combination.value)} on held-out rows ({fitted}: "
         f"{shares}). {combination.best_single} alone reaches {numeral(combination.best_single_value)} on the "
         "same rows."
     )

@@ -55,11 +55,15 @@ def _extreme(pair: Score) -> str:
     return f"{say.format_number(pair.value)} ({pair.pair()}{note})"
 
 
+def _rows(result: Consensus) -> str:
+    return f"{result.n_rows:,} rows" + (f" in {result.n_groups:,} groups" if result.n_groups else "")
+
+
 @claim.register
 def _consensus(result: Consensus) -> str:
     if result.shares_nothing:
         return (
-            f"{len(result.members)} representations of {result.n_rows:,} rows shared no shape above chance at "
+            f"{len(result.members)} representations of {_rows(result)} shared no shape above chance at "
             f"{result.alpha:g} (p = {say.format_p(result.shared_p_value)}, permutations of the rows of each)"
         )
     outlying = [member for member in result if member.name in result.outlying]
@@ -72,8 +76,8 @@ def _consensus(result: Consensus) -> str:
     text = f"{len(outlying) or 'none'} {were} at {result.alpha:g}{f': {parts}' if parts else ''}"
     nearest = result.members[0]
     return (
-        f"Of {len(result.members)} representations of {result.n_rows:,} rows, {text} (Procrustes distance to the mean "
-        f"shape of the others; one-sided Grubbs test, p corrected by Holm); {nearest.name} was nearest "
+        f"Of {len(result.members)} representations of {_rows(result)}, {text} (Procrustes distance to the mean shape "
+        f"of the others; one-sided Grubbs test, p corrected by Holm); {nearest.name} was nearest "
         f"({say.format_number(nearest.value)}), and the spread around the mean of all was "
         f"{say.format_number(result.spread)}"
     )

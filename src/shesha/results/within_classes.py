@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,6 +14,7 @@ from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.comparison import Comparison, Score
 from shesha.results.comparison_pages import measure_explained
 from shesha.results.generic_page import run_details
+from shesha.results.number import Number
 from shesha.results.sentence_parts import format_share
 from shesha.support.seeds import undecided
 from shesha.support.wording import agree
@@ -28,6 +29,20 @@ if TYPE_CHECKING:
 _ALL = "all rows"
 KEPT, PARTLY, LOST, UNDECIDED = "kept", "partly kept", "lost", "undecided"
 """Verdicts on a class, or on one measure within it."""
+
+
+def mixing_sentence(mixing: Mapping[str, Mapping[str, Number]]) -> str:
+    """Return how well blocks are mixed in each representation, and in blocks that are mixed at random."""
+    texts = []
+    for score in next(iter(mixing.values()), {}):
+        numbers = {name: values[score] for name, values in mixing.items()}
+        if all(each.has_value for each in numbers.values()):
+            levels = [f"{each.chance:.2f}" for each in numbers.values() if each.chance == each.chance]
+            random = f" ({' to '.join(sorted({min(levels), max(levels)}))} if mixed at random)" if levels else ""
+            texts.append(
+                f"{score} {', '.join(f'{each.value:.2f} in {name}' for name, each in numbers.items())}{random}"
+            )
+    return f"Mixing of blocks (0 separate, 1 mixed): {'; '.join(texts)}." if texts else ""
 
 
 @dataclass(frozen=True)
@@ -53,9 +68,9 @@ class WithinClasses(Result):
     it."""
     n_blocks: dict[str, int] = field(default_factory=dict, kw_only=True)
     """Number of blocks within which each class was compared; empty without blocks."""
-    mixing: dict[str, dict[str, float]] = field(default_factory=dict, kw_only=True)
+    mixing: dict[str, dict[str, Number]] = field(default_factory=dict, kw_only=True)
     """How well blocks are mixed in each representation, by 'batch silhouette', 'iLISI' and 'graph connectivity': 1 if
-    blocks are mixed, lower if they are separate."""
+    blocks are mixed, lower if they are separate. Chance levels are those of blocks that are mixed at random."""
     alpha: float = field(default=0.05, kw_only=True)
     n_draws: int = field(default=0, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
@@ -211,14 +226,7 @@ class WithinClasses(Result):
     @property
     def mixing_note(self) -> str:
         """How well blocks are mixed in both representations; empty without blocks."""
-        if not self.mixing:
-            return ""
-        texts = [
-            f"{score} {', '.join(f'{values[score]:.2f} in {name}' for name, values in self.mixing.items())}"
-            for score in next(iter(self.mixing.values()))
-            if all(values[score] == values[score] for values in self.mixing.values())
-        ]
-        return f"Mixing of blocks (0 separate, 1 mixed): {'; '.join(texts)}." if texts else ""
+        return mixing_sentence(self.mixing)
 
     @property
     def levels_note(self) -> str:
@@ -337,15 +345,7 @@ class SeveralWithinClasses(Result):
     @property
     def mixing_note(self) -> str:
         """How well blocks are mixed in each representation; empty without blocks."""
-        mixing = {name: values for comparison in self for name, values in comparison.mixing.items()}
-        if not mixing:
-            return ""
-        texts = [
-            f"{score} {', '.join(f'{values[score]:.2f} in {name}' for name, values in mixing.items())}"
-            for score in next(iter(mixing.values()))
-            if all(values[score] == values[score] for values in mixing.values())
-        ]
-        return f"Mixing of blocks (0 separate, 1 mixed): {'; '.join(texts)}." if texts else ""
+        return mixing_sentence({name: values for comparison in self for name, values in comparison.mixing.items()})
 
     @property
     def classes(self) -> tuple[str, ...]:

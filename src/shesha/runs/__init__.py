@@ -4,7 +4,7 @@ A plan provides `Job`s and stores their results; `run` executes the jobs on an e
 key in one file, and `lock_for_writing` prevents other processes from writing to it. The package suits any kind of work.
 """
 
-from shesha.runs.code_versions import FOLLOWED, version_of_code
+from shesha.runs.code_versions import version_of_code
 from shesha.runs.runner import (
     ATTEMPTS,
     DaskWorkers,
@@ -29,7 +29,6 @@ from shesha.runs.store import ResultStore, lock_for_writing, open_for_writing
 
 __all__ = [
     "ATTEMPTS",
-    "FOLLOWED",
     "DaskWorkers",
     "Executor",
     "Here",

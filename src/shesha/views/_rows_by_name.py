@@ -267,7 +267,9 @@ class _Side:
         return _Side(values if names is None else NamedRows(values, names), names, len(chosen))
 
     def blocks(self) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Yield the values in blocks of rows; sparse rows become dense, and distances are left out."""
+        """Yield the values in blocks of rows; sparse rows become dense. Of distances, only missing rows are shown."""
+        if isinstance(self.value, Rdm) and self.value.n_missing:
+            yield 0, np.where(self.value.rows_without_distances, np.nan, 1.0)[:, None]
         if isinstance(self.value, Rdm) or (isinstance(self.value, Representation) and self.value.has_distances_only):
             return
         if isinstance(self.value, Rows):

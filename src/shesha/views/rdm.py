@@ -34,8 +34,12 @@ from shesha.views.covariates import Adjusted
 from shesha.views.features import Features
 from shesha.views.representation import Representation, Symmetric, View
 
-Method = Literal["spearman", "pearson"]
+Method = Literal["spearman", "pearson", "rho-a", "tau-a", "corr_cov", "cosine_cov"]
 METHODS: tuple[Method, ...] = get_args(Method)
+CORRELATIONS: tuple[Method, ...] = ("spearman", "pearson")
+RANKED: tuple[Method, ...] = ("spearman", "rho-a", "tau-a")
+"""Methods that depend on the order of the distances only."""
+WHITENED: tuple[Method, ...] = ("corr_cov", "cosine_cov")
 _ROUNDED = 8 * np.finfo(float).eps
 _SAME_SUM = 1e-12
 """Relative difference below which two sums of unit ranks count as equal."""
@@ -70,7 +74,9 @@ class RankedRdm(View):
             return PartialRdm.remove_covariates(unit_ranks, RankedRdm.build(known, method=method).ranks, source.n_rows)
         if source.has_distances_only and source.distances.n_missing:
             return IncompleteRdm.rank_known(*source.condensed_distances(metric, missing=True), source.n_rows, method)
-        return cls._scale(*source.condensed_distances(metric, squared=method == "spearman"), source.n_rows, method)
+        # Whitening is for squared distances. Given ones are used as they are: cross-validated ones are squares.
+        squared = method in RANKED or (method in WHITENED and not source.has_distances_only)
+        return cls._scale(*source.condensed_distances(metric, squared=squared), source.n_rows, method)
 
     @classmethod
     def of_pairs(
@@ -85,15 +91,18 @@ class RankedRdm(View):
 
     @classmethod
     def _scale(cls, distances: Vector, tolerance: float, n_rows: int, method: Method) -> RankedRdm:
-        """Rank or centre the distances; the vector is overwritten."""
-        if method == "spearman":
+        """Rank, centre or whiten the distances; the vector is overwritten."""
+        if method in RANKED:
             rdm = cls.from_distances(distances, n_rows, tolerance, overwrite=True)
             if np.isnan(float(rdm.ranks[0])):
                 raise NotEstimable(_EQUAL)
-            return rdm
+            return rdm._of_method(method)
         if spread(distances) <= tolerance:
             raise NotEstimable(_EQUAL)
-        distances -= namespace(distances).mean(distances)
+        if method in WHITENED:
+            condensed_matrices.whiten(distances, n_rows)
+        if method != "cosine_cov":
+            distances -= namespace(distances).mean(distances)
         distances /= sqrt(condensed_matrices.inner(distances, distances))
         return cls(n_rows, distances)
 
@@ -108,12 +117,12 @@ class RankedRdm(View):
         if any(isinstance(view, IncompleteRdm) for view in views):
             return IncompleteRdm.mean_of_known(views, method)  # type: ignore[return-value]
         mean = _sum([view.ranks for view in views])
-        if method == "spearman":
+        if method in RANKED:
             # Sums of ranks often tie, up to rounding in the factor that scales them to unit length.
             rdm = cls.from_distances(mean, views[0].n_rows, _SAME_SUM * spread(mean))
             if np.isnan(float(rdm.ranks[0])):
                 raise NotEstimable(_EQUAL)
-            return cls(rdm.n_rows, rdm.ranks)
+            return cls(rdm.n_rows, rdm.ranks)._of_method(method)  # type: ignore[return-value]
         length = sqrt(condensed_matrices.inner(mean, mean))
         if length <= _SAME_SUM:
             raise NotEstimable(_EQUAL)
@@ -141,6 +150,14 @@ class RankedRdm(View):
         if distances.shape[0] < 2:
             return cls(n_rows, np.full(distances.shape[0], np.nan))
         return cls(n_rows, ranks.unit_ranks(distances, tolerance, distances if overwrite else None))
+
+    def _of_method(self, method: Method) -> RankedRdm:
+        """Return the view whose inner products are the correlations of a method that ranks distances."""
+        if method == "tau-a":
+            return KendallRdm(self.n_rows, self.ranks)
+        if method == "rho-a":
+            return RankedRdm(self.n_rows, self.ranks * sqrt(ranks.untied_share(self.ranks, 3)))
+        return self
 
     @classmethod
     def build_subsets(
@@ -177,6 +194,21 @@ class RankedRdm(View):
         return value if abs(abs(value) - 1) > _ROUNDED else float(np.sign(value))
 
 
+@dataclass(frozen=True)
+class KendallRdm(RankedRdm):
+    """Ranks of distances whose inner product is Kendall's tau-a."""
+
+    def permute(self, order: Index) -> KendallRdm:
+        """Reorder the rows: row i of the result is row order[i] of this view."""
+        return KendallRdm(self.n_rows, take_condensed(self.ranks, order, self.n_rows))
+
+    def inner(self, other: RankedRdm) -> float:
+        """Kendall's tau-a with another view of the same rows."""
+        if isinstance(other, IncompleteRdm):
+            return other.inner(self)
+        return ranks.kendall_tau_a(self.ranks, other.ranks)
+
+
 _FEW_ROWS = 500
 """Largest number of rows for which the distances within each subset are ranked anew."""
 
@@ -210,17 +242,19 @@ _FEWEST_PAIRS = 3
 class IncompleteRdm(RankedRdm):
     """Ranks of distances of which some are missing (NaN); the inner product uses the pairs known on both sides."""
 
-    ranked: bool
-    """Whether distances are ranked again among the pairs that are used."""
+    method: Method
+    """How distances are compared; they are ranked or centred again among the pairs that are used."""
 
     @classmethod
     def rank_known(cls, distances: Vector, tolerance: float, n_rows: int, method: Method) -> IncompleteRdm:
         """Rank or centre the known distances."""
+        if method in WHITENED:
+            raise NotEstimable(f"{method} needs all distances, but some are missing (NaN): leave these rows out")
         known = ~np.isnan(distances)
         values = np.full(len(distances), np.nan)
         if known.any():
             values[known] = RankedRdm._scale(distances[known], tolerance, n_rows, method).ranks
-        return cls(n_rows, values, method == "spearman")
+        return cls(n_rows, values, method)
 
     @classmethod
     def mean_of_known(cls, views: Sequence[RankedRdm], method: Method) -> IncompleteRdm:
@@ -233,16 +267,15 @@ class IncompleteRdm(RankedRdm):
 
     def permute(self, order: Index) -> IncompleteRdm:
         """Reorder the rows: row i of the result is row order[i] of this view."""
-        return IncompleteRdm(self.n_rows, take_condensed(self.ranks, order, self.n_rows), self.ranked)
+        return IncompleteRdm(self.n_rows, take_condensed(self.ranks, order, self.n_rows), self.method)
 
     def inner(self, other: RankedRdm) -> float:
         """Rank correlation with another view over the pairs of rows whose distances both know."""
         known = ~(np.isnan(self.ranks) | np.isnan(other.ranks))
         if (n_known := int(known.sum())) < _FEWEST_PAIRS:
             raise NotEstimable(f"only {n_known} pairs of rows have distances on both sides, {_FEWEST_PAIRS} are needed")
-        method: Method = "spearman" if self.ranked else "pearson"
-        sides = (RankedRdm._scale(side.ranks[known], _SAME_SUM, self.n_rows, method) for side in (self, other))
-        return RankedRdm.inner(*sides)
+        a, b = (RankedRdm._scale(side.ranks[known], _SAME_SUM, self.n_rows, self.method) for side in (self, other))
+        return a.inner(b)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.inputs import NamedRows, Names, split_names, table_values
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import class_names
-from shesha.kernels.condensed_matrices import take_condensed
+from shesha.kernels.condensed_matrices import row_sums, take_condensed
 from shesha.kernels.distances import (
     METRICS,
     Metric,
@@ -34,7 +34,7 @@ from shesha.support import device_arrays
 from shesha.support import memory as memory
 from shesha.support import types as kinds
 from shesha.support.device_arrays import array_shape, input_precision
-from shesha.support.types import Array, Index, Matrix, Vector
+from shesha.support.types import Array, Index, Mask, Matrix, Vector
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn
 
 _ADVICE = '; leave them out (missing="drop")'
@@ -125,6 +125,12 @@ class Rdm:
         """Show the number of rows, and of missing distances."""
         missing = f", {self.n_missing:,} of {len(self.condensed):,} distances missing" if self.n_missing else ""
         return f"Rdm({self.n_rows} rows{missing})"
+
+    @property
+    def rows_without_distances(self) -> Mask:
+        """Which rows, such as conditions that a subject lacks, have no distance to any other row."""
+        known = row_sums((~np.isnan(self.condensed)).astype(np.float64), self.n_rows)
+        return np.asarray(known == 0)
 
     def take_rows(self, chosen: Index) -> Rdm:
         """Return the distances between some of the rows."""

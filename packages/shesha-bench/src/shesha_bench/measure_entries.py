@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha import measures
 from shesha.calibration.permutation_scores import null_scores
 from shesha.comparison import engine
 from shesha.comparison.engine import Group, Pair, Sources
@@ -18,7 +17,7 @@ from shesha.kernels.distances import Metric, find_undirected_rows
 from shesha.measures import Measure, PlainMeasure, choose, import_measure
 from shesha.nulls.null_summary import summarise
 from shesha.results import Score
-from shesha.runs import FOLLOWED, version_of_code
+from shesha.runs import version_of_code
 from shesha.support.seeds import generator
 from shesha.support.types import Index
 from shesha.views import Concentricity, Representation, View, aligned
@@ -208,14 +207,6 @@ def entry_version(measure: Measure) -> str:
 
 
 def _code_version(measure: Measure) -> str:
-    """Return a hash of the code of a measure; for a calibrated one, it includes the null and its size."""
-    if isinstance(measure, PlainMeasure):
-        return version_of_code(measure.function)
-    if isinstance(measure, CalibratedMeasure):
-        return f"{calibrated_version(measure)}+{N_PERMUTATIONS}"
-    return measures.code_version(measure)
-
-
-def calibrated_version(measure: Measure) -> str:
-    """Return a hash of the code of a measure and of its null distribution."""
-    return version_of_code(measure.function, measure.view, null_scores, follow=(*FOLLOWED, "calibration"))
+    """Return a hash of the code of a measure; for a calibrated one, with the size of the null."""
+    code = version_of_code(measure.function)
+    return f"{code}+{N_PERMUTATIONS}" if isinstance(measure, CalibratedMeasure) else code

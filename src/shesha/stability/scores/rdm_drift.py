@@ -26,7 +26,7 @@ from shesha.views import (
     representation_from,
     rows_or_distances,
 )
-from shesha.views.rdm import METHODS, Method
+from shesha.views.rdm import CORRELATIONS, Method
 
 Data = ArrayLike | Rdm | Representation | Rows
 EQUAL = "all distances of a representation are equal, so the correlation is undefined"
@@ -100,7 +100,7 @@ def rdm_similarity(X: Data, Y: Data, method: Method = "spearman", metric: Metric
     >>> rdm_similarity(X, 3 * X)
     1.0
     """
-    check.choice(method, METHODS, "method")
+    check.choice(method, CORRELATIONS, "method")
     check.choice(metric, METRICS, "metric")
     try:
         return similarity({"X": X, "Y": Y}, method, metric)
@@ -169,7 +169,7 @@ def drift_path(
         names = tuple(map(str, range(len(arrays))))
     if len(arrays) < 2:
         raise ValueError(f"representations must contain at least 2 matrices, got {len(arrays)}")
-    check.choice(method, METHODS, "method")
+    check.choice(method, CORRELATIONS, "method")
     check.choice(metric, METRICS, "metric")
     sources = _check_same_rows(dict(zip(names, arrays, strict=True)))
     first, previous = [0.0], [0.0]
@@ -272,6 +272,7 @@ def replicate_stability(a: RankedRdm, b: RankedRdm, *, metric: Metric = "cosine"
     >>> round(replicate_stability(*noisy), 2)
     0.84
     """
+    check.choice(method, CORRELATIONS, "method")
     return a.inner(b)
 
 
@@ -324,7 +325,7 @@ def anchor_profile_stability(
     >>> anchor_profile_stability(X, 2 * X, anchor_ids=[0, 1, 2])
     1.0
     """
-    check.choice(method, METHODS, "method")
+    check.choice(method, CORRELATIONS, "method")
     anchors = check.row_ids(anchor_ids, a.n_rows, "anchor_ids")
     probes = (
         np.setdiff1d(np.arange(a.n_rows), anchors)
