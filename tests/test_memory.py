@@ -76,7 +76,7 @@ Y = X + rng.standard_normal((n, d))
 
 def call(X, Y):
     if name == "audit":
-        shesha.audit(X, n_permutations=19)
+        shesha.audit(X, n_bootstrap=2, n_permutations=19)
     elif name == "consensus":
         shesha.consensus({"1": X, "2": Y, "3": X + Y})
     elif name == "monitor":
