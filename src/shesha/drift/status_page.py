@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from html import escape
 from math import inf, isfinite, log10
@@ -146,6 +146,11 @@ table { border-collapse: collapse; font-size: .92rem; } caption { text-align: le
 td, th { padding: .3rem 1rem .3rem 0; text-align: left; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { font-weight: 550; } .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.name { min-width: 10rem; overflow-wrap: anywhere; }
+@media (max-width: 40rem) {
+  thead { display: none; } table, tbody { display: block; } td:empty { display: none; }
+  tr { display: flex; flex-wrap: wrap; gap: .1rem 1rem; padding: .4rem 0; border-bottom: 1px solid var(--line); }
+  td, td.name { padding: 0; border: 0; min-width: 0; } td::before { content: attr(data-head) " "; color: var(--quiet); }
+}
 """
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -333,9 +338,13 @@ def _last_updates(updates: Sequence[dict[str, Any]], now: datetime) -> str:
     return f"<h2>New inputs</h2>{_table(head, lines)}"
 
 
-def _table(head: Iterable[object], rows: Iterable[Sequence[str]]) -> str:
+def _table(head: Collection[object], rows: Iterable[Sequence[str]]) -> str:
     top = "".join(f'<th scope="col">{escape(str(title))}</th>' for title in head)
-    lines = "".join("<tr>" + "".join(row) + "</tr>" for row in rows)
+    names = [f'<td data-head="{escape(str(title))}"' for title in head]
+    lines = "".join(
+        f"<tr>{''.join(cell.replace('<td', name, 1) for cell, name in zip(row, names, strict=True))}</tr>"
+        for row in rows
+    )
     return (
         '<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>'
         f"<thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table></div>"

@@ -40,7 +40,7 @@ from shesha.results.paper_sentences import has_sentence, paper_sentence, sentenc
 from shesha.support import types as argument_types
 from shesha.support.files import write_text
 from shesha.support.provenance import restricts_rows
-from shesha.support.wording import visible
+from shesha.support.wording import join_items, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -526,8 +526,19 @@ _NO_FINGERPRINT = "unknown: `about={'X': shesha.report.fingerprint(X)}` adds siz
 
 
 def texts_of_statements(statements: Sequence[str]) -> tuple[list[str], str]:
-    """Return a sentence for each statement on rows that were left out, and one of limited length for the others."""
-    others = [statement for statement in statements if not restricts_rows(statement)]
+    """Return a sentence for each statement on rows that were left out, and one of limited length for the others.
+
+    Examples
+    --------
+    >>> texts_of_statements(["a.npz: left out label", "rows paired by position", "b.npz: left out label"])[1]
+    'Read: a.npz, b.npz: left out label; rows paired by position.'
+    """
+    sources: dict[str, list[str]] = {}
+    for statement in statements:
+        if not restricts_rows(statement):
+            source, colon, clause = statement.partition(": ")
+            sources.setdefault(clause if colon else statement, []).extend([source] if colon else [])
+    others = [f"{join_items(names)}: {clause}" if names else clause for clause, names in sources.items()]
     left_out = len(others) - _MOST_STATEMENTS
     more = [f"{left_out} more statements in `inputs`"] if left_out > 0 else []
     read = f"Read: {'; '.join([*others[:_MOST_STATEMENTS], *more])}." if others else ""

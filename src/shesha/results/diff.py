@@ -667,7 +667,7 @@ def _noise_section(result: Diff) -> Section:
     columns = [Column("noise", tuple(format_number(layer.noise) for layer in layers))]
     columns += [_measure_column(layers, i) for i in range(1, len(layers[0].scores) if layers else 0)]
     table = Table(tuple(layer.name for layer in layers), (tuple(columns),), "Noise and other measures", "layer")
-    return Section("Noise and other measures", (table,))
+    return Section("Noise and other measures", (table,), printed=False)
 
 
 def _important(layers: Sequence[LayerChange]) -> tuple[int, ...]:
