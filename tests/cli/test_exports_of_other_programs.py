@@ -73,6 +73,8 @@ def test_columns_of_other_names_are_named_if_they_show_another_order(compare):
     matched = compare("a.csv", "b.csv", "--id", "gene,guide")
     assert "rows matched by gene and guide" in " ".join(matched.out.split()) and value(matched.out) > 0.5
     assert "must be among" in compare("a.csv", "b.csv", "--id", "gene,nothing").err
+    write_pair("csv", {"week": np.repeat(range(6), 4), "store_id": np.tile(range(101, 105), 6)})
+    assert "pass --id week,store_id" in compare("a.csv", "b.csv").err
 
 
 NOTATIONS = {
@@ -80,6 +82,7 @@ NOTATIONS = {
     "months first": (TIMES.strftime("%Y-%m-%d"), TIMES.strftime("%m/%d/%y").str.replace("/24", "/2024")),
     "names of months": (TIMES.strftime("%d %b %Y"), TIMES.strftime("%Y-%m-%d")),
     "times": (TIMES.strftime("%Y-%m-%d %H:%M"), TIMES.strftime("%Y-%m-%dT%H:%M:%SZ")),
+    "zeros": ([f"sub-{i:03}" for i in range(N)], [f"sub-{i}" for i in range(N)]),
     "names in R": ([f"cell-{i}" for i in range(N)], [f"cell.{i}" for i in range(N)]),
     "spaces": ([f"Mouse {i}" for i in range(N)], [f"Mouse_{i}" for i in range(N)]),
 }
@@ -216,10 +219,12 @@ def test_traces_of_suite2p_are_times_by_cells(audit, tmp_path):
     assert "one row for each of the 9 regions" in audit("plane0").err
 
 
-def test_spikes_of_kilosort_are_refused_with_lines_that_count_them(audit, tmp_path):
+@pytest.mark.parametrize(("mark", "rate"), [("_", 30000), (".", 1)])
+def test_spikes_of_sorters_are_refused_with_lines_that_count_them(audit, tmp_path, mark, rate):
     (tmp_path / "ks").mkdir()
-    np.save(tmp_path / "ks" / "spike_times.npy", np.sort(rng.integers(0, 30000 * 20, 500))[:, None])
-    np.save(tmp_path / "ks" / "spike_clusters.npy", rng.integers(0, 5, 500))
+    plural = "spikes" if mark == "." else "spike"
+    np.save(tmp_path / "ks" / f"{plural}{mark}times.npy", np.sort(rng.random(500) * 20 * rate)[:, None])
+    np.save(tmp_path / "ks" / f"{plural}{mark}clusters.npy", rng.integers(0, 5, 500))
     np.save(tmp_path / "ks" / "templates.npy", rng.random((5, 20, 8)))
     error = audit("ks").err
     lines = [line.strip() for line in error.splitlines() if line.startswith("    ")]
@@ -302,3 +307,19 @@ def test_identifiers_that_a_settings_file_names_are_explained(audit, tmp_path):
     (tmp_path / "shesha.toml").write_text('id = "key"\n')
     error = audit("x.npy").err
     assert "x.npy must contain ids as a 1-D array" in error and json.dumps("key")[1:-1] in error
+
+
+def test_numbers_of_rows_in_another_order_are_no_feature(compare):
+    names = ["area", "angle", "depth", "mass", "width", "height"]
+    frame = pd.DataFrame(X, columns=names)
+    frame.insert(0, "ImageNumber", range(1, N + 1))
+    frame["Metadata_Well"], frame["Metadata_Site"] = np.repeat(list("ABCDEF"), 4), np.tile(range(4), 6)
+    frame.to_csv("a.csv", index=False)
+    frame.iloc[ORDER].to_csv("b.csv", index=False)
+    assert value(compare("a.csv", "b.csv").out) == 1
+
+
+def test_several_lines_of_column_names_are_refused(audit):
+    levels = pd.MultiIndex.from_product([["DLC"], ["nose", "tail"], ["x", "y", "likelihood"]])
+    pd.DataFrame(X, columns=levels).to_csv("a.csv")
+    assert "one line of column names, got 3, as pandas writes" in audit("a.csv").err

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -295,8 +294,11 @@ def _describes_rows(column: Column) -> str:
         return ""
     if has_word(column.name, _TIME) and any(low < min(head) and max(head) < high for low, high in _UNIX_TIMES):
         return "contains times"
-    counts = len(head) >= SAMPLE and head[0] in (0, 1) and all(b - a == 1 for a, b in pairwise(head))
-    return "counts the rows" if counts and Names.build(column.values()).counts_rows else ""
+    if len(head) < SAMPLE or len(set(head)) < len(head) or any(value != int(value) for value in head):
+        return ""
+    # Numbers of rows may be in another order, as in a table that was sorted.
+    values = np.sort(np.asarray(column.values(), dtype=float))
+    return "numbers the rows" if values[0] in (0, 1) and (np.diff(values) == 1).all() else ""
 
 
 def _without_row_numbers(column: Column) -> Column:

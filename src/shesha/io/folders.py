@@ -236,7 +236,8 @@ def _matrix(path: Path, name: str, vectors: Sequence[StoredArray]) -> StoredArra
 
 _SUITE2P = ("F.npy", "spks.npy", "Fneu.npy")
 """Files of suite2p with one row per region: fluorescence, events, and the fluorescence around the region."""
-_SPIKES = ("spike_times.npy", "spike_clusters.npy")
+_SPIKES = (("spike_times.npy", "spike_clusters.npy", 30000), ("spikes.times.npy", "spikes.clusters.npy", 1))
+"""Files of times and clusters of spikes, of Kilosort and phy or of ALF, and the usual number of units in a second."""
 
 
 def is_suite2p_folder(path: Path) -> bool:
@@ -271,16 +272,17 @@ def suite2p_arrays(path: Path) -> NamedArrays:
 
 def is_spike_folder(path: Path) -> bool:
     """Return whether a folder contains the spikes that Kilosort or phy wrote."""
-    return all((path / name).is_file() for name in _SPIKES)
+    return any((path / times).is_file() and (path / clusters).is_file() for times, clusters, _ in _SPIKES)
 
 
 def refuse_spikes(path: Path) -> NamedArrays:
     """Refuse a folder of spikes, which lacks the trials."""
+    times, clusters, rate = next(files for files in _SPIKES if (path / files[0]).is_file())
     raise UnreadableFileError(
-        f"folder {path} must contain arrays of trials or inputs, got the spikes of Kilosort or phy; to count them:\n"
+        f"folder {path} must contain arrays of trials or inputs, got the spikes of a sorter; to count them:\n"
         f"    import numpy, shesha\n"
-        f"    times = numpy.load({str(path / _SPIKES[0])!r}).ravel() / 30000  # seconds, by the sampling rate\n"
-        f"    clusters = numpy.load({str(path / _SPIKES[1])!r})\n"
+        f"    times = numpy.load({str(path / times)!r}).ravel() / {rate}  # seconds, by the sampling rate\n"
+        f"    clusters = numpy.load({str(path / clusters)!r})\n"
         f"    counts = shesha.neuro.spike_counts(times, ONSETS, clusters=clusters)\n"
         f"    numpy.save({str(path.with_name(f'{path.name}_counts.npy'))!r}, counts)"
     )

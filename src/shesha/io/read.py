@@ -465,8 +465,8 @@ def _require_readable_names(opened: Mapping[str, Contents]) -> None:
 
 def _decide(names: Names, others: Names) -> bool:
     """Return whether names decide how rows are paired, unlike numbers that only count the rows."""
-    if (names.counts_rows and others.counts_rows) or any(one.doubtful and not one.distinct for one in (names, others)):
-        return False
+    if (names.counts_rows and others.counts_rows) or not (names.distinct and others.distinct):
+        return names.has_same_order(others) and not names.counts_rows
     return all(one.chosen or one.kind != "counted" for one in (names, others)) or names.has_same_names(others)
 
 

@@ -403,8 +403,19 @@ def _names_below_row_names(path: Path, separator: str) -> list[str]:
     return header if distinct and numeric and all(row[-1] for row in rows) else []
 
 
+_MOST_HEADERS = 5
+
+
 def _require_one_header(path: Path, frame: pd.DataFrame) -> None:
     """Refuse a second line of column names, as pandas writes for a MultiIndex, which would be read as a row."""
+    texts = [all(map(_is_text, frame.iloc[row, 1:])) for row in range(min(len(frame), _MOST_HEADERS))]
+    n_headers = texts.index(False) if False in texts else 0
+    if 0 < n_headers < len(frame) and all(map(_is_number, map(str, frame.iloc[n_headers, 1:]))) and frame.shape[1] > 2:
+        raise UnreadableFileError(
+            f"{path} must have one line of column names, got {1 + n_headers}, as pandas writes for columns of several "
+            f"levels; read it with pandas.read_csv(..., header={list(range(1 + n_headers))}, index_col=0), and write "
+            "it with plain column names"
+        )
     names = [name.partition(".")[0] for name in frame.columns]
     if len(frame) and len(names) > 2 and len(set(names)) * 2 <= len(names):
         first = frame.iloc[0].tolist()
@@ -531,6 +542,10 @@ def _is_number(field: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and not _is_number(value)
 
 
 def parquet_table(path: Path) -> Table:
