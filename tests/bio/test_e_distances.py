@@ -72,6 +72,7 @@ def test_units_are_exchanged_as_a_whole(design, n, n_draws):
 
 def test_too_few_units_are_named():
     adata = donors(0, "nested", 3, 9.0)
+    assert adata.shesha.e_distances("gene", groups="donor") == bio.e_distances(adata, "gene", groups="donor")
     found = bio.e_distances(adata, "gene", groups="donor")
     assert found.headline.endswith("1 pair cannot be decided: the units allow only 10 different exchanges.")
     assert (

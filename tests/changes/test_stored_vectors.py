@@ -95,6 +95,7 @@ def test_rows_of_own_vectors_are_matched_by_name():
     with pytest.warns(UserWarning, match="different order"):
         found = stored_vectors(full, {"rounded": stored.iloc[order]}, k=5)
     assert found["rounded"].of_queries == expected.of_queries
+    assert stored_vectors(X, {"X": np.round(X)}, k=5)["X"].of_queries == expected.of_queries
     assert found.worst_queries("rounded", 1)["row"].tolist()[0] in names
     missing = full.copy()
     missing.iloc[3] = np.nan

@@ -121,6 +121,14 @@ def test_methods_that_need_all_distances_refuse_missing_ones():
         assert np.isnan(rsa(Rdm(missing), Rdm(squares(Y)), method="corr_cov"))
 
 
+@pytest.mark.parametrize("method", ["rho-a", "tau-a", "cosine_cov"])
+def test_methods_that_are_no_correlations_refuse_covariates_as_distances(method):
+    with pytest.warns(
+        shesha.NotEstimableWarning, match=f"covariates cannot be regressed out of distances that {method}"
+    ):
+        assert np.isnan(rsa(Rdm(squares(X)), Rdm(squares(Y)), method=method, covariates=Rdm(CATEGORIES)))
+
+
 @pytest.mark.parametrize("call", [shesha.measures.rdm_drift, shesha.rdm_similarity, shesha.replicate_stability])
 def test_scores_that_are_correlations_refuse_other_methods(call):
     with pytest.raises(ValueError, match=r"method must be one of 'spearman', 'pearson', got 'tau-a'"):

@@ -10,6 +10,7 @@ from anndata import AnnData
 from shesha.bio import coherence_tables, integration
 from shesha.bio.cluster_stability import ClusterStability, cluster_stability
 from shesha.results import CoherenceTable
+from shesha.results.coherence import EDistances
 from shesha.results.within_classes import SeveralWithinClasses, WithinClasses
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ class Shesha:
     def coherence_table(self, groupby: str, **options: Any) -> CoherenceTable:
         """Call `shesha.bio.coherence_table`, which returns a result that you can print and plot."""
         return coherence_tables.coherence_table(self._adata, groupby, **options)
+
+    def e_distances(self, groupby: str, **options: Any) -> EDistances:
+        """Call `shesha.bio.e_distances`, which tests how far apart groups of cells are."""
+        return coherence_tables.e_distances(self._adata, groupby, **options)
 
     def integration_test(self, before: str, after: str, per: str, **options: Any) -> WithinClasses:
         """Call `shesha.bio.integration_test`, which compares two embeddings within each cell type."""

@@ -414,7 +414,10 @@ def stored_vectors(
     1   8 dimensions   0.44                 0.37
     2         binary   0.21                 0.17
     """
-    given = {str(name): other for name, other in ways.items()} if isinstance(ways, Mapping) else {}
+    own = ways if isinstance(ways, Mapping) else {}
+    # An array may be called X as well.
+    names_of_ways = {f"ways[{name!r}]" if name == "X" else str(name): str(name) for name in own}
+    given = dict(zip(names_of_ways, own.values(), strict=True))
     sides, along = select_rows({"X": X, **given}, {"groups": groups}, rows=rows, missing=missing, align=True)
     known = split_names(sides["X"], "X")[1]
     names = () if known is None or known.counts_rows else tuple(map(str, known.values))
@@ -425,7 +428,7 @@ def stored_vectors(
         raise ValueError(f"k must be at most the number of other rows ({len(vectors) - 1}), got {k}")
     check.fraction(confidence, "confidence", closed=False)
     codes = None if groups is None else check.labels(along["groups"], len(vectors), "groups")[0]
-    stored = _stored(vectors, sides or ways)
+    stored = _stored(vectors, {names_of_ways[key]: other for key, other in sides.items()} or ways)
     numbers = []
     with single_threaded_blas():
         truth = _nearest(vectors, k, metric)

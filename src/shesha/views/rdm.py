@@ -67,6 +67,8 @@ class RankedRdm(View):
         """Compute the distances between rows, or take the given ones, and rank or centre them."""
         check.choice(method, METHODS, "method")
         if isinstance(source, Adjusted) and source.by_distances:
+            if method not in (*CORRELATIONS, "corr_cov"):
+                raise NotEstimable(f"covariates cannot be regressed out of distances that {method} compares")
             unit_ranks = source.given.view(RankedRdm, metric=metric, method=method).ranks
             known = Representation(source.covariates.distances, source.precision)
             if np.isnan(unit_ranks).any():
