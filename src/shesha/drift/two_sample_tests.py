@@ -84,7 +84,7 @@ def two_sample(
     check.choice(test, TESTS, "test")
     check.fraction(alpha, "alpha", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
-    sides = {"reference": reference, "window": window}
+    sides: dict[str, Any] = {"reference": reference, "window": window}
     few = _few_rows(sides, seed)
     x, y = (require_squarable(check.matrix(side, name), name) for name, side in few.items())
     if x.shape[1] != y.shape[1]:
@@ -127,7 +127,7 @@ def two_sample(
 
 def _few_rows(sides: dict[str, Any], seed: Seed) -> dict[str, Any]:
     """Return both samples, or random rows of them if the distances between all rows exceed the memory."""
-    shapes = [getattr(side, "shape", ()) for side in sides.values()]
+    shapes: list[tuple[int, ...]] = [getattr(side, "shape", ()) for side in sides.values()]
     if any(len(shape) != 2 for shape in shapes):
         return sides
     if _BYTES * sum(int(shape[0]) for shape in shapes) ** 2 <= memory.memory_budget():
