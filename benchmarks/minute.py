@@ -31,7 +31,10 @@ CALLS = {
     "consensus of six, unrelated, 500 rows": ("unrelated6", "500x128"),
     "consensus of six, unrelated": ("unrelated6", "2000x128"),
     "rank_models": ("rank", "1000x128"),
-    "coherence, 100 groups": ("coherence", "12000x1500"),
+    "coherence of 100 groups": ("coherence", "12000x1500"),
+    "coherence of 200 groups": ("coherence", "100000x2000"),
+    "drift between mapped files": ("drift", "1000000x768"),
+    "compare with intervals": ("compare default", "2000x128"),
     "audit with labels": ("audit", "32000x128"),
     "diff with index": ("diff", "200000x384"),
 }
@@ -76,17 +79,24 @@ def call(verb, n, d):
     if verb == "mapped":
         X, Y = mapped(n, d)
         return lambda: shesha.compare(X, Y, MEASURES)
+    if verb == "drift":
+        from shesha.drift import two_sample_tests
+
+        X, Y = mapped(n, d)
+        return lambda: two_sample_tests(X, Y)
     if verb.startswith("unrelated"):
         sides = {str(k): rng.standard_normal((n, d)) for k in range(int(verb[-1]))}
         return lambda: shesha.consensus(sides)
     if verb == "coherence":
         X = scipy.sparse.random(n, d, density=0.1, random_state=0, format="csr")
-        labels = np.array(["control" if i % 4 == 0 else f"group {i % 100}" for i in range(n)])
-        return lambda: coherence_by_group(X, labels, "control", n_draws=999)
+        n_groups = 2 if n < 1000 else n // 500 if n > 50_000 else 100
+        labels = np.array(["control" if i % 4 == 0 else f"group {i // 4 % n_groups}" for i in range(n)])
+        return lambda: coherence_by_group(X, labels, "control")
     X, Y = pair(n, d, "f2" if n * d > 2**26 else "f8")
     labels = np.argmax(X[:, :5], axis=1)
     return {
         "compare": lambda: shesha.compare(X, Y, MEASURES),
+        "compare default": lambda: shesha.compare(X, Y),
         "calibrate": lambda: shesha.calibrate(X, Y, "RSA", seed=0),
         "consensus3": lambda: shesha.consensus({"1": X, "2": Y, "3": X + Y}),
         "rank": lambda: shesha.rank_models(Y, {"1": X, "2": X[:, ::2], "3": X**2, "4": X**3}),
@@ -100,7 +110,7 @@ def used():
     return mine.ru_utime + mine.ru_stime
 
 
-call(verb.replace("mapped", "compare"), 200, 20)()
+call("compare" if verb in ("mapped", "drift") else verb, 200, 20)()
 work = call(verb, n, d)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start, wall = used(), time.perf_counter()

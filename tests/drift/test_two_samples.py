@@ -1,5 +1,7 @@
 """Two-sample tests: statistics against their definitions, rates under no change, changes found."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
@@ -105,3 +107,23 @@ def test_too_few_permutations_for_several_tests_decide_nothing():
     few = two_sample_tests(X, Y, n_permutations=19, seed=0)
     assert "cannot be decided with 19 permutations" in few.headline
     assert two_sample_tests(X, Y, n_permutations=99, seed=0).headline.startswith("The two samples differ")
+
+
+def test_random_rows_are_compared_if_the_distances_of_all_rows_exceed_the_memory(rng, monkeypatch, tmp_path):
+    np.save(tmp_path / "x.npy", rng.standard_normal((400, 3)))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    other = rng.standard_normal((500, 3)) + 1
+    monkeypatch.setenv("SHESHA_MEMORY", "4M")
+    monkeypatch.setattr(import_module("shesha.drift.two_sample_tests"), "_MOST_ROWS", 60)
+    found = two_sample_tests(mapped, other, tests=["energy"], n_permutations=99)
+    assert (found.n_reference, found.n_window) == (60, 60)
+    assert [each.name for each in found.significant] == ["energy"]
+    assert set(found.inputs) == {
+        "60 random rows of 400 in the reference",
+        "60 random rows of 500 in the window",
+    }
+    p_values = [
+        two_sample(mapped, rng.standard_normal((500, 3)), n_permutations=19, seed=seed).p_value for seed in range(40)
+    ]
+    # The null distribution of a rate of 5 %: 8 or more of 40 have a probability of 0.001.
+    assert sum(p <= 0.05 for p in p_values) < 8

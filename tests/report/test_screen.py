@@ -17,6 +17,7 @@ from shesha.report import (
     Table,
     Text,
     as_full_text,
+    as_html,
     as_screen,
 )
 
@@ -101,3 +102,31 @@ def test_a_map_that_is_too_wide_shows_the_closest_column_of_each_row():
         "        x",
         "  a  0.50",
     ]
+
+
+def test_in_a_wide_map_of_all_pairs_no_row_is_its_own_closest():
+    names = tuple(f"layer{i}" for i in range(30))
+    values = tuple(tuple(1.0 if i == j else 0.5 - abs(i - j) / 100 for j in range(30)) for i in range(30))
+    found = as_screen(page(numbers=(HeatMap("CKA", names, names, values),)), width=80, most=60)
+    closest = [line.split()[:2] for line in found.split("\n") if line.startswith("  layer")]
+    assert closest == [["layer0", "layer1"], *([f"layer{i}", f"layer{i - 1}"] for i in range(1, 30))]
+    assert "the closest other for each row" in found
+
+
+def test_only_reports_of_which_everything_fits_are_written_out_to_compare(monkeypatch):
+    from shesha.report import text
+
+    long = tuple(Section(f"Section {i}", (Table.of(map(str, range(9)), {"value": "0" * 9}),)) for i in range(20))
+    monkeypatch.setattr(text, "as_full_text", lambda *_: pytest.fail("written out"))
+    assert text.MORE in as_screen(page(3, sections=long), width=80)
+
+
+def test_a_table_wider_than_a_phone_names_the_column_of_each_cell():
+    pytest.importorskip("jinja2")
+    columns = {f"column {i}": ["0.123 [0.100, 0.150]"] for i in range(4)}
+    narrow, wide = (
+        as_html(Page("T", "Q?", ("A.",), numbers=(Table.of(["a"], some),)))
+        for some in (dict(list(columns.items())[:1]), columns)
+    )
+    assert 'class="sortable stack"' in wide and 'data-head="column 3"' in wide
+    assert 'class="sortable stack"' not in narrow and "data-head" not in narrow.partition("<body")[2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -23,7 +23,7 @@ from shesha.results.paper_sentences import claim
 from shesha.results.sentence_parts import add_source
 from shesha.support import types as kinds
 from shesha.support.seeds import generator
-from shesha.support.types import Matrix, Seed, Vector
+from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.support.wording import count
 from shesha.views import NeighbourDistances, Rdm, Representation, Rows, Variances, View, rows_or_distances
@@ -492,7 +492,7 @@ def dimension_over_scale(X: ArrayLike | Representation | Rows | Rdm, *, seed: Se
 _FIFTH = 5
 
 
-def _errors(tables: Matrix, halves: Matrix, ranks: Sequence[int], n: int) -> tuple[float, ...]:
+def _errors(tables: Matrix, halves: Matrix, ranks: Index, n: int) -> tuple[float, ...]:
     """Return the standard error at each scale.
 
     Among many neighbours, a rank in a half is another scale than in the whole. If the larger rank exceeds a fifth of

@@ -21,8 +21,8 @@ from shesha.results.number import Number, NumberTable
 from shesha.results.paper_sentences import claim
 from shesha.support import memory
 from shesha.support import types as kinds
-from shesha.support.provenance import keep_statements
-from shesha.support.seeds import generator, number
+from shesha.support.provenance import keep_statements, state
+from shesha.support.seeds import generator, number, spawn
 from shesha.support.types import Matrix, Seed, Vector
 
 Test = Literal["energy", "mmd", "sliced wasserstein", "c2st"]
@@ -31,6 +31,10 @@ Statistic = Callable[[Matrix], Vector]
 """Function of divisions of the rows (one per line, 1 marks the window) that returns their statistics."""
 _DIRECTIONS = 100
 _FOLDS = 5
+_BYTES = 24
+"""Memory for each ordered pair of rows."""
+_MOST_ROWS, _SAMPLING = 2_500, 7
+"""Number of rows drawn from each sample if the distances between all rows exceed the memory."""
 
 
 def two_sample(
@@ -47,7 +51,8 @@ def two_sample(
     Parameters
     ----------
     reference, window : arrays of shape (n_rows, n_features)
-        At least 4 rows each, with finite values and the same features. The rows need not correspond.
+        At least 4 rows each, with finite values and the same features. The rows need not correspond. If the distances
+        between all rows exceed the memory budget, 2,500 random rows of each are compared; p-values remain exact.
     test : {'energy', 'mmd', 'sliced wasserstein', 'c2st'}
         Energy distance (Szekely and Rizzo), `shesha.measures.mmd`, `shesha.measures.sliced_wasserstein`, or a
         classifier two-sample test: the ROC AUC of a ridge classifier of reference and window, with 5 folds.
@@ -79,17 +84,16 @@ def two_sample(
     check.choice(test, TESTS, "test")
     check.fraction(alpha, "alpha", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
-    x, y = (
-        require_squarable(check.matrix(side, name), name)
-        for side, name in ((reference, "reference"), (window, "window"))
-    )
+    sides: dict[str, Any] = {"reference": reference, "window": window}
+    few = _few_rows(sides, seed)
+    x, y = (require_squarable(check.matrix(side, name), name) for name, side in few.items())
     if x.shape[1] != y.shape[1]:
         raise ValueError(
             f"window must have the {x.shape[1]} features of the reference, got {y.shape[1]}; for another encoder, "
             "encode the same inputs again and use check"
         )
     n, n_window = len(x) + len(y), len(y)
-    memory.require(24 * n**2, f"the distances of {n:,} rows", "pass fewer rows")
+    memory.require(_BYTES * n**2, f"the distances of {n:,} rows", "pass fewer rows")
     rng = generator(seed)
     with single_threaded_blas():
         statistic = _STATISTICS[test](np.concatenate([x, y]), rng)
@@ -104,7 +108,9 @@ def two_sample(
     # Equal sums may differ by rounding if their terms are in another order.
     tolerance = 1e-13 * float(np.abs(values).max())
     null = np.where(np.isclose(values[1:], values[0], rtol=1e-10, atol=tolerance), values[0], values[1:])
-    found = (dependence_text(side, what, group_advice=False) for what, side in (("reference", x), ("window", y)))
+    # Random rows are not neighbours, so the first rows show whether neighbours depend on each other.
+    stretches = few if few is sides else {name: np.asarray(side[:_MOST_ROWS]) for name, side in sides.items()}
+    found = (dependence_text(check.matrix(side, name), name, group_advice=False) for name, side in stretches.items())
     dependence = next((text for text in found if text), "")
     return TwoSample(
         name=test,
@@ -117,6 +123,21 @@ def two_sample(
         dependence=dependence,
         seed=number(seed),
     )
+
+
+def _few_rows(sides: dict[str, Any], seed: Seed) -> dict[str, Any]:
+    """Return both samples, or random rows of them if the distances between all rows exceed the memory."""
+    shapes: list[tuple[int, ...]] = [getattr(side, "shape", ()) for side in sides.values()]
+    if any(len(shape) != 2 for shape in shapes):
+        return sides
+    if _BYTES * sum(int(shape[0]) for shape in shapes) ** 2 <= memory.memory_budget():
+        return sides
+    rng, few = spawn(seed, _SAMPLING), {}
+    for name, side in sides.items():
+        chosen = np.sort(rng.choice(len(side), min(len(side), _MOST_ROWS), replace=False))
+        state(f"{len(chosen):,} random rows of {len(side):,} in the {name}")
+        few[name] = np.asarray(side[chosen])
+    return few
 
 
 def _distances(rows: Matrix) -> Matrix:

@@ -107,7 +107,7 @@ def require_order(columns: Mapping[str, tuple[Names, Names]], where: str, remedy
 
     Columns of which each repeats its values, such as subject and trial, are texts if they are taken together.
     """
-    pairs = {(column,): pair for column, pair in columns.items()}
+    pairs: dict[tuple[str, ...], tuple[Names, Names]] = {(column,): pair for column, pair in columns.items()}
     repeated = {
         column: pair for column, pair in columns.items() if not pair[0].distinct and could_identify(pair[0].values)
     }

@@ -251,7 +251,7 @@ def _require_wide(columns: Sequence[Column], n_numbers: int, source: str) -> Non
         return
     keys = {c.name: c.values().tolist() for c in able if c is not feature and could_identify(c.values())}
     levels = [name for name in keys if _LEVEL.fullmatch("_".join(words_of(name)))]
-    choices = {(name,): values for name, values in keys.items()}
+    choices: dict[tuple[str, ...], list[Any]] = {(name,): values for name, values in keys.items()}
     if len(levels) > 1:
         choices[tuple(levels)] = list(zip(*(keys[name] for name in levels), strict=True))
     for index, inputs in choices.items():

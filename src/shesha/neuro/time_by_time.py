@@ -552,7 +552,7 @@ def _clusters(draws: Array, fields: dict[str, Any], forming: float, what: str) -
     for place in np.argsort(-masses, kind="stable"):
         inside = labels == place + 1
         spans = [(float(times[places].min()), float(times[places].max())) for places in np.nonzero(inside)]
-        numbers = {
+        numbers: dict[str, Any] = {
             "n_entries": int(inside.sum()),
             "first": spans[0][0],
             "last": spans[-1][1],
