@@ -4,7 +4,8 @@
 
 Each call runs in its own process. A small call comes first, so that late imports do not count; then Linux's record of
 the highest resident memory starts anew. A call that is stopped after the time limit has the peak that it had by then.
-The last column counts the measures that were left out, or gives the error.
+Few resamples and permutations are drawn, because their number does not change the peak. The last column counts the
+measures that were left out, or gives the error.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from shesha.report import markdown_table
 
 VERBS = ("compare", "compare_layers", "calibrate", "diff", "audit", "consensus", "rank", "monitor")
-SHAPES = ("20000x300", "3000x5000", "200x50000", "100000x64")
+SHAPES = ("2000x300", "20000x300", "3000x5000", "200x50000", "100000x64")
 CALL = """
 import re, sys, time, warnings
 import numpy as np
@@ -44,10 +45,10 @@ CALLS = {
     "compare_layers": lambda X, Y: shesha.compare_layers({"1": X, "2": Y}, {"1": Y, "2": X}),
     "calibrate": lambda X, Y: shesha.calibrate(X, Y, n_permutations=19, seed=0),
     "diff": lambda X, Y: shesha.diff(X, Y),
-    "audit": lambda X, Y: shesha.audit(X, n_bootstrap=20, n_permutations=19),
+    "audit": lambda X, Y: shesha.audit(X, n_bootstrap=2, n_permutations=19),
     "consensus": lambda X, Y: shesha.consensus({"1": X, "2": Y, "3": X[::-1]}),
     "rank": lambda X, Y: shesha.rank_models({"1": X, "2": X[:, ::2]}, Y),
-    "monitor": lambda X, Y: DriftMonitor(X, n_resamples=99).check(Y),
+    "monitor": lambda X, Y: DriftMonitor(X, n_resamples=19, false_alarm=0.05).check(Y),
 }
 
 
@@ -62,7 +63,7 @@ print(kilobytes("VmRSS"), flush=True)
 try:
     found = CALLS[verb](*large)
     scores = getattr(found, "scores", ())
-    left_out = [score for score in scores if str(getattr(score, "reason", "")).startswith("needs ")]
+    left_out = [score for score in scores if "needs " in str(getattr(score, "reason", ""))]
     note = f"{len(left_out)} of {len(scores)} measures" if left_out else ""
 except Exception as error:
     note = f"{type(error).__name__}: {error}"

@@ -6,6 +6,7 @@ import scipy.stats
 
 import shesha
 from shesha.changes.class_distance_changes import ClassTest, _p_values_of_samples, class_changes, class_means
+from shesha.changes.layer_details import separation_change
 from shesha.views import Representation
 
 
@@ -193,3 +194,12 @@ def test_kinds_of_change_of_wide_rows_do_not_depend_on_their_coordinates(monkeyp
             assert (same.value, same.noise) == pytest.approx((layer.value, layer.noise), rel=1e-6, abs=1e-9)
             for score, other in zip(layer.scores, same.scores, strict=True):
                 assert other.noise == pytest.approx(score.noise, rel=1e-6, abs=1e-9, nan_ok=True)
+
+
+def test_the_accuracy_of_separate_classes_is_one():
+    rng = np.random.default_rng(0)
+    codes, fold = np.arange(40) % 2, np.arange(40) // 8
+    rows = rng.standard_normal((40, 3)) + 20 * codes[:, None]
+    sides = Representation.build(rows), Representation.build(rng.standard_normal((40, 3)))
+    found = separation_change("a", *sides, codes, fold, confidence=0.9)
+    assert found.before == pytest.approx(1.0) and found.after < 0.9

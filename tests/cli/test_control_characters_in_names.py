@@ -1,10 +1,17 @@
 """Control characters in names from files become escapes, so that no name changes a terminal or forges a line."""
 
+import io
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
+import shesha
 from shesha.io import open_file, read_labels
+from shesha.support.wording import csv_text
+
+ROOT = Path(__file__).parents[2]
 
 HOSTILE = "layer\x1b[2J\nVerdict: all is well"
 ESCAPED = "layer\\x1b[2J\\nVerdict: all is well"
@@ -81,3 +88,24 @@ def test_ambiguous_commas_are_refused(tmp_path, lines):
     (tmp_path / "x.csv").write_text("\n".join(["a,b", *lines, *lines]) + "\n")
     with pytest.raises(ValueError, match="may be a decimal comma or separate thousands"):
         open_file(tmp_path / "x.csv")
+
+
+FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "@SUM(A1)", "-1+1", "\t=1", " =1", "=", "\r=1"]
+PLAIN = ["CKA", "-0.5", "+1e-3", "-", "--", "-12%", "3-4", ""]
+
+
+def test_no_cell_or_column_of_a_table_for_readers_is_a_formula():
+    frame = pd.DataFrame({"=cmd": FORMULAS + PLAIN, "number": -1.5})
+    read = pd.read_csv(io.StringIO(csv_text(frame)), dtype=str, keep_default_na=False)
+    assert list(read) == ["'=cmd", "number"]
+    assert all(cell.startswith("'") for cell in read["'=cmd"][: len(FORMULAS)])
+    assert read["'=cmd"][len(FORMULAS) :].tolist() == PLAIN
+    assert set(read["number"]) == {"-1.5"}
+
+
+def test_every_csv_file_for_readers_is_written_in_one_place():
+    """Other files in this format are data, which must be read back as they were."""
+    data = {"io/_save.py", "io/_unsupported_formats.py", "framework/run_files.py", "support/wording.py"}
+    packages = [Path(shesha.__file__).parent, *(ROOT / "packages").glob("*/src/*")]
+    found = {path for package in packages for path in package.rglob("*.py") if ".to_csv(" in path.read_text()}
+    assert {"/".join(path.parts[-2:]) for path in found} == data

@@ -6,6 +6,7 @@ from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
 import shesha
+from shesha.comparison import unit_matching
 from shesha.kernels import unit_matching as kernel
 
 
@@ -112,3 +113,12 @@ def test_dependent_rows_are_warned_of(kind, rng):
 
     with pytest.warns(shesha.CalibrationWarning):
         shesha.match_units(side(), side())
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 4])
+def test_classes_of_units_with_distinct_activity_are_equally_large(n_classes, monkeypatch):
+    monkeypatch.setattr(unit_matching, "_CLASSES", n_classes)
+    n_units = 8 * unit_matching._UNITS
+    rows = np.arange(n_units)[:, None] <= np.arange(n_units)
+    sizes = np.bincount(unit_matching._activity_classes(rows.astype(float)))
+    assert sizes.tolist() == [n_units // n_classes] * n_classes

@@ -287,3 +287,10 @@ def test_groups_follow_the_shared_rows() -> None:
     monitor = DriftMonitor(NamedRows(X, named), groups=np.repeat(np.arange(10), 3))
     kept = np.arange(3, 24)
     assert monitor.check(NamedRows(Y[kept], named.take(kept)), rows="shared").state == "ok"
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 3])
+def test_the_movement_of_classes_is_reported_if_there_are_several(n_classes):
+    rows = np.random.default_rng(0).standard_normal((30, 4))
+    verdict = DriftMonitor(rows, labels=np.arange(30) % n_classes, n_resamples=99).check(rows**2)
+    assert len(verdict.classes) == (n_classes if n_classes > 1 else 0)

@@ -279,3 +279,9 @@ def test_words_follow_the_level_of_a_stream(alpha):
     result = two_sample(reference, new, alpha=alpha)
     assert f"in {100 * alpha:g} % of cases" in " ".join(str(result).split())
     assert f"at {alpha:g} by" in result.sentence()
+
+
+def test_too_few_rows_show_no_dependence():
+    rows = np.sort(np.random.default_rng(0).standard_normal((48, 3)), axis=0)
+    assert neighbour_dependence(rows[:47]) == (0.0, 1.0)
+    assert neighbour_dependence(rows)[1] < 1

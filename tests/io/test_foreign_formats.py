@@ -562,3 +562,12 @@ def test_labels_of_modalities_with_unequal_cells(tmp_path, labels):
     assert done.exit_code == 0, done.output
     found = json.loads((tmp_path / "found.json").read_text())
     assert sum(found["labels"]["sizes"]) == 40
+
+
+def test_records_with_several_vectors_in_a_list_of_a_document_are_read(tmp_path):
+    vectors = [{"image": [0.5 * i, 1.0, 2.0, 3.0], "text": [1.0, 2.0, 3.0, 0.1 * i, 5.0]} for i in range(6)]
+    for key in ("vectors", "embeddings"):
+        document = {"data": [{"index": i, key: one} for i, one in enumerate(vectors)][::-1]}
+        (tmp_path / "a.json").write_text(json.dumps(document))
+        found = files.open_file(tmp_path / "a.json").representations
+        assert found[f"{key}.image"].tolist() == [one["image"] for one in vectors]

@@ -240,3 +240,11 @@ def test_what_is_no_option_is_refused_in_words(name):
 def test_a_bandwidth_that_makes_all_pairs_alike_gives_no_value(bandwidth):
     with pytest.warns(NotEstimableWarning, match="equally similar|does not vary|kernel matrix is zero"):
         assert np.isnan(measures.cka(X, Y, kernel="rbf", bandwidth=bandwidth))
+
+
+def test_the_procrustes_distance_from_equal_rows_is_the_size_of_the_other_side():
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    size = np.linalg.norm(X - X.mean(axis=0))
+    equal = np.ones((20, 2))
+    for sides, expected in (((X, equal), size), ((equal, X), size), ((equal, 3 * equal), 0.0)):
+        assert measures.procrustes_size_and_shape(*sides) == pytest.approx(expected, rel=1e-14)

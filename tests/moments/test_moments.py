@@ -275,3 +275,14 @@ def test_two_sides_of_many_have_their_own_products():
         # Products of z, which has a column for the squared length as well.
         widths = [sides[k].shape[1] + 1 for k in (i, j)]
         assert found.n_bytes == 8 * (widths[0] ** 2 + widths[1] ** 2 + widths[0] * widths[1])
+
+
+def test_merged_sums_show_the_dependence_of_either_part():
+    rng = np.random.default_rng(0)
+    walk, noise = np.cumsum(rng.standard_normal((600, 4)), axis=0), rng.standard_normal((600, 4))
+    series, independent = Moments(), Moments()
+    series.update(walk, walk)
+    independent.update(noise, noise)
+    assert series.dependence and not independent.dependence
+    for first, second in ((series, independent), (independent, series)):
+        assert first.merge(second).dependence == series.dependence

@@ -379,7 +379,7 @@ def make_views(measure: Measure, sides: list[Representation], *, keep: bool = Tr
         return reduce_view(view)
 
     if largest < TOGETHER:
-        return list(parallel(look, sides, at_once=max(1, memory_budget() // max(1, largest))))
+        return list(parallel(look, sides, at_once=max(1, memory_budget() // max(1, 2 * largest))))
     with single_threaded_blas():
         return [look(side) for side in sides]
 

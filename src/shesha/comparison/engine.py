@@ -75,7 +75,8 @@ class Group:
         """Apply `work` to each item, in parallel threads if the views of these sides are small."""
         largest = max((sum(self.view_bytes(side)) for side in sides), default=0)
         if largest < TOGETHER:
-            yield from parallel(work, items, at_once=max(1, memory.memory_budget() // max(1, largest)))
+            # What threads have freed often stays with the process, so each counts twice.
+            yield from parallel(work, items, at_once=max(1, memory.memory_budget() // max(1, 2 * largest)))
             return
         with single_threaded_blas():
             yield from map(work, items)

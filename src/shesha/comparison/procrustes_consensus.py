@@ -116,7 +116,6 @@ def consensus(
     shapes = [configurations.pop(name) for name in names]
     for shape in shapes if scale else ():
         shape /= np.linalg.norm(shape)
-    _require_memory(shapes)
     with single_threaded_blas():
         small = kernel.in_joint_basis(shapes)
         rotations, n_steps, converged = kernel.rotations_onto_mean(small)
@@ -217,6 +216,8 @@ def _configurations(
             raise ValueError(f"representations[{name!r}] must be features of shape (n_samples, n_features)")
         if representation.n_rows != first.n_rows:
             raise ValueError(f"representations[{name!r}] must have {first.n_rows} rows, got {representation.n_rows}")
+    # Columns beyond the number of rows are rotated away.
+    _require_memory(len(aligned), first.n_rows, max(min(source.shape) for source in aligned.values()))
     units = {name: length_unit(source.rows) for name, source in aligned.items()}
     # Distances between shapes do not depend on the unit, so rows of any scale are brought near 1.
     short = {
@@ -233,7 +234,7 @@ def _configurations(
 def _centred_shape(rows: Matrix, unit: float, name: str) -> Matrix:
     """Return centred rows in a unit; columns beyond the number of rows are rotated away, in the same memory."""
     centred = rows / unit
-    largest = float(np.abs(centred).max())
+    largest = max(float(centred.max()), -float(centred.min()))
     centred -= centred.mean(axis=0)
     if not np.linalg.norm(centred) > 1e-12 * largest:
         raise ValueError(f"representations[{name!r}] must have rows that differ, got equal rows")
@@ -276,9 +277,8 @@ def _distances_to_others(
     return list(values), list(ends), np.array(errors)
 
 
-def _require_memory(shapes: Sequence[Matrix]) -> None:
+def _require_memory(k: int, n: int, width: int) -> None:
     """Refuse shapes that, with their copies, rotations and the steps of the search, exceed the memory budget."""
-    k, (n, width) = len(shapes), shapes[0].shape
     need = 8 * k * max(_COPIES * n * width, n * width + _ROTATIONS * width**2)
     what = f"the mean shape of {k} representations of {n:,} rows in {width:,} coordinates"
     memory.require(need, what, "pass fewer rows, or the leading principal components")

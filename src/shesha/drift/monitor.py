@@ -161,6 +161,9 @@ class DriftMonitor:
     `check` tests whether the *model* changed, given the same inputs encoded again. `update` tests whether the *inputs*
     changed, given new inputs.
 
+    Several threads may use one monitor; checks and updates are then stored one after another. Several processes may
+    load one saved monitor and check or update it at the same time.
+
     Parameters
     ----------
     reference : array of shape (n_rows, n_features)

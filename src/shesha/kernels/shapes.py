@@ -52,7 +52,7 @@ def triangular_factor(rows: Matrix) -> Matrix:
     if rows.shape[1] <= n:
         return rows
     # The transpose of a contiguous matrix is in the order of LAPACK, which therefore works in place.
-    raw, *_ = lapack.dgeqrf(rows.T, overwrite_a=1)
+    raw, *_ = lapack.dgeqrf(rows.T, lwork=_BLOCK * n, overwrite_a=1)
     return np.tril(raw[:n].T)
 
 

@@ -499,16 +499,20 @@ def _spread_starts(positions: Index, starts: Index, n: int) -> Index:
 
 
 def _group_starts(ordered: NDArray[np.uint64] | Vector, gap: np.uint64 | np.float64) -> Index:
+    """Return the first position of each group of near-ties, and the number of values."""
     linked = np.diff(ordered) <= gap
-    starts = np.flatnonzero(np.concatenate(([True], ~linked)))
-    ends = np.append(starts[1:], len(ordered)) - 1
-    chained = ordered[ends] - ordered[starts] > MAX_SPAN * gap
+    links = np.flatnonzero(linked)
+    firsts = links[np.diff(links, prepend=-2) != 1]
+    lasts = links[np.diff(links, append=len(ordered) + 1) != 1] + 1
+    chained = ordered[lasts] - ordered[firsts] > MAX_SPAN * gap
     if chained.any():
         # If a chain of near-ties is too long, its values are grouped by the cells of a fixed grid instead.
-        cell = ordered // gap
-        linked &= ~np.repeat(chained, ends - starts + 1)[1:] | (cell[1:] == cell[:-1])
-        starts = np.flatnonzero(np.concatenate(([True], ~linked)))
-    return np.append(starts, len(ordered))
+        links = links[np.repeat(chained, lasts - firsts)]
+        linked[links] = ordered[links] // gap == ordered[links + 1] // gap
+    # The arrays are as long as all pairs of rows, so temporary copies would take more memory than the distances.
+    edges = np.ones(len(ordered) + 1, dtype=bool)
+    np.logical_not(linked, out=edges[1:-1])
+    return np.flatnonzero(edges)
 
 
 def _squared_runs(links: Index) -> float:
@@ -523,7 +527,10 @@ def _ordering_with_ties(order: Index, ties: Index | None) -> Ordering:
     if ties is None:
         return Ordering(order, None, variance)
     sizes = np.diff(ties)
-    ranks = np.repeat(ties[:-1] + (sizes - 1) / 2, sizes)
+    middles = sizes - 1.0
+    middles /= 2
+    middles += ties[:-1]
+    ranks = np.repeat(middles, sizes)
     tied = sizes[sizes > 1].astype(np.float64)
     # If all values tie, the variance is set to exactly zero, despite the rounding of both terms.
     return Ordering(order, ranks, variance - float(np.sum(tied**3 - tied)) / 12 if len(sizes) > 1 else 0.0)

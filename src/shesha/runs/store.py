@@ -104,7 +104,8 @@ class ResultStore(sqlite.Database):
     """Texts (such as JSON) by kind and key, in one SQLite file or, without a path, in memory.
 
     If the process is killed, all texts for which `put` had returned are kept. Only one process may write at a time; see
-    `open_for_writing`. Each text is stored with a checksum; a text that was altered later raises an error.
+    `open_for_writing`. Each thread needs a `ResultStore` of its own for the same file. Each text is stored with a
+    checksum; a text that was altered later raises an error.
 
     Parameters
     ----------

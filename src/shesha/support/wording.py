@@ -6,15 +6,19 @@ import difflib
 import html
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from shesha.support import provenance
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029"
 _DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 """Characters that change the direction of writing, so that text reads differently from what it contains."""
 _MARKDOWN = re.compile(r"[\\`*_\[\]{}#~]")
 _FORMULA = ("=", "+", "-", "@")
+_AMOUNT = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?%?|-+")
 _UNSAFE = re.compile(f"[{_CONTROLS}{_DIRECTIONS}]")
 _UNSAFE_IN_NAMES = re.compile(f"[\\n{_CONTROLS}{_DIRECTIONS}\ud800-\udfff]")
 
@@ -57,12 +61,19 @@ def visible_cell(value: object) -> object:
 
     Examples
     --------
-    >>> visible_cell("=HYPERLINK(1)"), visible_cell("CKA"), visible_cell(-1.5)
-    ("'=HYPERLINK(1)", 'CKA', -1.5)
+    >>> visible_cell("=HYPERLINK(1)"), visible_cell("CKA"), visible_cell("-1.5"), visible_cell(-1.5)
+    ("'=HYPERLINK(1)", 'CKA', '-1.5', -1.5)
     """
     if not isinstance(value, str):
         return value
-    return f"'{visible_name(value)}" if value.lstrip().startswith(_FORMULA) else visible_name(value)
+    is_formula = value.lstrip().startswith(_FORMULA) and not _AMOUNT.fullmatch(value.strip())
+    return f"'{visible_name(value)}" if is_formula else visible_name(value)
+
+
+def csv_text(frame: pd.DataFrame, **options: Any) -> str:
+    """Return a table for readers as CSV, without its index; no cell or column name is run as a formula."""
+    named = frame.rename(columns={name: visible_cell(name) for name in frame.columns})
+    return str(named.map(visible_cell).to_csv(index=False, **options))
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -134,8 +134,8 @@ class RankedRdm(View):
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
         """Memory for the ranks, and for distances and sort keys while the ranks are computed."""
         copies = 3 if options.get("metric") == "euclidean" else 1
-        # The standard rows are freed before the distances are ranked.
-        return 8 * n_pairs(n), max(8 * n * (copies * d + min(PANEL, n)), 18 * n_pairs(n))
+        # Ranking takes most where some of the distances nearly tie.
+        return 8 * n_pairs(n), 8 * n * (copies * d + min(PANEL, n)) + 48 * n_pairs(n)
 
     @classmethod
     def from_rows(cls, rows: NDArray[np.float64], metric: Metric) -> RankedRdm:

@@ -12,7 +12,7 @@ import typer
 
 from shesha.cli import package_commands as shared
 from shesha.cli.package_commands import echo
-from shesha.support.wording import count, visible_cell
+from shesha.support.wording import count, csv_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -282,7 +282,7 @@ def export_command(
     shared.require_writable(output)
     shared.require_separate({"OUTPUT": output}, [store])
     frame = every_comparison(store) if comparisons else results(store, find_suite(suite))
-    shared.write(output, frame.map(visible_cell).to_csv(index=False))
+    shared.write(output, csv_text(frame))
 
 
 @bench.command("report")
