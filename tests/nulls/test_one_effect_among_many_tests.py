@@ -111,6 +111,14 @@ def steered_layers(m, rng):
     return found.headline, found.best.p_value
 
 
+def models(m, rng, n_draws=None):
+    drop = rng.standard_normal(N)
+    table = {"drop": drop, "same": drop + 0.1 * rng.standard_normal(N)}
+    table |= {f"predictor {k}": rng.standard_normal(N) for k in range(m - 1)}
+    found = steering.partial_correlations(table, "drop", covariates=(), n_draws=n_draws, seed=0)
+    return found.headline, found["same"].corrected_p_value
+
+
 def moved_classes(m, rng):
     n = max(3, ceil((sqrt(1 + 8 * m) - 1) / 2))
     labels = np.repeat(np.arange(n), 12)
@@ -131,6 +139,7 @@ CORRECTING = {
     "e_distances": samples,
     "match_units": units,
     "over_time": windows,
+    "partial_correlations": models,
     "rank_layers": steered_layers,
 }
 ELSEWHERE = {
@@ -151,6 +160,7 @@ FILES = {
     "comparison/unit_matching.py",
     "comparison/within_classes.py",
     "neuro/crossnobis_significance.py",
+    "steering/predictors.py",
 }
 """Files that correct the p-values of the functions in the table."""
 
@@ -181,10 +191,18 @@ def test_one_overwhelming_effect_among_200_tests_is_found(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["compare_all, named pairs", "coherence_by_group", "compare_within", "e_distances", "match_units"]
+    "name",
+    [
+        "compare_all, named pairs",
+        "coherence_by_group",
+        "compare_within",
+        "e_distances",
+        "match_units",
+        "partial_correlations",
+    ],
 )
 def test_too_few_permutations_are_said_instead_of_no_effect(name):
-    option = "n_draws" if name in ("coherence_by_group", "e_distances") else "n_permutations"
+    option = "n_draws" if name in ("coherence_by_group", "e_distances", "partial_correlations") else "n_permutations"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         text, p = CORRECTING[name](30, np.random.default_rng(0), **{option: 19})

@@ -38,6 +38,7 @@ def _comparison() -> Any:
 FIXED: dict[str, Any] = {
     "Audit": lambda: {"drift": sample(results.DriftPath, names=("x", "y", "z"), from_first=NUMBERS[:3])},
     "Comparison": lambda: {"shapes": ((9, 2), (36,))},
+    "Correlation": lambda: {"raw": None},
     "DriftPath": lambda: {"from_previous": NUMBERS[:3], "reasons": ("", "no <b>", "")},
     "IndexChange": lambda: {
         "best_map": "linear map",
@@ -103,9 +104,11 @@ def sample(kind: type[Result], **given: Any) -> Any:
     """Make an instance: NaN, infinities, numbers of many digits and hostile texts are among its values."""
     types = get_type_hints(kind)
     known = {**FIXED.get(name_of(kind), dict)(), **given}
-    return kind(
-        **{one.name: known.get(one.name, _value(types[one.name], one.name)) for one in fields(kind)}  # type: ignore[arg-type]
-    )
+    made = {
+        one.name: known[one.name] if one.name in known else _value(types[one.name], one.name)
+        for one in fields(kind)  # type: ignore[arg-type]
+    }
+    return kind(**made)
 
 
 def name_of(kind: type[Result]) -> str:

@@ -320,8 +320,10 @@ def _method(
         if n_neighbors is not None:
             raise ValueError(f"n_neighbors must be None if cluster is a function, got {n_neighbors}")
         return cluster, getattr(cluster, "__name__", "the given function")
-    recorded = int(_recorded(adata, "neighbors", "n_neighbors", _NEIGHBOURS))
-    resolution = check.positive(_recorded(adata, groupby, "resolution", 1.0) if cluster is None else cluster, "cluster")
+    recorded = int(_read_parameter(adata, "neighbors", "n_neighbors", _NEIGHBOURS))
+    resolution = check.positive(
+        _read_parameter(adata, groupby, "resolution", 1.0) if cluster is None else cluster, "cluster"
+    )
     neighbours = check.count(recorded if n_neighbors is None else n_neighbors, "n_neighbors", minimum=2)
     try:
         scanpy = import_module("scanpy")
@@ -340,7 +342,7 @@ def _method(
     return leiden, f"Leiden (resolution {resolution:g}, {neighbours} neighbours)"
 
 
-def _recorded(adata: Any, key: str, name: str, default: float) -> float:
+def _read_parameter(adata: Any, key: str, name: str, default: float) -> float:
     """Return a parameter that scanpy recorded, or else the default."""
     parameters: Any = getattr(adata, "uns", {})
     for part in (key, "params", name):

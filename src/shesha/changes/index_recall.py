@@ -184,7 +184,7 @@ def _index_advice(
     best = max(maps, key=lambda recall: recall.value)
     # Recall falls with the number of searched rows. What a map gains within halves is added to the recall in all rows.
     shift = direct.value - direct_in_halves.value
-    gained = best if shift != shift else _shifted(best, shift)
+    gained = best if shift != shift else _shift_recall(best, shift)
     attainable = _attainable(floor)
     ways: list[tuple[IndexAdvice, Recall]] = [("keep", direct), ("map", gained)]
     way = next((way for way in ways if attainable - way[1].low <= test.tolerance), None)
@@ -208,7 +208,7 @@ def _index_advice(
     )
 
 
-def _shifted(recall: Recall, shift: float) -> Recall:
+def _shift_recall(recall: Recall, shift: float) -> Recall:
     return replace(recall, value=recall.value + shift, low=recall.low + shift, high=recall.high + shift)
 
 
@@ -428,7 +428,7 @@ def stored_vectors(
         raise ValueError(f"k must be at most the number of other rows ({len(vectors) - 1}), got {k}")
     check.fraction(confidence, "confidence", closed=False)
     codes = None if groups is None else check.labels(along["groups"], len(vectors), "groups")[0]
-    stored = _stored(vectors, {names_of_ways[key]: other for key, other in sides.items()} or ways)
+    stored = _encode_vectors(vectors, {names_of_ways[key]: other for key, other in sides.items()} or ways)
     numbers = []
     with single_threaded_blas():
         truth = _nearest(vectors, k, metric)
@@ -454,7 +454,7 @@ def stored_vectors(
     return StoredVectorsTable(numbers=tuple(numbers), k=k, metric=metric, rows=names)
 
 
-def _stored(vectors: Matrix, ways: Iterable[str | int] | Mapping[str, ArrayLike]) -> dict[str, Matrix]:
+def _encode_vectors(vectors: Matrix, ways: Iterable[str | int] | Mapping[str, ArrayLike]) -> dict[str, Matrix]:
     """Return the vectors as each way stores them."""
     if isinstance(ways, Mapping):
         given = {name: check.require_squarable(check.matrix(other, name)) for name, other in ways.items()}

@@ -222,10 +222,10 @@ def _families(names: Sequence[str]) -> dict[Parts, dict[tuple[int, ...], str]]:
 
 def _same_words(before: Sequence[str], after: Sequence[str]) -> dict[str, str]:
     """Match names that differ only in punctuation, letter case or leading zeros."""
-    return _join_keys(_by_key(before, name_parts), _by_key(after, name_parts))
+    return _join_keys(_group_by_key(before, name_parts), _group_by_key(after, name_parts))
 
 
-def _wrapped(before: Sequence[str], after: Sequence[str]) -> dict[str, str]:
+def _match_wrapped_names(before: Sequence[str], after: Sequence[str]) -> dict[str, str]:
     """Match names of which one contains the other, as adapters and wrappers add a prefix or a suffix.
 
     The addition that explains most pairs is used first; two additions that explain equally many are ambiguous.
@@ -286,7 +286,7 @@ def _differently_wrapped(before: Sequence[str], after: Sequence[str]) -> dict[st
     for parts, head, tail in zip(split, heads, tails, strict=True):
         start, end = len(head) - shared_head, len(tail) - shared_tail
         keys.append({name: part[start : len(part) - end] for name, part in parts.items()})
-    pairs = _join_keys(*(_by_key(list(key), key.__getitem__) for key in keys))
+    pairs = _join_keys(*(_group_by_key(list(key), key.__getitem__) for key in keys))
     has_words = any(isinstance(part, str) for name in pairs for part in keys[0][name])
     return pairs if has_words else {}
 
@@ -311,7 +311,7 @@ def _common_start(names: Sequence[Parts]) -> Parts:
     return shortest[:n]
 
 
-def _by_key(names: Sequence[str], key: Callable[[str], Parts]) -> dict[Parts, list[str]]:
+def _group_by_key(names: Sequence[str], key: Callable[[str], Parts]) -> dict[Parts, list[str]]:
     keys: dict[Parts, list[str]] = defaultdict(list)
     for name in names:
         keys[key(name)].append(name)
@@ -329,7 +329,7 @@ def _join_keys(before: Mapping[Parts, Sequence[str]], after: Mapping[Parts, Sequ
 
 _RULES = {
     "words": _same_words,
-    "addition": _wrapped,
+    "addition": _match_wrapped_names,
     "common part": _differently_wrapped,
     "number": _same_numbers,
 }

@@ -151,7 +151,7 @@ def _is_option(name: str, parameter: inspect.Parameter) -> bool:
     return listed or kind in _TYPES
 
 
-def _made(name: str) -> Any:
+def _command_property(name: str) -> Any:
     """Return a property of the command that typer makes; assignments by the constructor have no effect."""
     return property(lambda self: getattr(self.made, name), lambda self, value: None)
 
@@ -187,10 +187,10 @@ class Command(TyperCommand):
         command.first = tuple(map(flag, signature.first))
         return command
 
-    params: Any = _made("params")
-    callback: Any = _made("callback")
-    help: Any = _made("help")
-    epilog: Any = _made("epilog")
+    params: Any = _command_property("params")
+    callback: Any = _command_property("callback")
+    help: Any = _command_property("help")
+    epilog: Any = _command_property("epilog")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Show help with all options if `--help-all` is among the arguments."""

@@ -72,7 +72,7 @@ class Outputs:
 
     def __post_init__(self) -> None:
         """Check, before the long work, that all outputs can be written and none overwrites an input."""
-        for path in self._named.values():
+        for path in self._files_by_option.values():
             require_writable(path)
         require_picture(self.plot)
         require_page(self.html)
@@ -82,12 +82,12 @@ class Outputs:
             raise ValueError(f"--title must come with --plot, got {self.title!r} alone")
 
     @property
-    def _named(self) -> dict[str, Path | None]:
+    def _files_by_option(self) -> dict[str, Path | None]:
         return {f"--{name}": getattr(self, name) for name in ("json", "plot", "html", "card", "explore")}
 
     def require_separate(self, inputs: Iterable[str | Path | None]) -> None:
         """Refuse outputs that would overwrite an input."""
-        require_separate(self._named, inputs)
+        require_separate(self._files_by_option, inputs)
 
     def write(
         self,

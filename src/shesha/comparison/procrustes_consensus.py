@@ -271,7 +271,7 @@ def _distances_to_others(
         return value, *_interval(shapes[k], target, value, evidence)
 
     found = list(
-        track(parallel(distance, range(len(shapes)), at_once=_at_once(shapes)), len(shapes), "representations")
+        track(parallel(distance, range(len(shapes)), at_once=_count_threads(shapes)), len(shapes), "representations")
     )
     values, ends, errors = zip(*found, strict=True)
     return list(values), list(ends), np.array(errors)
@@ -284,7 +284,7 @@ def _require_memory(k: int, n: int, width: int) -> None:
     memory.require(need, what, "pass fewer rows, or the leading principal components")
 
 
-def _at_once(shapes: Sequence[Matrix]) -> int:
+def _count_threads(shapes: Sequence[Matrix]) -> int:
     """Return the number of threads whose copies of the shapes fit the memory budget."""
     return max(1, memory.memory_budget() // (_COPIES * sum(shape.nbytes for shape in shapes)))
 
@@ -304,7 +304,7 @@ def _shared_p_value(shapes: Sequence[Matrix], design: Exchange, alpha: float, se
     def shared(orders: Sequence[Index]) -> float:
         return kernel.norm_of_rough_mean(shapes, _SHARED_STEPS, orders, unit=unit)
 
-    observed, *null = track(parallel(shared, orders, at_once=_at_once(shapes)), len(orders), "permutations")
+    observed, *null = track(parallel(shared, orders, at_once=_count_threads(shapes)), len(orders), "permutations")
     return summarise(observed, np.array(null), "higher", alpha, None).p_value
 
 

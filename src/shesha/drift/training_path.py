@@ -80,7 +80,7 @@ class TrainingPath:
         first, last = (self._ends[0], self._ends[-1]) if self._ends else (rows, rows)
         path = drift_path({"first": first, "previous": last, f"step {step}": rows}, metric=self._metric)
         found = Checkpoint(int(step), path.from_first[-1], path.from_previous[-1])
-        self._ends = [*self._ends[:1], _own(rows)]
+        self._ends = [*self._ends[:1], _copy(rows)]
         self.checkpoints.append(found)
         return found
 
@@ -99,7 +99,7 @@ class TrainingPath:
         return self.result().plot(ax, title=title)
 
 
-def _own(rows: Any) -> Any:
+def _copy(rows: Any) -> Any:
     """Return a copy, because the training may overwrite the array that the model returned."""
     return rows.clone() if hasattr(rows, "clone") else rows.copy() if hasattr(rows, "copy") else rows
 

@@ -118,13 +118,13 @@ def pooling(pool: Pool, known: Mapping[str, Pooled] | None = None) -> Pooled:
         if len(names) == 1:
             return (known or _TOKENS).get(pool, _maps)
         parts = [(known or _TOKENS)[name] for name in names]
-        return lambda states, mask: _concatenated(parts, states, mask)
+        return lambda states, mask: _concatenate(parts, states, mask)
     if not callable(pool):
         raise TypeError(f"pool must be a name, None or callable, got {pool!r}")
     return pool if _takes_two(pool) else lambda states, _: pool(states)
 
 
-def _concatenated(parts: list[Pooled], states: Tensor, mask: Tensor | None) -> Tensor:
+def _concatenate(parts: list[Pooled], states: Tensor, mask: Tensor | None) -> Tensor:
     """Concatenate the results of several poolings; outputs without tokens are unchanged."""
     return states if states.ndim == 2 else torch.cat([_wide(pooled(states, mask)) for pooled in parts], dim=-1)
 

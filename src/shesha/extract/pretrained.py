@@ -333,7 +333,7 @@ def load_adapter(source: Source) -> nn.Module:
         raise ValueError(f"{_merge_advice(folder, base)}: there is no {_WEIGHTS}")
     tried = dict.fromkeys([_CLASSES.get(str(config.get("task_type")), "AutoModel"), "AutoModel", _CLASSES["CAUSAL_LM"]])
     for auto_class in tried:
-        merged = _merged(source, folder, auto_class)
+        merged = _merge_adapter(source, folder, auto_class)
         if merged is not None:
             kind = str(config.get("peft_type") or "adapter")
             state(f"{folder.name}: {kind} adapter on {Path(base).name}")
@@ -344,7 +344,7 @@ def load_adapter(source: Source) -> nn.Module:
     raise ValueError(f"{_merge_advice(folder, base)}: its weights do not fit the layers of the base model")
 
 
-def _merged(source: Source, folder: Path, auto_class: str) -> Any:
+def _merge_adapter(source: Source, folder: Path, auto_class: str) -> Any:
     """Return the base model with the merged adapter; None if the adapter's weights have no place in this class."""
     import peft
     from peft.utils import get_peft_model_state_dict

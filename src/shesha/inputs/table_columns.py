@@ -201,7 +201,7 @@ def decide(
     aside = {c.name: "contains the labels" for c in columns if c.name in labels and c.name not in (keys or ())}
     usable = [c for c in columns if c.name not in aside and not c.refusal]
     if keys is not None:
-        return _named(columns, usable, keys, aside)
+        return _choose_by_keys(columns, usable, keys, aside)
     likely = label_like_names(c.name for c in usable if c.kind in ("numbers", "text"))
     if {"x", "X"} & {c.name for c in usable}:
         # Beside x, y is a coordinate.
@@ -219,13 +219,13 @@ def decide(
     vectors = _vector_columns(usable, source, option, bool(family))
     if vectors:
         chosen = {column.name for column, _ in vectors.values()}
-        rest = {c.name: _beside(c, "vectors") for c in columns if c.name not in chosen}
+        rest = {c.name: _reason_against(c, "vectors") for c in columns if c.name not in chosen}
         if identity in [column for column, _ in vectors.values()]:
             identity = None
         return Layout((), {}, vectors, identity, certain, rest | aside)
     if family:
         _require_numbers(family, source)
-        rest = {c.name: _beside(c, "numbered columns") for c in columns if c not in family}
+        rest = {c.name: _reason_against(c, "numbered columns") for c in columns if c not in family}
         return Layout(tuple(family), {}, {}, identity, certain, rest | aside, is_family=True)
     _require_clean_text(usable, source, option)
     side = {c.name: f"{reason}{_to_use(option)}" for c in numeric if (reason := _describes_rows(c))}
@@ -277,7 +277,7 @@ def _choice(option: str, example: str) -> str:
     return f"name one in {option}, such as {option}{example}" if option else "pass only the columns that you mean"
 
 
-def _beside(column: Column, what: str) -> str:
+def _reason_against(column: Column, what: str) -> str:
     return column.reason or f"is a column of numbers in a table with {what}"
 
 
@@ -562,7 +562,7 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _named(
+def _choose_by_keys(
     columns: Sequence[Column], usable: Sequence[Column], keys: Sequence[str], aside: Mapping[str, str]
 ) -> Layout:
     """Return the layout that keys request; unknown keys are ignored here, and refused by the caller."""

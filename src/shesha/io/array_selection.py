@@ -203,7 +203,7 @@ def contents(
     skipped = {name: reason for name, reason in reasons.items() if reason is not None}
     if keys is None:
         rest = {name: array for name, array in arrays.items() if name not in skipped}
-        skipped |= _colours(rest) if distances else _by_products(rest)
+        skipped |= _colours(rest) if distances else _find_by_products(rest)
     usable = {name: array for name, array in arrays.items() if name not in skipped}
     if keys is None and not distances:
         refuse_parts(path, usable)
@@ -223,7 +223,7 @@ def contents(
             splits[name].require_few(f"{name} in {path}")
     loaded = {name: usable[name].load() for name in dict.fromkeys(name for _, name, _ in chosen)}
     if not distances:
-        loaded = {name: _decoded(name, array, arrays) for name, array in loaded.items()}
+        loaded = {name: _decode_bytes(name, array, arrays) for name, array in loaded.items()}
     for name in used:
         if splits[name].axis is not None and not stacked[name]:
             sizes = " x ".join(f"{length:,}" for length in splits[name].shape)
@@ -302,7 +302,7 @@ def visible_names(path: Path, contents: Mapping[str, Value]) -> Mapping[str, Val
     return named
 
 
-def _decoded(name: str, array: Array, arrays: Mapping[str, StoredArray]) -> Array:
+def _decode_bytes(name: str, array: Array, arrays: Mapping[str, StoredArray]) -> Array:
     """Decode vectors that are stored as bytes."""
     array = as_bytes(array, name)
     if array.ndim != 2 or array.dtype not in (np.uint8, np.int8):
@@ -437,7 +437,7 @@ def refuse_parts(path: Path | str, matrices: Mapping[str, Any]) -> None:
             )
 
 
-def _by_products(matrices: Mapping[str, StoredArray]) -> dict[str, str]:
+def _find_by_products(matrices: Mapping[str, StoredArray]) -> dict[str, str]:
     """Return masks, numbers of tokens, and lists of neighbours with their distances, which lie beside others."""
     numbers = [n for n, a in matrices.items() if _NUMBERS_OF_ROWS.search(n) and a.dtype.kind in "iu"]
     shapes = {matrices[name].shape for name in numbers}
@@ -581,7 +581,7 @@ def gather(path: Path, arrays: Mapping[str, StoredArray], separators: str = ".")
         return NamedArrays(arrays)
     widths = Counter(int(np.prod(array.shape)) for array in vectors.values())
     split = {name: _split(name, separators) for name in vectors}
-    groups, items = _by(split, 0), _by(split, 1)
+    groups, items = _group_names(split, 0), _group_names(split, 1)
     if max(map(len, items.values())) > max(map(len, groups.values())):
         split, groups = {name: (item, group) for name, (group, item) in split.items()}, items
     gathered, members = {}, set()
@@ -601,12 +601,12 @@ def gather(path: Path, arrays: Mapping[str, StoredArray], separators: str = ".")
             )
     for group in gathered:
         state(f"{group}: one vector of each of {len(first)} items")
-    stacked = {group: _gathered(path, group, [rows[item] for item in first]) for group, rows in gathered.items()}
+    stacked = {group: _gather_parts(path, group, [rows[item] for item in first]) for group, rows in gathered.items()}
     rest = {name: array for name, array in arrays.items() if name not in members and name not in stacked}
     return NamedArrays(stacked | rest, Names.build(np.array(first, dtype=object), "key", chosen="format"))
 
 
-def _by(split: Mapping[str, tuple[str, str]], part: int) -> dict[str, list[str]]:
+def _group_names(split: Mapping[str, tuple[str, str]], part: int) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for name, parts in split.items():
         found[parts[part]].append(name)
@@ -639,7 +639,7 @@ def _require_equal(path: Path, vectors: Mapping[str, StoredArray], widths: Count
         )
 
 
-def _gathered(path: Path, name: str, parts: Sequence[StoredArray]) -> StoredArray:
+def _gather_parts(path: Path, name: str, parts: Sequence[StoredArray]) -> StoredArray:
     stacked = _stack(parts)
 
     def load() -> Array:

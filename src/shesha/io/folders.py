@@ -126,11 +126,11 @@ def _require_plain(path: Path, files: Sequence[Path]) -> None:
         for place in (file, *file.parents):
             if place == path:
                 break
-            if place.is_symlink() and not _within(place, path):
+            if place.is_symlink() and not _is_inside(place, path):
                 raise UnreadableFileError(f"folder {path} must contain its files, got a link: {place}")
 
 
-def _within(link: Path, folder: Path) -> bool:
+def _is_inside(link: Path, folder: Path) -> bool:
     """Return whether a link leads into the same folder, or to the blobs of a download cache of the same data set."""
     target = link.resolve()
     roots = [folder.resolve(), *(up / "blobs" for up in folder.resolve().parents if (up / "blobs").is_dir())]

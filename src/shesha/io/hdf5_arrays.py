@@ -275,7 +275,7 @@ def matlab_arrays(path: Path) -> NamedArrays:
     tree: dict[str, Any] = {}
     for name, shape, kind in variables:
         if kind in _CLASSES:
-            tree[name] = _stored(path, name, tuple(map(int, shape)), np.dtype(_CLASSES[kind]))
+            tree[name] = _describe_data_set(path, name, tuple(map(int, shape)), np.dtype(_CLASSES[kind]))
         elif kind in ("struct", "cell"):
             tree[name] = _plain(_load(path, name), 0)
         else:
@@ -316,7 +316,7 @@ def _load(path: Path, name: str) -> Any:
         return io.loadmat(str(path), variable_names=[name], mat_dtype=True)[name]
 
 
-def _stored(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> StoredArray:
+def _describe_data_set(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> StoredArray:
     flat = _without_singletons(shape)
 
     def load() -> Array:
@@ -404,7 +404,7 @@ def _hdf5_tree(path: Path, root: Any, node: Any, depth: int) -> Any:
     if node.shape is None or node.dtype.kind not in "fiub":
         return refused(f"contains {_matlab_class(node) or node.dtype}, not numbers")
     shape = _without_singletons(tuple(node.shape[::-1]))
-    return StoredArray(shape, node.dtype, partial(_transposed, path, node.name, shape))
+    return StoredArray(shape, node.dtype, partial(_read_transposed, path, node.name, shape))
 
 
 def _struct(fields: dict[str, Any]) -> Any:
@@ -415,7 +415,7 @@ def _struct(fields: dict[str, Any]) -> Any:
     return fields
 
 
-def _transposed(path: Path, place: str, shape: tuple[int, ...]) -> Array:
+def _read_transposed(path: Path, place: str, shape: tuple[int, ...]) -> Array:
     h5py = optional("h5py", path)
     with reading(path), h5py.File(path, "r") as root:
         require_sound(path, place, root[place])

@@ -184,7 +184,7 @@ def _vector(value: Any) -> Any:
     return array if array.dtype.kind in "fiub" else value
 
 
-def _decoded(text: Any) -> Any:
+def _decode_text(text: Any) -> Any:
     """Return float32 values that a service sent as base64 text; any other value as it is."""
     if not isinstance(text, str):
         return text
@@ -319,7 +319,9 @@ def _collect(path: Path, documents: Iterable[Any]) -> Records | NamedArrays:
     for document in documents:
         if isinstance(document, Mapping):
             response = _response(document)
-            batch = response is not None and (_failed(document) or any(_is_object(document.get(n)) for n in _INSIDE))
+            batch = response is not None and (
+                _is_failed_request(document) or any(_is_object(document.get(n)) for n in _INSIDE)
+            )
             named = next((name for name in _IDS if name in document), None) if batch else None
             own = None if named is None else document[named]
             new = [dict(_fields(document))] if response is None else response
@@ -370,7 +372,7 @@ def _response(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
                 if all(isinstance(record.get("index"), int) for record in value):
                     records = [records[i] for i in np.argsort([record["index"] for record in value], kind="stable")]
                 return records
-    failed = _failed(document)
+    failed = _is_failed_request(document)
     if wrapped or failed or set(document) <= {"embedding", "object", "model", "usage", "inputTextTokenCount"}:
         record = _plain(inside) if wrapped or not failed else {}
         vector = record.get("embedding")
@@ -380,7 +382,7 @@ def _response(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     return None
 
 
-def _failed(document: Mapping[str, Any]) -> bool:
+def _is_failed_request(document: Mapping[str, Any]) -> bool:
     """Return whether a line of a batch output reports on a request, which may have failed."""
     return any(name in document for name in _IDS) and "error" in document and "response" in document
 
@@ -409,7 +411,7 @@ def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record with its vector as `embedding`, without the parts that services add."""
     found = {name: value for name, value in _fields(record) if name not in ("object", "index")}
     for name in _VECTORS:
-        vector = _decoded(found.get(name)) if name == "embedding" else found.get(name)
+        vector = _decode_text(found.get(name)) if name == "embedding" else found.get(name)
         if isinstance(vector, np.ndarray):
             del found[name]
             return {"embedding": vector} | found

@@ -40,7 +40,7 @@ def netcdf_arrays(path: Path) -> NamedArrays:
     rows: dict[str, str] = {}
     names: Names | None = None
     unclear: list[str] = []
-    with _opened(path, hdf5) as groups:
+    with _open_groups(path, hdf5) as groups:
         for place, data in groups.items():
             for name, variable in data.data_vars.items():
                 full = file_stem(path) if name == _UNNAMED else f"{place.strip('/')}/{name}".lstrip("/")
@@ -96,7 +96,7 @@ def _require_own_values(path: Path) -> None:
 
 
 @contextmanager
-def _opened(path: Path, hdf5: bool) -> Iterator[dict[str, Any]]:
+def _open_groups(path: Path, hdf5: bool) -> Iterator[dict[str, Any]]:
     """Open the groups of a file with the library that its version needs."""
     need = f"xarray must be installed to read netCDF files such as {path}"
     xarray = require("xarray", "files", need)
@@ -162,7 +162,7 @@ def _values(
             inner = f"{place.strip('/')}/{name}".lstrip("/")
             if inner in root:
                 require_sound(path, inner, root[inner])
-    with _opened(path, hdf5) as groups, reading(path):
+    with _open_groups(path, hdf5) as groups, reading(path):
         data = groups[place]
         variable = data[name].squeeze([dim for dim in data[name].dims if dim not in order])
         values = np.asarray(variable.transpose(*order).values)

@@ -488,7 +488,7 @@ def _loom_arrays(path: Path) -> NamedArrays:
                 dataset = root[place]
                 stored = describe(path, place, dataset)
                 arrays[place] = StoredArray(
-                    stored.shape[::-1], stored.dtype, partial(_transposed, path, place), stored.refusal
+                    stored.shape[::-1], stored.dtype, partial(_read_transposed, path, place), stored.refusal
                 )
             columns = {name: describe(path, f"col_attrs/{name}", root["col_attrs"][name]) for name in root["col_attrs"]}
         name = next((name for name in ("CellID", "obs_names", "cell_id", "barcode") if name in columns), None)
@@ -497,7 +497,7 @@ def _loom_arrays(path: Path) -> NamedArrays:
     return NamedArrays(arrays | columns, names, on_request=[*(name for name in arrays if name != "matrix"), *more])
 
 
-def _transposed(path: Path, place: str) -> Array:
+def _read_transposed(path: Path, place: str) -> Array:
     return np.ascontiguousarray(read_dataset(path, place).T)
 
 

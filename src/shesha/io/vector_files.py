@@ -106,13 +106,13 @@ def word2vec_arrays(path: Path) -> NamedArrays:
         )
     found: list[tuple[Array, Array]] = []
 
-    def parsed() -> tuple[Array, Array]:
+    def parse() -> tuple[Array, Array]:
         if not found:
             found.append(_words_and_vectors(path, rows, width, start))
         return found[0]
 
-    stored = StoredArray((rows, width), np.dtype("<f4"), lambda: parsed()[1])
-    return NamedArrays({file_stem(path): stored}, Names(lambda: parsed()[0], column="word", chosen="format"))
+    stored = StoredArray((rows, width), np.dtype("<f4"), lambda: parse()[1])
+    return NamedArrays({file_stem(path): stored}, Names(lambda: parse()[0], column="word", chosen="format"))
 
 
 def _not_word2vec(path: Path) -> str:
@@ -156,7 +156,7 @@ _LOOKED_AT = 20
 _LONGEST = 1 << 24
 """Largest number of bytes in a line."""
 _TEXT_BLOCK = 1 << 22
-"""Number of bytes of text that are parsed at a time."""
+"""Number of bytes of text that are parse at a time."""
 _SEPARATORS = {"table": "\t", "table with spaces": " "}
 _NUMBER = re.compile(rb"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE)
 
@@ -192,7 +192,7 @@ def holds_vectors(path: Path) -> bool:
 def _layout(path: Path) -> str:
     """Return 'words' (a word, then numbers), 'numbers', 'lines', or 'table' or 'table with spaces' (with names)."""
     lines = _first_lines(path)
-    declared = bool(lines) and _declared(lines) is not None
+    declared = bool(lines) and _read_header(lines) is not None
     body = [line.split() for line in (lines[1:] if declared else lines)]
     if body and all(map(_are_numbers, body)) and len(set(map(len, body))) == 1 and len(body[0]) > 1:
         return "words" if declared or _are_names([fields[0] for fields in body], body) else "numbers"
@@ -243,7 +243,7 @@ def _n_comments(lines: Sequence[bytes]) -> int:
     return len(list(comments))
 
 
-def _declared(lines: Sequence[bytes]) -> tuple[int, int] | None:
+def _read_header(lines: Sequence[bytes]) -> tuple[int, int] | None:
     """Return the numbers of words and features in the first line, if it is the header of word2vec and fastText."""
     first = lines[0].split()
     if len(first) != 2 or not all(field.isdigit() for field in first) or len(lines) < 2:
@@ -257,8 +257,8 @@ def _are_numbers(fields: Sequence[bytes]) -> bool:
 
 
 def _vectors(path: Path, layout: str) -> NamedArrays:
-    """Describe the vectors of a file, which is parsed when the first values or words are used."""
-    declared = _declared(_first_lines(path))
+    """Describe the vectors of a file, which is parse when the first values or words are used."""
+    declared = _read_header(_first_lines(path))
     if declared is not None and 2 * declared[0] * declared[1] > (path.stat().st_size << 10):
         raise UnreadableFileError(
             f"word2vec file {path} must contain the vectors that it declares, got {declared[0]:,} x {declared[1]:,} in "

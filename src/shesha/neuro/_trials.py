@@ -488,7 +488,7 @@ class EqualTrials:
         sizes = self._sizes(count_trials(codes, n_conditions, self.parts))
         return equal_sums(rows, codes, n_conditions, self.parts, self.keys, sizes)
 
-    def _included(self, counts: Index) -> Mask:
+    def _is_included(self, counts: Index) -> Mask:
         """Which conditions have enough trials in every part, of shape (n_draws, n_conditions)."""
         return np.asarray((counts >= self.fewest).all(axis=1))
 
@@ -496,13 +496,13 @@ class EqualTrials:
         """Number of trials per condition and part in each draw; 0 if no condition has enough."""
         if self.numbers != "equal":
             return np.full(len(counts), self.numbers)
-        smallest = np.where(self._included(counts), counts.min(axis=1), counts.max(initial=0) + 1).min(axis=1)
-        return np.where(self._included(counts).any(axis=1), smallest, 0)
+        smallest = np.where(self._is_included(counts), counts.min(axis=1), counts.max(initial=0) + 1).min(axis=1)
+        return np.where(self._is_included(counts).any(axis=1), smallest, 0)
 
     def describe(self, trials: Trials, part: str) -> Use:
         """Describe how many trials are used, and which trials and conditions are not."""
         counts = count_trials(trials.codes, trials.n_conditions, self.parts)
-        included, sizes = self._included(counts), self._sizes(counts)
+        included, sizes = self._is_included(counts), self._sizes(counts)
         used = counts.shape[1] * included.sum(axis=1) * sizes
         n_unused = round(float((trials.codes >= 0).sum() - used.mean()))
         low, high = int(sizes.min()), int(sizes.max())

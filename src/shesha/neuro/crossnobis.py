@@ -79,7 +79,7 @@ class Crossed:
         turned = not given and covariance != "diagonal" and n > trials.n_trials
         rows = compress_columns(rates) if turned else rates
         precisions = {} if of_runs is None else _pair_precisions(of_runs)
-        within = runs is not None and _replicated(trials.codes, runs)
+        within = runs is not None and _has_repeats_within_runs(trials.codes, runs)
         built = cls(rows, runs, trials.n_conditions, n, covariance, precisions, within)
         return replace(built, many_neurons=built._describe_many_neurons(trials.codes) if estimated else "")
 
@@ -173,7 +173,7 @@ def alternate_folds(codes: Labels) -> Labels:
     return folds
 
 
-def _replicated(codes: Labels, runs: Labels) -> bool:
+def _has_repeats_within_runs(codes: Labels, runs: Labels) -> bool:
     """Return whether repeats of a condition within a run leave at least half of the degrees of freedom for the noise.
 
     If most conditions occur once in a run, noise is estimated around the sum of a condition's and a run's mean.

@@ -246,7 +246,7 @@ def trials_needed(
     last = numbers[-1]
     return TrialsNeeded(
         numbers=tuple(numbers),
-        needed=_needed(last, target, largest, shared),
+        needed=_extrapolate_trials(last, target, largest, shared),
         target=target,
         n_recorded=recorded,
         n_conditions=trials.n_conditions,
@@ -325,7 +325,7 @@ def _trials(reliability: float, target: float, n: int) -> float:
     return n * target * (1 - reliability) / (reliability * (1 - target)) if reliability > 0 else float("inf")
 
 
-def _needed(now: Number, target: float, n: int, shared: dict[str, Any]) -> Number:
+def _extrapolate_trials(now: Number, target: float, n: int, shared: dict[str, Any]) -> Number:
     value = _trials(now.value, target, n)
     name = "trials per condition"
     if not isfinite(value):

@@ -60,7 +60,7 @@ def p_value_within_design(design: Exchange, *representations: NDArray[Any]) -> f
     rows = np.arange(min(design.n_rows, _MOST_ROWS))
     if len(rows) < FEWEST_ROWS:
         return 1.0
-    some, sides = design.take(rows), [_scaled(side[rows]) for side in representations]
+    some, sides = design.take(rows), [_scale_rows(side[rows]) for side in representations]
     if some.group is not None and some.block_length is None and some.group.max() + 1 >= FEWEST_ROWS:
         some, sides = _groups_as_rows(some, sides)
     rng = np.random.default_rng(0)
@@ -74,7 +74,7 @@ def p_value_within_design(design: Exchange, *representations: NDArray[Any]) -> f
     return max(p_values)
 
 
-def _scaled(rows: NDArray[Any]) -> Matrix:
+def _scale_rows(rows: NDArray[Any]) -> Matrix:
     X = np.asarray(rows, dtype=np.float64)
     return np.asarray(X / (np.abs(X).max(initial=0.0) or 1.0))
 

@@ -71,12 +71,12 @@ class NoiseCeiling(Result):
         if self.has_value:
             ceiling = (
                 f"noise ceiling {self.lower:.4g} to {self.upper:.4g}, reliability {self.reliability:.4g} "
-                f"({self.n_repeats} repeats of {self.n_rows:,} rows{self._known}; {self.closer} is closer)"
+                f"({self.n_repeats} repeats of {self.n_rows:,} rows{self._known_pairs_clause}; {self.closer} is closer)"
             )
         return "\n".join([f"{self.measure}: {ceiling}", *(f"  note: {text}" for text in self.notes)])
 
     @property
-    def _known(self) -> str:
+    def _known_pairs_clause(self) -> str:
         if not self.n_known_pairs or min(self.n_known_pairs) == self.n_pairs:
             return ""
         low, high = min(self.n_known_pairs), max(self.n_known_pairs)

@@ -10,6 +10,7 @@ from shesha.report import Part, texts
 from shesha.results import sentence_parts as say
 from shesha.results.number import NAN, Number, NumberTable, format_value, frame_of_numbers, table_of_numbers
 from shesha.results.paper_sentences import claim
+from shesha.support.seeds import undecided
 from shesha.support.wording import count
 
 if TYPE_CHECKING:
@@ -74,7 +75,10 @@ class Correlations(NumberTable):
         if not known:
             return f"No predictor of {self.target} could be tested."
         best = max(known, key=lambda one: abs(one.value))
-        verdict = "significant" if best.significant else "not significant"
+        few = undecided(
+            *zip(*((one.p_value, one.corrected_p_value) for one in known), strict=True), self.n_draws, best.alpha
+        )
+        verdict = few or ("significant" if best.significant else "not significant")
         return (
             f"Strongest predictor of {self.target}{self._controls}: {best.name} (rho = {best.value:.2f}, corrected p = "
             f"{best.deciding_p_value:.2g}, {verdict} at {best.alpha:g})."

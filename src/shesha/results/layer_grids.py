@@ -85,9 +85,9 @@ class LayerComparison(PairTables, Number):
         known = [pair for pair in self.scores if pair.has_value]
         if not known:
             raise ValueError(f"there must be a value for at least one pair of layers, got none: {self.reason}")
-        return self._closest_of(known)
+        return self._find_closest(known)
 
-    def _closest_of(self, pairs: Sequence[Score]) -> Score:
+    def _find_closest(self, pairs: Sequence[Score]) -> Score:
         return (max if self.closer == "higher" else min)(pairs, key=lambda pair: pair.value)
 
     @property
@@ -97,7 +97,7 @@ class LayerComparison(PairTables, Number):
         for pair in self.scores:
             if pair.has_value:
                 known.setdefault(pair.first, []).append(pair)
-        return tuple(self._closest_of(pairs) for pairs in known.values())
+        return tuple(self._find_closest(pairs) for pairs in known.values())
 
     @property
     def size(self) -> str:

@@ -428,7 +428,7 @@ _SEVERAL = (
 )
 
 
-def _with_title(tables: Sequence[Table]) -> tuple[Part, ...]:
+def _title_as_text(tables: Sequence[Table]) -> tuple[Part, ...]:
     """Return tables with their titles as text, which names the measure."""
     return tuple(part for table in tables for part in (Text(f"{table.title}:", ""), table))
 
@@ -440,7 +440,7 @@ def within_classes_page(result: WithinClasses) -> Page:
         title=f"{result.second} compared with {result.first}, within {len(result.classes)} classes",
         question=f"Within which classes does {result.second} keep the geometry that {result.first} has?",
         answer=(result.headline, *filter(None, (result.mixing_note,))),
-        numbers=(*_with_title(tables[:1]), Text(result.levels_note, "")),
+        numbers=(*_title_as_text(tables[:1]), Text(result.levels_note, "")),
         doubts=(*map(Item, result.notes), *_excluded_classes(result)),
         sections=(
             *(
@@ -462,7 +462,7 @@ def several_within_classes_page(result: SeveralWithinClasses) -> Page:
         title=f"{len(result.comparisons)} representations compared with {result.reference}, within classes",
         question=f"Within which classes does each representation keep the geometry that {result.reference} has?",
         answer=(*(comparison.headline for comparison in result), *filter(None, (result.mixing_note,))),
-        numbers=(*_with_title(tables[:1]), Text(f"* above chance. {result.levels_note}", "")),
+        numbers=(*_title_as_text(tables[:1]), Text(f"* above chance. {result.levels_note}", "")),
         doubts=(*map(Item, result.notes), *_excluded_classes(result.comparisons[0])),
         sections=(
             *(

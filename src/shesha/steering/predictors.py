@@ -32,7 +32,7 @@ from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import draw_seed, generator, number, spawn
+from shesha.support.seeds import default_draws, draw_seed, generator, number, spawn
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimableWarning
 from shesha.support.wording import agree, count
@@ -42,6 +42,7 @@ from shesha.views import select_rows
 Predictor = Callable[[Matrix, Labels], float]
 _SHUFFLING = 73
 _LEVEL = 0.05
+_DRAWS = 999
 _ROWS = 1000
 """Largest number of rows whose distances are ranked; published scores use fewer rows."""
 
@@ -189,7 +190,7 @@ def partial_correlations(
     *,
     covariates: Sequence[str] = ("fisher", "silhouette"),
     groups: ArrayLike | None = None,
-    n_draws: int = 999,
+    n_draws: int | None = None,
     seed: Seed = None,
 ) -> Correlations:
     """Rank correlation of each predictor with a target over models, raw and controlling for others.
@@ -208,8 +209,9 @@ def partial_correlations(
     groups : array of shape (n_models,), optional
         Family of each model, or the model to which each layer belongs. The layers of one model are not independent, so
         whole groups are resampled and shuffled.
-    n_draws : int
+    n_draws : int, optional
         Number of bootstrap resamples for the intervals, and of shuffles for p-values and chance levels; at least 19.
+        Default: 999, or as many as one predictor needs to be significant after the correction.
     seed : int, Generator or None
         Seed for the resamples and shuffles; None draws a new one.
 
@@ -239,7 +241,8 @@ def partial_correlations(
     values = _numbers(columns, len(covariates))
     n, names = len(values), list(columns)
     design = exchange(n, groups=groups)
-    n_shuffles = check.count(n_draws, "n_draws", minimum=19)
+    needed = default_draws(max(1, len(names) - 1), _LEVEL, _DRAWS)
+    n_shuffles = needed if n_draws is None else check.count(n_draws, "n_draws", minimum=19)
     held = [names.index(control) for control in covariates]
     index = names.index(target)
     places = [place for place in range(len(names)) if place != index]
@@ -259,7 +262,7 @@ def partial_correlations(
     limits = [_critical(null[:, 0]), _critical(null[:, 1][:, tested])]
     corrected = np.full((2, len(places)), np.nan)
     corrected[0], corrected[1, tested] = holm(p_values[0]), holm(p_values[1, tested])
-    common = {"second": target, "confidence": 0.95, "closer": "either", "alpha": _LEVEL, "n_rows": n}
+    common: dict[str, Any] = {"second": target, "confidence": 0.95, "closer": "either", "alpha": _LEVEL, "n_rows": n}
     common |= {"n_draws": n_shuffles, "unit": "model" if groups is None else "group of models"}
     common |= {"n_units": int(design.clusters.max()) + 1, "exchanged": design.text}
 
@@ -274,7 +277,7 @@ def partial_correlations(
             **fields,
         )
 
-    given = {"covariates": tuple(covariates)}
+    given: dict[str, Any] = {"covariates": tuple(covariates)}
     return Correlations(
         numbers=tuple(
             correlation(

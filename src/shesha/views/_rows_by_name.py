@@ -157,7 +157,7 @@ def restrict(
     check.choice(rows, ROWS, "rows")
     check.choice(missing, MISSING, "missing")
     used, extra = dict(sides), {name: value for name, value in along.items() if _n_entries(value) is not None}
-    some_unlabelled = any(_unlabelled(name, value).any() for name, value in extra.items())
+    some_unlabelled = any(_find_unlabelled(name, value).any() for name, value in extra.items())
     if not used or (rows == "same" and missing == "refuse" and not (some_unlabelled or align)):
         return used, dict(along)
     counts = {name: side.n_rows for name, side in used.items()}
@@ -182,7 +182,7 @@ def restrict(
         f"{{}} without a {_LABELS[name]}": entries
         for name, value in extra.items()
         # Labels that cannot be read are refused where they are used, by name.
-        if name in _LABELS and _n_entries(value) == n and len(entries := _unlabelled(name, value)) == n
+        if name in _LABELS and _n_entries(value) == n and len(entries := _find_unlabelled(name, value)) == n
     }
     if missing == "drop":
         used = {name: _without_empty_columns(side, name) for name, side in used.items()}
@@ -379,7 +379,7 @@ def _take(value: Any, chosen: Index) -> Any:
     return to_host(split_names(value)[0])[chosen]
 
 
-def _unlabelled(name: str, value: Any) -> NDArray[np.bool_]:
+def _find_unlabelled(name: str, value: Any) -> NDArray[np.bool_]:
     """Return which entries of labels are missing: None, NaN, empty text or text that means NaN."""
     nobody = np.zeros(0, dtype=bool)
     if name not in _LABELS or isinstance(value, Mapping | Rdm):

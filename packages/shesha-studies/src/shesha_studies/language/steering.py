@@ -125,7 +125,7 @@ def correlation_table(tables: Tables) -> pd.DataFrame:
 
 
 def _estimates(table: pd.DataFrame, target: str) -> pd.DataFrame:
-    lines = statistics.correlations(table, target).to_frame().set_index("name").rename_axis("predictor")
+    lines: pd.DataFrame = statistics.correlations(table, target).to_frame().set_index("name").rename_axis("predictor")
     lines.index = lines.index.str.replace("_", " ")
     names = {"raw_value": "raw", "raw_low": "raw_low", "raw_high": "raw_high", "raw_p_value": "raw_p"}
     return lines.rename(columns={**names, "value": "partial", "p_value": "partial_p"})[
