@@ -320,7 +320,7 @@ def _collect(path: Path, documents: Iterable[Any]) -> Records | NamedArrays:
         if isinstance(document, Mapping):
             response = _response(document)
             batch = response is not None and (
-                _is_failed_request(document) or any(_is_object(document.get(n)) for n in _INSIDE)
+                _reports_on_request(document) or any(_is_object(document.get(n)) for n in _INSIDE)
             )
             named = next((name for name in _IDS if name in document), None) if batch else None
             own = None if named is None else document[named]
@@ -372,7 +372,7 @@ def _response(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
                 if all(isinstance(record.get("index"), int) for record in value):
                     records = [records[i] for i in np.argsort([record["index"] for record in value], kind="stable")]
                 return records
-    failed = _is_failed_request(document)
+    failed = _reports_on_request(document)
     if wrapped or failed or set(document) <= {"embedding", "object", "model", "usage", "inputTextTokenCount"}:
         record = _plain(inside) if wrapped or not failed else {}
         vector = record.get("embedding")
@@ -382,7 +382,7 @@ def _response(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     return None
 
 
-def _is_failed_request(document: Mapping[str, Any]) -> bool:
+def _reports_on_request(document: Mapping[str, Any]) -> bool:
     """Return whether a line of a batch output reports on a request, which may have failed."""
     return any(name in document for name in _IDS) and "error" in document and "response" in document
 

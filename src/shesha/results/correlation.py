@@ -75,9 +75,8 @@ class Correlations(NumberTable):
         if not known:
             return f"No predictor of {self.target} could be tested."
         best = max(known, key=lambda one: abs(one.value))
-        few = undecided(
-            *zip(*((one.p_value, one.corrected_p_value) for one in known), strict=True), self.n_draws, best.alpha
-        )
+        p_values, corrected = zip(*((one.p_value, one.corrected_p_value) for one in known), strict=True)
+        few = undecided(p_values, corrected, self.n_draws, best.alpha, what="shuffles")
         verdict = few or ("significant" if best.significant else "not significant")
         return (
             f"Strongest predictor of {self.target}{self._controls}: {best.name} (rho = {best.value:.2f}, corrected p = "

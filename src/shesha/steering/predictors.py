@@ -268,9 +268,13 @@ def partial_correlations(
 
     def correlation(kind: int, j: int, **fields: Any) -> Correlation:
         value, low, high, p_value = map(float, parts[:, kind, j])
-        name = names[places[j]]
         return Correlation(
-            **{"name": name, "first": name, "value": value, "low": low, "high": high, "p_value": p_value},
+            name=names[places[j]],
+            first=names[places[j]],
+            value=value,
+            low=low,
+            high=high,
+            p_value=p_value,
             corrected_p_value=float(corrected[kind, j]),
             threshold=limits[kind],
             **common,
