@@ -1,5 +1,7 @@
 """Representations of different widths are ranked with as many features each."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -37,7 +39,7 @@ def test_the_ranking_is_that_of_as_many_features(audited):
 
 def test_the_report_warns_of_the_order_that_widths_make(audited):
     text = " ".join(audited.full_text().split())
-    assert all(size in text for size in ("70 x 12", "70 x 96"))
+    assert "2 representations of 70 rows." in text
     assert "with 12 features each: " in text
     assert "With all its 96 features, wide scores higher" in text
     assert "more features alone raise stability" in text
@@ -71,5 +73,5 @@ def test_a_store_gives_the_same_and_keeps_it(regions, quick_audit, tmp_path, mon
     store = tmp_path / "kept.sqlite"
     first = quick_audit(regions, store=store)
     assert first.representations == quick_audit(regions).representations
-    monkeypatch.setattr("shesha.auditing.audit._equal_width_score", None)
+    monkeypatch.setattr(sys.modules["shesha.auditing.audit"], "_equal_width_score", None)
     assert quick_audit(regions, store=store).representations == first.representations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -122,7 +123,7 @@ def consensus(
         mean = kernel.mean_of_rotated(shapes, rotations)
         to_all = [_distance(shape.copy(), mean.copy()) for shape in shapes]
         mean = kernel.mean_of_rotated(small, rotations)
-        distances, ends, errors = _distances_to_others(shapes, small, mean, evidence)
+        distances, ends, errors = _distances_to_others(shapes, small, mean, evidence, row_exchange.clusters)
         shared_p_value = _shared_p_value(shapes, row_exchange, alpha, seed, unit=not scale)
     # Distances are skewed to the right, so testing them directly would find too many outliers; their logarithms are
     # nearly symmetric.
@@ -257,7 +258,7 @@ def _distance(rows: Matrix, target: Matrix) -> float:
 
 
 def _distances_to_others(
-    shapes: Sequence[Matrix], small: Sequence[Matrix], mean: Matrix, evidence: Evidence
+    shapes: Sequence[Matrix], small: Sequence[Matrix], mean: Matrix, evidence: Evidence, clusters: Index
 ) -> tuple[list[float], list[tuple[float, float]], Vector]:
     """Return each shape's distance from the mean shape of the others, its interval, and the error of its logarithm.
 
@@ -268,7 +269,8 @@ def _distances_to_others(
         rotations, _, _ = kernel.rotations_onto_mean([*small[:k], *small[k + 1 :]], start=mean)
         target = kernel.mean_of_rotated([*shapes[:k], *shapes[k + 1 :]], rotations)
         value = _distance(shapes[k].copy(), target.copy())
-        return value, *_interval(shapes[k], target, value, evidence)
+        ends = _interval(shapes[k], target, value, evidence)
+        return value, ends, _error_of_logarithm(shapes[k], target, clusters)
 
     found = list(
         track(parallel(distance, range(len(shapes)), at_once=_count_threads(shapes)), len(shapes), "representations")
@@ -308,23 +310,47 @@ def _shared_p_value(shapes: Sequence[Matrix], design: Exchange, alpha: float, se
     return summarise(observed, np.array(null), "higher", alpha, None).p_value
 
 
-def _interval(rows: Matrix, target: Matrix, value: float, evidence: Evidence) -> tuple[tuple[float, float], float]:
-    """Return the interval and the error of the logarithm from subsets of the rows, with a fixed mean of the others."""
+def _interval(rows: Matrix, target: Matrix, value: float, evidence: Evidence) -> tuple[float, float]:
+    """Return the interval of a distance from subsets of the rows, with a fixed mean of the others."""
     n = evidence.n_clusters or evidence.n_rows
-    unknown = (float("nan"), float("nan")), 0.0
+    unknown = float("nan"), float("nan")
     if evidence.n_clusters is not None and evidence.n_clusters < FEWEST_CLUSTERS:
         return unknown
-
-    def score(subset: Index) -> float:
-        return _distance(rows[subset], target[subset])
-
-    distances = np.array([score(subset) for subset in evidence.subsets])
+    distances = np.array([_distance(rows[subset], target[subset]) for subset in evidence.subsets])
     if not np.isfinite(distances).all():
         return unknown
     clustered = evidence.n_clusters is not None
-    ends = interval(value, distances, (n_kept(n), n), evidence.confidence, (0.0, _LARGEST), clustered=clustered)
-    logs = np.log(np.maximum(distances, _SMALLEST))
-    return ends, float(logs.std(ddof=1) * np.sqrt(n_kept(n) / (n - n_kept(n))))
+    return interval(value, distances, (n_kept(n), n), evidence.confidence, (0.0, _LARGEST), clustered=clustered)
+
+
+_EXACT = 20
+"""Number of rows (or clusters) whose influence on a distance is computed by leaving them out."""
+
+
+def _error_of_logarithm(rows: Matrix, target: Matrix, clusters: Index) -> float:
+    """Return the jackknife error, over samples of rows, of the logarithm of the distance between two centred shapes.
+
+    To first order, the best rotation does not change without a row. The row's influence on the squared distance is then
+    what it adds to the inner product and to the squared lengths. The rows with the largest influence are left out
+    exactly, because a few of them dominate heavy-tailed shapes. Rows of a cluster are left out together.
+    """
+    lengths = float(np.linalg.norm(rows)), float(np.linalg.norm(target))
+    if not min(lengths) > 0:
+        return 0.0
+    products = np.einsum("ij,ij->i", kernel.rotate_onto(rows, target), target) / math.prod(lengths)
+    squares = sum(np.einsum("ij,ij->i", x, x) / length**2 for x, length in zip((rows, target), lengths, strict=True))
+    closeness = min(1.0, float(products.sum()))
+    squared_distance = 2 - 2 * closeness
+    if squared_distance <= _SMALLEST**2:
+        return 0.0
+    changes = np.bincount(clusters, 2 * products - closeness * squares) / (2 * squared_distance)
+    n = len(changes)
+    for cluster in np.argsort(-np.abs(changes), kind="stable")[: min(_EXACT, n - 1)]:
+        kept = clusters != cluster
+        without = _distance(rows[kept], target[kept])
+        if without > 0:
+            changes[cluster] = math.log(without) - math.log(squared_distance) / 2
+    return float(np.linalg.norm(changes - changes.mean()) * math.sqrt((n - 1) / n))
 
 
 def _notes(n_members: int, converged: bool, evidence: Evidence) -> tuple[str, ...]:

@@ -430,10 +430,15 @@ def refuse_parts(path: Path | str, matrices: Mapping[str, Any]) -> None:
             )
         shorter = len(names) > 2 and len(set(rows[:-1])) == 1 and rows[-1] < rows[0]
         if shorter or template.endswith(_RANGE) or _NAMED_PART.search(template):
+            shards = (
+                ", compare two folders of consecutive rows with --shards"
+                if str(path).startswith("the files of ")
+                else ""
+            )
             raise UnreadableFileError(
                 f"{path} must contain one array for each representation, got {names[0]} to {names[-1]} with "
                 f"{join_names(map(str, rows))} rows, which look like parts of one. Save them as one array "
-                "(numpy.concatenate), or name those to read with keys= (--key)"
+                f"(numpy.concatenate){shards}, or name those to read with keys= (--key)"
             )
 
 

@@ -379,7 +379,7 @@ def _remarks(audit: Audit) -> Iterator[str]:
     brackets = f"Brackets are {level:g}% intervals. " if has_interval else ""
     ties = "= after a rank: the interval overlaps that of the next better rank. " if _has_ties(audit, known) else ""
     scale = _CELL_SCALE if all(map(has_uninformative_axes, known)) else _SCALE
-    sizes = "" if _size_columns(audit, known) else f"{_sizes(audit)}. "
+    sizes = _size_sentence(audit)
     yield f"{sizes}{brackets}{ties}{scale if is_stability else _AGREEMENT}"
     yield from filter(None, [what_to_do(known) if is_stability else ""])
     yield from filter(None, [_farthest(audit)])
@@ -427,6 +427,15 @@ def _picture(audit: Audit) -> Section:
         "the chance threshold."
     )
     return Section("Stability in the given order", (Drawing(shows, audit.plot),))
+
+
+def _size_sentence(audit: Audit) -> str:
+    """Say the sizes that the table does not show."""
+    n_rows = {finding.n_rows for finding in audit.representations}
+    if len({(finding.n_rows, finding.n_features) for finding in audit.representations}) == 1:
+        return f"{_sizes(audit)}. "
+    several = count(len(audit.representations), "representation")
+    return f"{several} of {n_rows.pop():,} rows. " if len(n_rows) == 1 else ""
 
 
 def _sizes(audit: Audit) -> str:
