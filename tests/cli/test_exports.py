@@ -100,7 +100,7 @@ EXPORTS = {
     "fetched.json": (fetched, BY.format("key")),
     "collection.json": (collection, BY.format("id")),
     "serial.csv": (serial, BY.format("id")),
-    "fixed.parquet": (fixed, "the same rows in another order"),
+    "fixed.parquet": (fixed, "column 'text' has the same values"),
     "uuids.parquet": (uuids, BY.format("id")),
     "words.vec": (words, BY.format("word")),
     "items.safetensors": (items, BY.format("key")),

@@ -56,7 +56,7 @@ def test_models_reach_the_ceiling_or_fall_short_of_it():
 
 def test_the_five_largest_weights_that_round_to_something_are_told():
     weights = {"a": 0.004, "b": 0.5, "c": 0.1, "d": 0.2, "e": 0.15, "f": 0.005, "g": 0.041}
-    one = Ranking(weights=weights, value=0.4, best_single="b", best_single_value=0.3)
+    one = Ranking(weights=weights, weights_of="all subjects", value=0.4, best_single="b", best_single_value=0.3)
     told = text.combination_sentence(Ranking(combination=one))
     assert "0.400 on held-out rows (weights: b 0.50, d 0.20, e 0.15, c 0.10, g 0.04). b alone" in told
     one.weights = {"a": 0.996, "b": 0.004}

@@ -428,6 +428,7 @@ def read_named_labels(
 
 _MOST_COLUMNS = 20
 _MOST_ROWS = 1_000_000
+_FIRST = 10
 
 
 def check_column_orders(contents: Mapping[Path, Contents]) -> None:
@@ -470,8 +471,14 @@ def _decide(names: Names, others: Names) -> bool:
     return all(one.chosen or one.kind != "counted" for one in (names, others)) or names.has_same_names(others)
 
 
+def _is_nested(value: object) -> bool:
+    return np.ndim(value) > 0 or isinstance(value, Mapping)  # type: ignore[arg-type]
+
+
 def _values(path: Path, column: str) -> Names | None:
     try:
-        return Names.build(np.asarray(read_labels(path, column)))
+        values = np.asarray(read_labels(path, column))
+        # Vectors and records are data, not names.
+        return None if values.ndim != 1 or any(map(_is_nested, values[:_FIRST])) else Names.build(values)
     except (ValueError, TypeError, OSError):
         return None

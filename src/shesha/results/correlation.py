@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from shesha.report import Part, texts
 from shesha.results import sentence_parts as say
@@ -52,6 +52,7 @@ class Correlation(Number):
 class Correlations(NumberTable):
     """How predictors correlate with a target over models or layers, with and without control for others."""
 
+    numbers: tuple[Correlation, ...]
     target: str
     covariates: tuple[str, ...]
     n_models: int
@@ -64,9 +65,7 @@ class Correlations(NumberTable):
 
     def __getitem__(self, name: str) -> Correlation:
         """Return the correlation of the predictor with this name."""
-        found = super().__getitem__(name)
-        assert isinstance(found, Correlation)
-        return found
+        return cast(Correlation, super().__getitem__(name))
 
     @property
     def headline(self) -> str:
@@ -89,7 +88,7 @@ class Correlations(NumberTable):
 
     @property
     def _raw(self) -> list[Number]:
-        return [one.raw for one in self.numbers if isinstance(one, Correlation) and one.raw]
+        return [one.raw for one in self.numbers if one.raw]
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per predictor; columns of the correlation without control begin with 'raw'."""
@@ -140,9 +139,8 @@ def _correlations(result: Correlations) -> str:
     )
 
 
-def _clause(one: Number) -> str:
-    raw = one.raw if isinstance(one, Correlation) else None
-    plain = f"without control {say.format_number(raw.value)}" if raw else ""
+def _clause(one: Correlation) -> str:
+    plain = f"without control {say.format_number(one.raw.value)}" if one.raw else ""
     if not one.has_value:
         return f"{one.name} {plain or 'not estimable'}"
     value = f"{one.name} {say.format_number(one.value)}{say.interval(one.low, one.high, one.confidence)}"
