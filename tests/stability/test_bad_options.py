@@ -109,7 +109,7 @@ def test_shares_must_be_numbers_between_zero_and_one(name, option):
 def test_unknown_names_list_the_known_ones(name, option):
     known = {"metric": "'cosine', 'correlation', 'euclidean'", "method": "'spearman', 'pearson'"}[option]
     for value in ("manhattan", None, 3):
-        with pytest.raises(ValueError, match=f"{option} must be one of {known}, got {value!r}"):
+        with pytest.raises(ValueError, match=f"{option} must be one of {known}.*, got {value!r}"):
             CALLS[name](**{option: value})
 
 

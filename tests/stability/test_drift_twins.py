@@ -6,10 +6,10 @@ import pytest
 import shesha
 import shesha.measures as measures
 from shesha.kernels.distances import METRICS
-from shesha.views.rdm import METHODS
+from shesha.views.rdm import CORRELATIONS
 
 METRIC = pytest.mark.parametrize("metric", METRICS)
-METHOD = pytest.mark.parametrize("method", METHODS)
+METHOD = pytest.mark.parametrize("method", CORRELATIONS)
 
 
 def pairs():
