@@ -73,7 +73,7 @@ def descriptor(
     --------
     >>> import shesha
     >>> [name for name in shesha.descriptors.descriptors()]
-    ['intrinsic_dimension', 'effective_rank', 'participation_ratio', 'corrected_participation_ratio', 'anisotropy']
+    ['effective_rank', 'participation_ratio', 'corrected_participation_ratio', 'anisotropy', 'intrinsic_dimension']
     """
     invariant = check.check_invariances(declared.get("invariant", ()))
     return DESCRIPTORS.mark(_describe, **{**declared, "invariant": invariant})

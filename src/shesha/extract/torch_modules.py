@@ -313,6 +313,7 @@ def unwrap_model(model: nn.Module) -> tuple[nn.Module, str]:
 
     Examples
     --------
+    >>> from torch import nn
     >>> unwrap_model(nn.DataParallel(nn.Linear(2, 2)))
     (Linear(in_features=2, out_features=2, bias=True), 'module.')
     """
