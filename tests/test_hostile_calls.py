@@ -186,6 +186,10 @@ def test_damaged_stores_end_in_a_result_or_an_error_of_the_library():
     """A part of `scripts/fuzz_stores.py`."""
     pytest.importorskip("prometheus_client")
     found = subprocess.run(
-        [sys.executable, SCRIPTS / "fuzz_stores.py", "--cases", "25"], capture_output=True, text=True, check=False
+        [sys.executable, SCRIPTS / "fuzz_stores.py", "--cases", "25"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
     assert found.returncode == 0, found.stdout + found.stderr

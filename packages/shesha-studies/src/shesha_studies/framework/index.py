@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shesha.report import markdown_table
-from shesha.support.files import read_json, write_text
+from shesha.support.files import read_json, read_text, write_text
 from shesha_studies.framework.checks import OWN_NUMBERS, STAND_IN, Check
 from shesha_studies.framework.claim_files import findings, paper_details
 from shesha_studies.framework.claims import NO, NOT_NEEDED, OPEN, YES, Judged
@@ -78,7 +79,10 @@ def write_index(out: str | os.PathLike[str] = "studies") -> Path:
 def _collect_checks(folder: Path, names: list[str]) -> pd.DataFrame:
     import pandas as pd
 
-    tables = [pd.read_csv(folder / name / CHECKS, keep_default_na=False).assign(study=name) for name in names]
+    tables = [
+        pd.read_csv(io.StringIO(read_text(folder / name / CHECKS)), keep_default_na=False).assign(study=name)
+        for name in names
+    ]
     # Files of other versions may lack a column.
     checks = pd.concat(tables, ignore_index=True).reindex(columns=[*(field.name for field in fields(Check)), "study"])
     return checks.assign(basis=checks.basis.fillna(""), transcribed=checks.transcribed.eq(True))
@@ -87,7 +91,10 @@ def _collect_checks(folder: Path, names: list[str]) -> pd.DataFrame:
 def _facts_in(folder: Path) -> dict[str, Facts]:
     import pandas as pd
 
-    return {place.parent.name: read_facts(pd.read_csv(place)) for place in sorted(folder.glob(f"*/{FACTS}"))}
+    return {
+        place.parent.name: read_facts(pd.read_csv(io.StringIO(read_text(place))))
+        for place in sorted(folder.glob(f"*/{FACTS}"))
+    }
 
 
 def _paper_summary(papers: Mapping[str, list[Judged]], facts: Mapping[str, Facts]) -> Iterator[str]:

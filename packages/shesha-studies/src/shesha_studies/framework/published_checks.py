@@ -10,6 +10,7 @@ unless they have another one.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -18,6 +19,7 @@ from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shesha.support.files import read_text
 from shesha_studies.framework import study_lookup
 from shesha_studies.framework.checks import (
     AGREES,
@@ -270,4 +272,4 @@ def read_published(study: Study) -> pd.DataFrame | None:
     place = published_folder(study) / study.published
     if not place.exists():
         raise ValueError(f"published must be a file in the folder of the study or a path, got {place}")
-    return pd.read_csv(place, comment="#")
+    return pd.read_csv(io.StringIO(read_text(place, "published")), comment="#")

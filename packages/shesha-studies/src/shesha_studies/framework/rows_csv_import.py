@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from shesha.runs import ResultStore
-from shesha.support.files import read_json
+from shesha.support.files import read_json, read_text
 from shesha_studies.framework.run_files import ROWS, SUMMARY
 from shesha_studies.framework.study_decorator import Study
 
@@ -36,8 +37,7 @@ def adopt(study: Study, store: ResultStore, folder: Path, key: Any) -> int:
     about = read_json(summary)
     if about.get("version") != study.version:
         return 0
-    with table.open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines))
+    rows = list(csv.DictReader(io.StringIO(read_text(table), newline="")))
     names = {name for cell in (*study.full, *study.quick) for name in cell}
     known = {_row_parameters(row, names): row for row in rows}
     seconds = about["seconds"] / max(1, len(rows))
