@@ -15,6 +15,8 @@ from threadpoolctl import threadpool_limits
 # The same examples every time, and no time limit on machines that do other work as well.
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=40, database=None)
 settings.load_profile("repeatable")
+# No test downloads anything, so a model that does not exist is refused without waiting for a network.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 
 @pytest.fixture(autouse=True)

@@ -37,6 +37,7 @@ def test_bootstrap_intervals_hold_the_population_value(population):
     assert 0.75 <= coverage(population, n_bootstrap=64) <= 0.99
 
 
+@pytest.mark.slow
 def test_analytic_intervals_of_sampled_pairs_hold_the_population_value(population):
     assert 0.75 <= coverage(population, pairs=1700) <= 0.99
 

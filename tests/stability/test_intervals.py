@@ -74,6 +74,7 @@ def test_the_result_names_the_parts_and_their_sum(low_rank):
     assert (audited.low, audited.high) == (found.low, found.high)
 
 
+@pytest.mark.slow
 def test_few_features_are_covered_although_their_partitions_differ():
     mixing = np.random.default_rng(1).standard_normal((4, 12))
     found = []

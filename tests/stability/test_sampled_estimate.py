@@ -277,6 +277,7 @@ def test_errors_of_wide_data_include_the_choice_of_rows(low_rank, variant, small
     assert np.mean([one.standard_error for one in found]) > 0.9 * exact.standard_error
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:p-values may be too small:shesha.support.warnings.CalibrationWarning")
 def test_wide_data_have_a_null_that_is_not_too_narrow(low_rank, small_is_wide, monkeypatch):
     monkeypatch.setattr(row_matching, "WIDE_FEATURES", 8)

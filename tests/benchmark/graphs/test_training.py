@@ -186,7 +186,12 @@ def test_the_domain_is_found_by_name() -> None:
 
 @pytest.mark.parametrize(
     ("architecture", "epochs", "least"),
-    [("GCN", 60, 0.6), ("SAGE", 60, 0.6), pytest.param("GAT", 60, 0.6, marks=pytest.mark.slow), ("PGNN", 25, 0.3)],
+    [
+        ("GCN", 60, 0.6),
+        ("SAGE", 60, 0.6),
+        pytest.param("GAT", 60, 0.6, marks=pytest.mark.slow),
+        pytest.param("PGNN", 25, 0.3, marks=pytest.mark.slow),
+    ],
 )
 def test_cora_is_learned(cora: Graph, architecture: str, epochs: int, least: float) -> None:
     learned = Model("graph", "Cora", architecture, Setting(), 0, {"epochs": epochs})
