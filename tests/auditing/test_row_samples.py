@@ -16,6 +16,7 @@ def data():
     return X.astype(np.float32), y
 
 
+@pytest.mark.slow
 def test_scores_of_labels_come_from_sampled_rows_with_intervals_that_hold_the_value_of_all(data, monkeypatch):
     X, y = data
     options = {"n_bootstrap": 30, "n_permutations": 19, "pairs": 20_000}

@@ -18,7 +18,11 @@ NAMES = [one.name for one in studies()]
 COMMITTED = [name for name in NAMES if (PAGES / name / "rows.csv").exists()]
 
 
-@pytest.mark.parametrize("name", COMMITTED)
+# The page of this study resamples its rows for half a minute.
+_LONG = [pytest.param(name, marks=pytest.mark.slow) if name == "distinctness" else name for name in COMMITTED]
+
+
+@pytest.mark.parametrize("name", _LONG)
 def test_the_page_says_what_its_rows_say(name):
     import matplotlib.pyplot as plt
 
