@@ -148,6 +148,7 @@ def _link(
         second=named,
         value=rho,
         unit="group",
+        n_units=len(used),
         n_rows=len(used),
         chance=float(np.nanmean(chance)),
         chance_low=float(low),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -39,7 +39,7 @@ class Correlation(Number):
     def _further_lines(self) -> Iterable[str]:
         """Yield what was controlled for, the units, and the null interval."""
         if self.covariates:
-            yield f"controlling for {' and '.join(self.covariates)}"
+            yield _controls(self.covariates).removeprefix(", ")
         if self.n_units:
             naive = "" if self.naive_p != self.naive_p else f" (p = {self.naive_p:.2g} if these were independent)"
             rows = "" if self.n_rows == self.n_units else f", {count(self.n_rows, 'row')}"
@@ -78,13 +78,9 @@ class Correlations(NumberTable):
         few = undecided(p_values, corrected, self.n_draws, best.alpha, what="shuffles")
         verdict = few or ("significant" if best.significant else "not significant")
         return (
-            f"Strongest predictor of {self.target}{self._controls}: {best.name} (rho = {best.value:.2f}, corrected p = "
-            f"{best.deciding_p_value:.2g}, {verdict} at {best.alpha:g})."
+            f"Strongest predictor of {self.target}{_controls(self.covariates)}: {best.name} (rho = {best.value:.2f}, "
+            f"corrected p = {best.deciding_p_value:.2g}, {verdict} at {best.alpha:g})."
         )
-
-    @property
-    def _controls(self) -> str:
-        return f", controlling for {' and '.join(self.covariates)}" if self.covariates else ""
 
     @property
     def _raw(self) -> list[Number]:
@@ -110,20 +106,23 @@ class Correlations(NumberTable):
             *table_of_numbers(self.numbers, "Spearman correlations", "predictor", further),
             *texts(
                 [
-                    f"Spearman correlations with {self.target} over {units}{self._controls}. p from {self.n_draws:,} "
-                    "shuffles, corrected by Holm's method.",
+                    f"Spearman correlations with {self.target} over {units}{_controls(self.covariates)}. p from "
+                    f"{self.n_draws:,} shuffles, corrected by Holm's method.",
                     f"Two-sided critical value: {critical}.",
                 ]
             ),
         )
 
 
+def _controls(covariates: Sequence[str]) -> str:
+    return f", controlling for {' and '.join(covariates)}" if covariates else ""
+
+
 @claim.register
 def _correlation(result: Correlation) -> str:
-    controls = f", controlling for {' and '.join(result.covariates)}" if result.covariates else ""
     rows = "" if result.n_rows == result.n_units else f" ({say.count(result.n_rows, 'row')})"
     return (
-        f"Spearman's correlation between {result.first} and {result.second}{controls} was "
+        f"Spearman's correlation between {result.first} and {result.second}{_controls(result.covariates)} was "
         f"{say.format_number(result.value)}{say.interval(result.low, result.high, result.confidence)}, p = "
         f"{say.format_p(result.p_value)}, over {say.count(result.n_units, result.unit)}{rows}"
     )
@@ -135,7 +134,7 @@ def _correlations(result: Correlations) -> str:
     groups = "" if result.n_units == result.n_models else f" in {result.n_units} groups"
     return (
         f"Spearman correlations with {result.target} over {say.count(result.n_models, 'model')}{groups}"
-        f"{result._controls}: {clauses} ({result.n_draws:,} shuffles, Holm's correction)"
+        f"{_controls(result.covariates)}: {clauses} ({result.n_draws:,} shuffles, Holm's correction)"
     )
 
 
