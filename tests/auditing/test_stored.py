@@ -172,7 +172,7 @@ def test_other_options_labels_and_code_are_audited_anew(folder, classes, store, 
     for other in OTHERS.values():
         quick_audit(only, **{"y": classes, "store": store, **other})
     assert len(calls) == len(OTHERS) + 1
-    monkeypatch.setattr(stored_audits, "_version", lambda: "another")
+    monkeypatch.setattr(stored_audits.runs, "version_of_code", lambda *functions: "another")
     quick_audit(only, classes, store=store)
     assert len(calls) == len(OTHERS) + 2
 

@@ -178,6 +178,10 @@ _WITH_CHANCE = "feature_split"
 _LABELS = ("blocks", "groups", "within")
 
 
+RECORDED = ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs", "seed")
+"""Settings that the result of an audit records, and that identify it in a store."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """Settings of an audit."""
