@@ -151,8 +151,31 @@ TOLERANCE = 0.05
 """Default tolerance without re-encodings: the published detection threshold."""
 RESAMPLES = 199
 _EVIDENCE, _STREAM = "evidence", "stream"
-_DRAWN = {"drift": "value", "threshold": "threshold"}
+_MANY = 20.0
+"""Ratio of the largest to the smallest drift above which the axis of a chart is logarithmic."""
 _PLAIN = ("level", "tolerance", "n_resamples", "seed")
+
+
+def as_number(value: Any) -> float:
+    """Return a number from the history, in which null stands for NaN."""
+    return float("nan") if value is None else float(value)
+
+
+def draw_drift(checks: Sequence[Mapping[str, Any]], measure: str, ax: Axes | None = None) -> Axes:
+    """Draw the drift of all checks by one measure, its threshold, and the alerts."""
+    scores = [{score["name"]: score for score in one["scores"]}.get(measure, {}) for one in checks]
+    drift, threshold = ([as_number(score.get(field)) for score in scores] for field in ("value", "threshold"))
+    places = range(1, len(checks) + 1)
+    series = {"drift": drift, "threshold": threshold}
+    ax = curves(places, series, labels=("check", f"drift by {measure}"), ax=ax)
+    alerts = [place for place, one in zip(places, checks, strict=True) if one["state"] == "alert"]
+    if alerts:
+        ax.plot(alerts, [drift[place - 1] for place in alerts], "D", color="#b00020", label="alert")
+        ax.legend(frameon=False, fontsize="small")
+    positive = [value for value in (*drift, *threshold) if 0 < value < float("inf")]
+    if positive and max(positive) > _MANY * min(positive):
+        ax.set_yscale("log")
+    return ax
 
 
 class DriftMonitor:
@@ -408,12 +431,12 @@ class DriftMonitor:
         -------
         matplotlib Axes
         """
-        scores = [{score["name"]: score for score in one["scores"]} for one in self.history()]
-        if not scores:
+        checks = self.history()
+        if not checks:
             raise ValueError("the monitor must have checked encodings before they can be drawn, got no check")
-        name = next(iter(scores[0])) if measure is None else check.choice(measure, tuple(scores[0]), "measure")
-        series = {part: [float(one[name].get(field, "nan")) for one in scores] for part, field in _DRAWN.items()}
-        return curves(range(1, len(scores) + 1), series, labels=("check", f"drift by {name}"), ax=ax)
+        names = tuple(score["name"] for score in checks[0]["scores"])
+        name = names[0] if measure is None else check.choice(measure, names, "measure")
+        return draw_drift(checks, name, ax)
 
     def save(self, folder: str | Path, *, keep_rows: bool = False, overwrite: bool = False) -> None:
         """Save the monitor to a directory, which then keeps its history, or to a single file.
