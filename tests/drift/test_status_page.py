@@ -78,7 +78,9 @@ def test_a_time_that_is_none_stays_what_it_is():
 def axes_of(*checks):
     """The chart of checks, each given as its drift, threshold and state."""
     scores = [{"name": "m", "value": drift, "threshold": limit} for drift, limit, _ in checks]
-    return draw_drift([{"state": check[2], "scores": [score]} for check, score in zip(checks, scores, strict=True)], "m")
+    return draw_drift(
+        [{"state": check[2], "scores": [score]} for check, score in zip(checks, scores, strict=True)], "m"
+    )
 
 
 def test_linear_where_values_are_alike_and_logarithmic_where_not():
