@@ -400,8 +400,9 @@ class DriftMonitor:
             history.add(kind, new.to_dict(), {name: state})
 
         problem = write_or_warn(self._history, write)
-        verdict = verdicts[0] if verdicts else extend(None)[0]
-        return replace(verdict, notes=(*verdict.notes, problem)) if problem else verdict
+        if not verdicts:
+            verdicts.append(extend(None)[0])
+        return replace(verdicts[0], notes=(*verdicts[0].notes, problem)) if problem else verdicts[0]
 
     def acknowledge(self) -> None:
         """Acknowledge alarms, and restart the evidence from checks and from the stream."""
