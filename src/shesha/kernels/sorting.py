@@ -226,6 +226,15 @@ class Ordering:
     variance: float
     """Sum of squared deviations of the ranks from their mean; 0 when all values tie."""
 
+    def unit_ranks(self, places: Index | None = None) -> Vector:
+        """Centred ranks of unit length, each at its place, which is its entry in `places` or in the order."""
+        n = len(self.order)
+        ranked = (np.arange(n, dtype=np.float64) if self.ranks is None else self.ranks) - (n - 1) / 2
+        ranked *= 1 / np.sqrt(self.variance)
+        out = np.empty(n)
+        out[self.order if places is None else places] = ranked
+        return out
+
 
 def value_range(values: Vector) -> tuple[float, float]:
     """Return the smallest and the largest value."""
