@@ -333,9 +333,7 @@ def require_one_set_of_names(names: Sequence[str], source: str, option: str = "k
 def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column | None, bool]:
     """Return the column that identifies rows, and whether it is named like one."""
     able = {
-        c.name: c
-        for c in columns
-        if c.name not in aside and (c.kind in ("numbers", "text") or _are_short_bytes(c))
+        c.name: c for c in columns if c.name not in aside and (c.kind in ("numbers", "text") or _are_short_bytes(c))
     }
     named = choose_identity(identity_names(able), lambda name: able[name].values())
     if named is not None:

@@ -718,8 +718,8 @@ def plain(labels: Array) -> Array:
 
 
 _HEADING = re.compile(
-    r"(.*[ _.])?(labels?|class(es)?|y|target|condition|category|cluster|group|type|species|batch|subject|participant|donor"
-    r"|animal|session|run|stim(ulus)?|treatment|genotype|annotation|leiden|louvain|celltype|perturbation|gene|phase|task"
+    r"(.*[ _.])?(labels?|class(es)?|y|target|condition|category|cluster|group|type|species|batch|subject|participant"
+    r"|donor|animal|session|run|stim(ulus)?|treatment|genotype|annotation|leiden|louvain|celltype|perturbation|gene|phase|task"
     r"|topic|language|site|sex|split|fold|block|state|status|name)s?",
     re.IGNORECASE,
 )

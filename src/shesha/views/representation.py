@@ -183,7 +183,10 @@ def hint_of_distances(named: Mapping[str, Any]) -> None:
         if square and looks_like_distances(split_names(X, name)[0]):
             text = f"{name} looks like a matrix of distances, but is used as features"
             state(text)
-            warn(f"{text}. If it contains distances, pass shesha.Rdm({name}), or --rdm on the command line", MeasureWarning)
+            warn(
+                f"{text}. If it contains distances, pass shesha.Rdm({name}), or --rdm on the command line",
+                MeasureWarning,
+            )
 
 
 V = TypeVar("V", bound="View")
