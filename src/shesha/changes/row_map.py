@@ -14,6 +14,7 @@ from shesha.drift.canary_check import row_movement
 from shesha.inputs import MissingRows, Names, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
+from shesha.kernels.neighbours import shared_entries
 from shesha.kernels.spectrum import principal_plane, trustworthiness, turn_onto
 from shesha.results.diff import MovedRow
 from shesha.results.row_map import RowMap
@@ -145,10 +146,7 @@ def _nearest(side: Representation, k: int, metric: Metric = METRIC) -> Index:
 
 def _share_lost(lists: Index, others: Index) -> Vector:
     """Return the share of each row of a list that is not in the same row of the other."""
-    both = np.sort(np.hstack([lists, others]), axis=1)
-    n_kept = np.count_nonzero(both[:, 1:] == both[:, :-1], axis=1)
-    share: Vector = 1.0 - np.asarray(n_kept, dtype=float) / lists.shape[1]
-    return share
+    return np.asarray(1.0 - shared_entries(lists, others).mean(axis=1))
 
 
 def moved_rows(
