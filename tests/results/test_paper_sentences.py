@@ -26,14 +26,6 @@ def p(value):
     return f"p = {value:.2g}" if value < 0.1 else f"p = {value:.2f}"
 
 
-def ends(low, high, share="95 % "):
-    return f"({share}interval {three(low)} to {three(high)})"
-
-
-def null(one, name="null"):
-    return f"({p(one.p_value)}, {name} mean {three(one.chance)}, sd {three(one.chance_sd)}, "
-
-
 def numbers_in(plain):
     """All numbers of a result, at any depth."""
     if isinstance(plain, dict):
@@ -81,122 +73,12 @@ def test_pages_and_full_texts_end_with_the_sentence(real_kind, real_result):
     assert told.endswith(f"Sentence for a paper {' '.join(found.sentence().split())}")
 
 
-EXPECTED = {
-    "Audit": lambda one: (
-        [
-            f"{three(part.feature_split.value)} {ends(part.feature_split.low, part.feature_split.high)} in {part.name}"
-            for part in (one[one.ranking[0]], one[one.ranking[-1]])
-        ]
-        + ["over 40 rows", f"of {len(one.ranking)} above chance at 0.05", "39 permutations of all rows)"]
-    ),
-    "Score": lambda one: [
-        f"was {three(one.value)} over 40 rows, above chance at 0.05 {null(one)}39 permutations of all rows; "
-        f"calibrated score {three(one.calibrated)})",
-        "CKA (Kornblith et al. 2019)",
-    ],
-    "LayerComparison, calibrated": lambda one: [
-        f"of 4 x 2 layers over 40 inputs: the value of the closest pair was {three(one.value)}, above chance",
-        null(one, "null of the same aggregate:"),
-        f"calibrated score {three(one.calibrated)}",
-        f"the closest layers were {one.closest.pair()}",
-    ],
-    "PairwiseComparison, named pairs": lambda one: (
-        [f"{three(each.value)} ({each.first}, {p(each.corrected_p_value)})" for each in one.scores]
-        + ["Similarity of 2 pairs over 40 rows", "corrected for the number of pairs (Benjamini and Hochberg)"]
-    ),
-    "Coherence": lambda one: [
-        f"of {three(one.value)} {ends(one.low, one.high)} against 70 controls",
-        f"(p = {one.p_value:.2g}, 99 null groups)",
-    ],
-    "CoherenceTable": lambda one: [
-        "1 of 3 groups shifted its rows in a common direction, above chance (corrected p at most 0.05",
-        f"moved {three(one['moved'].value)} {ends(one['moved'].low, one['moved'].high)}",
-        f"over 20 rows, corrected p = {p(one['moved'].corrected_p_value).removeprefix('p = ')}",
-    ],
-    "Comparison": lambda one: [
-        f"{three(each.value)} {ends(each.low, each.high)}, chance {three(each.chance)}, "
-        f"corrected {p(each.corrected_p_value)}"
-        for each in (one["unbiased CKA"], one["RSA"])
-    ],
-    "Comparison, held out": lambda one: [
-        f"{three(one['LinReg'].value)}, held out {three(one['LinReg'].held_out)} (4 folds)"
-    ],
-    "Consensus": lambda one: [
-        "none were outliers",
-        f"was nearest ({three(one.members[0].value)})",
-        three(one.spread),
-    ],
-    "DriftPath": lambda one: [f"largest at fourth: {three(max(one.from_first[1:]))}"],
-    "DriftVerdict": lambda one: [
-        f"was {three(one.scores[0].value)}, above the threshold for unchanged encodings at 0.05 (mean "
-        f"{three(one.scores[0].chance)}, threshold {three(one.scores[0].threshold)}, {p(one.scores[0].p_value)}, 19 "
-        "re-encodings): the geometry changed"
-    ],
-    "Estimate": lambda one: [f"was {three(one.value)} {ends(one.low, one.high)} over 40 rows and 8 features"],
-    "LayerComparison": lambda one: [
-        f"{one.closest.first} and {one.closest.second} were closest",
-        three(one.closest.value),
-    ],
-    "LayerRanking": lambda one: [
-        f"{one.winner} had the largest max drop: {three(one[one.winner].value)} "
-        f"{ends(one[one.winner].low, one[one.winner].high)}",
-        null(one.best, "null of the best layer:"),
-    ],
-    "ModelRanking": lambda one: [
-        *(f"{each.name} {three(each.value)} {ends(each.low, each.high)}" for each in one),
-        f"noise ceiling {three(one.ceiling_lower)} to {three(one.ceiling_upper)}",
-        "2 subjects of 40 rows",
-    ],
-    "NoiseCeiling": lambda one: [
-        f"was {three(one.lower)} to {three(one.upper)} (3 repeats of 40 rows; two repeats agree"
-    ],
-    "OverTime": lambda one: [f"was {three(one.value)} (at 0 and 0) over 72 trials of 30 neurons"],
-    "PairwiseComparison": lambda one: ["6 of 6 pairs above chance", "(first and second, p = 0.025)", "39 permutations"],
-    "Correlations": lambda one: [
-        f"a {three(one['a'].value)} {ends(one['a'].low, one['a'].high)}, {p(one['a'].corrected_p_value)} (without "
-        f"control {three(one['a'].raw.value)})"
-    ],
-    "SessionDrift": lambda one: [
-        f"{part.name.replace('_', ' ')} {three(part.value)} between sessions (chance {three(part.chance)}, "
-        f"{p(part.p_value)}) and {three(part.within)} within sessions (95 % interval of the change "
-        f"{three(part.change_low)} to {three(part.change_high)}, corrected {p(part.corrected_change_p_value)})"
-        for part in one.pairs[0]
-    ],
-    "SessionTable": lambda one: [
-        f"{each.name} {three(each.means['trial_split'].value)} ("
-        f"95 % interval {three(each.means['trial_split'].low)} to {three(each.means['trial_split'].high)}), chance "
-        f"{three(each.means['trial_split'].chance)}"
-        for each in one
-    ],
-    "Steerability": lambda one: [
-        f"{each.name} {three(each.value)} {ends(each.low, each.high)}, chance {three(each.chance)}, {p(each.p_value)}"
-        for each in one.scores
-    ],
-    "SteeringPredictors": lambda one: [
-        f"{each.name} {three(each.value)}, chance {three(each.chance)}, {p(each.p_value)}" for each in one.scores[:4]
-    ],
-    "StochasticShape": lambda one: [f"was {three(one.corrected)}, corrected for few trials ({three(one.value)} w"],
-    "StreamVerdict": lambda one: [f"10^{one.log10_highest:.1f} (alarm at 10^{one.log10_threshold:.1f}", "no alarm"],
-    "TrialScore": lambda one: [
-        f"was {three(one.value)} over 72 trials (24 of them unused in each draw) of 30 neurons under 6 conditions",
-        null(one),
-    ],
-    "TwoSample": lambda one: [f"{three(one.value)}, null mean {three(one.chance)}, threshold {three(one.threshold)}"],
-    "UnitMatching": lambda one: [f"{one.n_matched} of 8 units", f"was {three(one.value)} over 40 rows", null(one)],
-    "WithinClasses": lambda one: [
-        f"{three(min(part[name].value for part in one))} to {three(max(part[name].value for part in one))} where above "
-        f"chance (p at most {max(one.corrected[name].values()):.2g})"
-        for name in one.measures
-    ],
-    "SeveralWithinClasses": lambda one: [each.headline.removesuffix(".") for each in one],
-}
-
-
-@pytest.mark.parametrize("named", list(EXPECTED))
-def test_a_sentence_says_the_fields_that_matter(named, real_result):
-    found = real_result(named)
-    for part in EXPECTED[named](found):
-        assert part in found.sentence()
+def test_a_sentence_says_the_value_with_its_interval_and_p(real_kind, real_result):
+    found = real_result(real_kind)
+    for name in ("value", "low", "high", "p_value"):
+        number = getattr(found, name, None)
+        if real_kind not in WITHOUT and isinstance(number, float) and number == number:
+            assert three(number) in found.sentence() or p(number) in found.sentence(), (name, found.sentence())
 
 
 @pytest.fixture(params=[0.0, 0.3, 2.0], ids=lambda strength: f"signal {strength}")
