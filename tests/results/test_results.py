@@ -86,10 +86,9 @@ def test_an_estimate_prints_its_confidence_as_given(confidence, printed):
 
 
 def test_a_score_prints_beside_its_null():
-    first, calibration, *_ = str(CHANCE).split("\n")
-    assert first == (
-        "feature_split 0.8123 [0.7, 0.9001], chance 0.01234, p = 0.00498 (200 draws, all rows): above chance at 0.05"
-    )
+    first, chance, calibration, *_ = str(CHANCE).split("\n")
+    assert first == "feature_split 0.8123 [0.7, 0.9001], above chance at 0.05 (p = 0.00498)"
+    assert chance == "  chance 0.01234 (200 draws, all rows)"
     assert calibration == "  calibrated 0.801, threshold 0.05678, null sd 0.043"
 
 

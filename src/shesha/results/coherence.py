@@ -204,8 +204,7 @@ class CoherenceTable(Result):
         values, chance = [group.value for group in self.groups], [group.chance for group in self.groups]
         names = [group.name for group in self.groups]
         ax = against_chance((magnitudes, values), ([0.0] * len(names), chance), names, ax=ax)
-        ax.set_xlabel("magnitude, less noise")
-        ax.set_ylabel("unbiased coherence")
+        ax.set(xlabel="magnitude, less noise", ylabel="unbiased coherence")
         return ax
 
 
