@@ -10,8 +10,14 @@ import pytest
 
 import shesha
 from shesha.results.audit_verdict import list_names
-from shesha.results.diff import MeasureChange, _important, cell, diff_claim, format_number, headline
+from shesha.results.diff import MeasureChange, _important, cell, format_number, headline
 from shesha.support.wording import shorten
+
+
+def claim(found):
+    """Return the sentence about a change for a paper."""
+    found.headline = headline(found)
+    return shesha.results.Diff._claim(found)
 
 
 @dataclass
@@ -116,7 +122,7 @@ def test_layers_without_a_counterpart_are_counted_first():
     found = layers("unchanged", "unchanged", "changed")
     found.n_layers = 4
     assert headline(found).startswith("3 of 4 layers compared. 1 of 3 layers changed beyond noise.")
-    assert "The geometry of 3 layers of 4 was compared" in diff_claim(found)
+    assert claim(found).startswith("3 of 4 layers compared.")
 
 
 @pytest.mark.parametrize(
@@ -153,28 +159,22 @@ def test_sentences_follow_the_options():
     found.n_scored, found.confidence = 500, 0.5
     found.layers[0].low, found.layers[0].high = 0.05, 0.2
     found.layers[0].scores = (Score("1 - CKA"),)
-    said = diff_claim(found)
+    said = claim(found)
     assert "on 500 random rows of 1,200 inputs" in said
-    assert "50 % interval" in said and "95" not in said
-    assert "1 - CKA of 0.100" in said and "RDM" not in said
+    assert "50 % intervals" in said and "95" not in said
+    assert "1 - CKA 0.100" in said and "RDM" not in said
 
 
 def test_an_interval_is_given_where_it_is_known():
     found = layers("changed", "changed")
     found.layers[1].low, found.layers[1].high = 0.15, 0.25
     assert "RDM drift 0.200 [0.150, 0.250]. Noise" in headline(found)
-    assert "RDM drift of 0.200 [0.150, 0.250], 95 % interval; noise floor 0.020" in diff_claim(found)
+    assert "RDM drift 0.200 [0.150, 0.250]. Noise alone reaches 0.020" in claim(found)
 
 
-def test_a_claim_counts_verdicts_and_names_the_largest_change_that_is_known():
-    found = layers("changed", "not estimable", "changed", "within noise")
-    found.layers[1].value = found.layers[3].value = math.nan
-    said = diff_claim(found)
-    assert said.startswith("The geometry of 4 layers was compared between old and new on 1,200 inputs: 2 changed, ")
-    assert "1 not estimable, 1 within noise; the largest change was in layer 2 (RDM drift of 0.300" in said
-    for one in found:
-        one.value = math.nan
-    assert "largest" not in diff_claim(found)
+def test_a_claim_counts_verdicts():
+    said = claim(layers("changed", "not estimable", "changed", "within noise"))
+    assert "old and new on 1,200 inputs, 2 changed, 1 not estimable, 1 within noise; 95 % intervals" in said
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.results.paper_sentences import has_sentence
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e-?\d+)?(?![\w.]*\d)")
 SECTION = re.compile(r"section [\d.]+")
@@ -47,7 +46,7 @@ def numbers_in(plain):
 
 
 def test_every_whole_result_has_a_sentence(real_kind, real_result):
-    assert has_sentence(real_result(real_kind)) == (real_kind not in WITHOUT)
+    assert bool(real_result(real_kind).sentence_sections()) == (real_kind not in WITHOUT)
 
 
 def test_every_number_of_a_sentence_is_one_of_the_result(real_kind, real_result):
@@ -60,10 +59,8 @@ def test_every_number_of_a_sentence_is_one_of_the_result(real_kind, real_result)
     assert "nan" not in said
     # Levels that no field names, and sections of sources, are 0.05 and numbers of their own.
     known = [0.05, *(one for one in numbers_in(found.to_dict()) if one == one)]
-    if real_kind.startswith("PairwiseComparison"):
-        # The mean chance level of a measure is the one number that no field has.
-        scores = list(found.scores)
-        known += [np.mean([one.chance for one in scores if one.name == name]) for name in found.measures]
+    # The rates of a monitor are in percent.
+    known += [100 * one for one in known] if real_kind == "DriftVerdict" else []
     for text in NUMBER.findall(SECTION.sub("", said.removesuffix(f"{shesha.__version__})."))):
         digits = len(text.partition(".")[2].partition("e")[0])
         scale = 10.0 ** int(text.partition("e")[2] or 0)
@@ -81,13 +78,24 @@ def test_pages_and_full_texts_end_with_the_sentence(real_kind, real_result):
     assert told.endswith(f"Sentence for a paper {' '.join(found.sentence().split())}")
 
 
+def clause(one, name=None, confidence="95 % "):
+    """What is said about each of several numbers."""
+    ends_of = f" {ends(one.low, one.high, confidence)}" if one.low == one.low else ""
+    chance = f", chance {three(one.chance)}" if one.chance == one.chance else ""
+    corrected = one.corrected_p_value == one.corrected_p_value
+    test = f", {'corrected ' * corrected}{p(one.deciding_p_value)}" if one.p_value == one.p_value or corrected else ""
+    return f"{name or one.name} {three(one.value)}{ends_of}{chance}{test}"
+
+
+def listed(*fields):
+    """The numbers of these fields, and what a sentence says about each of them."""
+    return lambda one: [clause(each) for field in fields for each in getattr(one, field)[:5]]
+
+
 EXPECTED = {
     "Audit": lambda one: (
-        [
-            f"{three(part.feature_split.value)} {ends(part.feature_split.low, part.feature_split.high)} in {part.name}"
-            for part in (one[one.ranking[0]], one[one.ranking[-1]])
-        ]
-        + ["over 40 rows", f"of {len(one.ranking)} above chance at 0.05", "39 permutations of all rows)"]
+        [clause(part.feature_split, part.name) for part in one]
+        + ["over 40 rows", "4 of 4 above chance at 0.05", "39 permutations of all rows)"]
     ),
     "Score": lambda one: [
         f"was {three(one.value)} over 40 rows, above chance at 0.05 {null(one)}39 permutations of all rows; "
@@ -95,98 +103,91 @@ EXPECTED = {
         "CKA (Kornblith et al. 2019)",
     ],
     "LayerComparison, calibrated": lambda one: [
-        f"of 4 x 2 layers over 40 inputs: the value of the closest pair was {three(one.value)}, above chance",
+        f"of 4 x 2 layers, the value of the closest pair, was {three(one.value)} over 40 inputs, above chance",
         null(one, "null of the same aggregate:"),
         f"calibrated score {three(one.calibrated)}",
-        f"the closest layers were {one.closest.pair()}",
+        f"the closest layers are {one.closest.pair()}",
     ],
     "PairwiseComparison, named pairs": lambda one: (
-        [f"{three(each.value)} ({each.first}, {p(each.corrected_p_value)})" for each in one.scores]
+        [clause(each, each.first) for each in one.scores]
         + ["Similarity of 2 pairs over 40 rows", "corrected for the number of pairs (Benjamini and Hochberg)"]
     ),
     "Coherence": lambda one: [
-        f"of {three(one.value)} {ends(one.low, one.high)} against 70 controls",
-        f"(p = {one.p_value:.2g}, 99 null groups)",
+        f"was {three(one.value)} {ends(one.low, one.high)} over 20 rows against 70 controls, above chance",
+        "99 null groups",
     ],
     "CoherenceTable": lambda one: [
-        "1 of 3 groups shifted its rows in a common direction, above chance (corrected p at most 0.05",
-        f"moved {three(one['moved'].value)} {ends(one['moved'].low, one['moved'].high)}",
-        f"over 20 rows, corrected p = {p(one['moved'].corrected_p_value).removeprefix('p = ')}",
+        "1 of 3 groups shifts its rows in a common direction, above chance (corrected p at most 0.05)",
+        clause(one["moved"], "moved (20 rows)"),
+        "against 70 controls",
     ],
     "Comparison": lambda one: [
-        f"{three(each.value)} {ends(each.low, each.high)}, chance {three(each.chance)}, "
-        f"corrected {p(each.corrected_p_value)}"
+        clause(each, f"{each.name} ({shesha.measures.get(each.name).reference})")
         for each in (one["unbiased CKA"], one["RSA"])
     ],
     "Comparison, held out": lambda one: [
         f"{three(one['LinReg'].value)}, held out {three(one['LinReg'].held_out)} (4 folds)"
     ],
-    "Consensus": lambda one: [
-        "none were outliers",
-        f"was nearest ({three(one.members[0].value)})",
-        three(one.spread),
-    ],
-    "DriftPath": lambda one: [f"largest at fourth: {three(max(one.from_first[1:]))}"],
+    "Consensus": lambda one: ["No representation is an outlier", clause(one.members[0]), three(one.spread)],
+    "ClusterStability": lambda one: [*map(clause, one), clause(one.agreement, "adjusted Rand index")],
+    "Correlations": lambda one: [f"{clause(one['a'])} (without control {three(one['a'].raw.value)})"],
+    "DriftPath": lambda one: [f"Largest drift from first: {max(one.from_first[1:]):.3f} (fourth)"],
     "DriftVerdict": lambda one: [
-        f"was {three(one.scores[0].value)}, above the threshold for unchanged encodings at 0.05 (mean "
-        f"{three(one.scores[0].chance)}, threshold {three(one.scores[0].threshold)}, {p(one.scores[0].p_value)}, 19 "
-        "re-encodings): the geometry changed"
+        f"RDM drift is {one.scores[0].value:.3g}, compared with a mean of {one.scores[0].chance:.3g}",
+        "rarely exceed",
+        "19 re-encodings, level 0.05",
+        "(40 rows)",
     ],
     "Estimate": lambda one: [f"was {three(one.value)} {ends(one.low, one.high)} over 40 rows and 8 features"],
     "LayerComparison": lambda one: [
-        f"{one.closest.first} and {one.closest.second} were closest",
-        three(one.closest.value),
+        f"{one.closest.first} and {one.closest.second} are closest: CKA (Kornblith et al. 2019) "
+        f"{three(one.closest.value)}, without a chance level"
     ],
     "LayerRanking": lambda one: [
-        f"{one.winner} had the largest max drop: {three(one[one.winner].value)} "
-        f"{ends(one[one.winner].low, one[one.winner].high)}",
-        null(one.best, "null of the best layer:"),
+        *map(clause, one.layers),
+        f"null of the best layer: mean {three(one.best.chance)}, sd {three(one.best.chance_sd)}",
     ],
     "ModelRanking": lambda one: [
-        *(f"{each.name} {three(each.value)} {ends(each.low, each.high)}" for each in one),
+        *map(clause, one),
         f"noise ceiling {three(one.ceiling_lower)} to {three(one.ceiling_upper)}",
-        "2 subjects of 40 rows",
     ],
     "NoiseCeiling": lambda one: [
-        f"was {three(one.lower)} to {three(one.upper)} (3 repeats of 40 rows; two repeats agree"
+        f"noise ceiling {one.lower:.4g} to {one.upper:.4g}, reliability {one.reliability:.4g} (3 repeats of 40 rows"
     ],
-    "OverTime": lambda one: [f"was {three(one.value)} (at 0 and 0) over 72 trials of 30 neurons"],
-    "PairwiseComparison": lambda one: ["6 of 6 pairs above chance", "(first and second, p = 0.025)", "39 permutations"],
-    "Correlations": lambda one: [
-        f"a {three(one['a'].value)} {ends(one['a'].low, one['a'].high)}, {p(one['a'].corrected_p_value)} (without "
-        f"control {three(one['a'].raw.value)})"
+    "OverTime": lambda one: [f"was {three(one.value)} over 72 trials of 30 neurons under 6 conditions (at 0 and 0)"],
+    "PairwiseComparison": lambda one: [
+        "6 of 6 pairs are above chance",
+        clause(one["first", "second"], "first and second"),
+        "39 permutations",
     ],
     "SessionDrift": lambda one: [
-        f"{part.name.replace('_', ' ')} {three(part.value)} between sessions (chance {three(part.chance)}, "
-        f"{p(part.p_value)}) and {three(part.within)} within sessions (95 % interval of the change "
-        f"{three(part.change_low)} to {three(part.change_high)}, corrected {p(part.corrected_change_p_value)})"
+        f"{clause(part, part.name.replace('_', ' '))}, within sessions {three(part.within)}, change (95 % interval "
+        f"{three(part.change_low)} to {three(part.change_high)}), corrected {p(part.corrected_change_p_value)}"
         for part in one.pairs[0]
     ],
-    "SessionTable": lambda one: [
-        f"{each.name} {three(each.means['trial_split'].value)} ("
-        f"95 % interval {three(each.means['trial_split'].low)} to {three(each.means['trial_split'].high)}), chance "
-        f"{three(each.means['trial_split'].chance)}"
-        for each in one
-    ],
-    "Steerability": lambda one: [
-        f"{each.name} {three(each.value)} {ends(each.low, each.high)}, chance {three(each.chance)}, {p(each.p_value)}"
-        for each in one.scores
-    ],
-    "SteeringPredictors": lambda one: [
-        f"{each.name} {three(each.value)}, chance {three(each.chance)}, {p(each.p_value)}" for each in one.scores[:4]
-    ],
-    "StochasticShape": lambda one: [f"was {three(one.corrected)}, corrected for few trials ({three(one.value)} w"],
-    "StreamVerdict": lambda one: [f"10^{one.log10_highest:.1f} (alarm at 10^{one.log10_threshold:.1f}", "no alarm"],
+    "SessionTable": lambda one: [clause(each.means["trial_split"], each.name) for each in one],
+    "Steerability": listed("scores"),
+    "SteeringPredictors": listed("scores"),
+    "StochasticShape": lambda one: [f"distance {one.corrected:.4g}, corrected for few trials ({one.value:.4g} without"],
+    "StreamVerdict": lambda one: [f"10^{one.log10_highest:.1f}, and the alarm is at 10^{one.log10_threshold:.1f}"],
+    "Tertiles": lambda one: [*map(clause, (one.early_middle, one.middle_late, one.difference)), "changed gradually"],
+    "TimeClusters": listed("numbers"),
     "TrialScore": lambda one: [
         f"was {three(one.value)} over 72 trials (24 of them unused in each draw) of 30 neurons under 6 conditions",
         null(one),
     ],
-    "TwoSample": lambda one: [f"{three(one.value)}, null mean {three(one.chance)}, threshold {three(one.threshold)}"],
-    "UnitMatching": lambda one: [f"{one.n_matched} of 8 units", f"was {three(one.value)} over 40 rows", null(one)],
+    "TwoSample": lambda one: [
+        f"was {three(one.value)} over 40 reference rows and 40 new ones, above chance at 0.05 ({p(one.p_value)}, null "
+        f"mean {three(one.chance)}, threshold {three(one.threshold)}"
+    ],
+    "TwoSampleTests": listed("numbers"),
+    "UnitMatching": lambda one: ["7 of 8 units have a match", f"was {three(one.value)} over 40 rows", null(one)],
     "WithinClasses": lambda one: [
-        f"{three(min(part[name].value for part in one))} to {three(max(part[name].value for part in one))} where above "
-        f"chance (p at most {max(one.corrected[name].values()):.2g})"
-        for name in one.measures
+        one.headline.removesuffix("."),
+        *(
+            f"{name} ({shesha.measures.get(name).reference}) p {known:.2g}"
+            for name, known in {name: min(one.corrected[name].values()) for name in one.measures}.items()
+        ),
     ],
     "SeveralWithinClasses": lambda one: [each.headline.removesuffix(".") for each in one],
 }
@@ -215,7 +216,7 @@ def test_the_verdict_follows_from_p(pair, measure):
 
 def test_raw_values_have_no_p(real_result):
     assert "p =" not in real_result("Comparison, raw").sentence()
-    assert "without a chance level" in real_result("PairwiseComparison, raw").sentence()
+    assert "no pair has a chance level" in real_result("PairwiseComparison, raw").sentence()
 
 
 def test_designs_are_named_as_they_were_drawn(real_result):
@@ -231,7 +232,7 @@ def test_designs_are_named_as_they_were_drawn(real_result):
 def test_long_lists_are_counted(real_result):
     result = real_result("Comparison")
     n_others = sum(one.has_value for one in result.scores) - 5
-    assert n_others > 20 and f"; {n_others} more measures;" in result.sentence()
+    assert n_others > 20 and f"; {n_others} more measures (" in result.sentence()
     assert "10 more pairs" in real_result("CrossnobisPairs").sentence()
 
 
@@ -240,7 +241,7 @@ def test_what_could_not_be_estimated_says_why(real_result):
     said = replace(real_result("Estimate"), **nothing).sentence()
     assert said.startswith("Feature split (Raju 2026, section 3.2) could not be estimated: no pairs are left (")
     said = replace(real_result("Score"), value=float("nan"), reason="one row").sentence()
-    assert said.startswith("CKA (Kornblith et al. 2019) could not be estimated: one row (")
+    assert said.startswith("CKA (Kornblith et al. 2019) of the two representations could not be estimated: one row (")
 
 
 def test_a_part_of_a_result_has_none(real_result):

@@ -16,7 +16,6 @@ import numpy as np
 from shesha._version import DISTRIBUTION, __version__
 from shesha.charts import class_values
 from shesha.report import Column, Explained, Item, Lines, Page, Part, Section, Table
-from shesha.results.paper_sentences import claim, has_sentence
 from shesha.support.types import Array
 from shesha.support.wording import agree, count
 
@@ -98,7 +97,8 @@ def _answer(result: Tabular, first_line: str) -> str:
     headline = getattr(result, "headline", "")
     if headline:
         return str(headline)
-    return f"{claim(result)}." if has_sentence(result) else first_line or repr(result)
+    claim = result._claim()
+    return f"{claim}." if claim else first_line or repr(result)
 
 
 def _as_list(frame: pd.DataFrame) -> Table:

@@ -188,7 +188,9 @@ class Number(Result):
     def _further_lines(self) -> Iterable[str]:
         """Yield further lines of the text; classes with more fields extend this."""
         if self.has_value and not isnan(self.chance):
-            draws = f" ({self.n_draws:,} draws{f', {self.exchanged}' if self.exchanged else ''})" if self.n_draws else ""
+            draws = (
+                f" ({self.n_draws:,} draws{f', {self.exchanged}' if self.exchanged else ''})" if self.n_draws else ""
+            )
             yield f"chance {self.chance:.4g}{draws}"
         if self.has_value and not isnan(self.threshold):
             kind = "excess over the threshold" if isnan(self.best) else "calibrated"
