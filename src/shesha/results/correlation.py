@@ -120,7 +120,7 @@ class Correlations(NumberTable):
     def _claim(self) -> str:
         groups = "" if self.n_units == self.n_models else f" in {self.n_units} groups"
         head = f"Spearman correlations with {self.target} over {count(self.n_models, 'model')}{groups}"
-        plain = {one.name: f" (without control {say.format_number(one.raw.value)})" for one in self if one.raw}
+        plain = {one.name: f" (without control {say.format_number(one.raw.value)})" for one in self.numbers if one.raw}
         clauses = [f"{say.clause(one)}{plain.get(one.name, '')}" for one in self]
         method = f"{self.n_draws:,} shuffles, Holm's correction"
         return say.listing(f"{head}{_controls(self.covariates)}", clauses, method, others="predictors")
