@@ -44,21 +44,6 @@ def test_without_matplotlib_the_extra_is_named(name, monkeypatch):
         DRAWN[name](None)
 
 
-def test_a_heat_map_of_unequal_sides_names_both_and_frames_a_cell():
-    values = np.array([[0.1, NAN, 123.456], [0.5, 0.9, 0.2]])
-    ax = charts.heat_map(values, ["one", "$two$"], ["a", "b", "a long name"], title="$x$", closer="lower")
-    (image,) = ax.images
-    assert np.array_equal(np.ma.filled(image.get_array(), NAN), values, equal_nan=True)
-    assert [text.get_text() for text in ax.get_yticklabels()] == ["one", r"\$two\$"]
-    assert {text.get_rotation() for text in ax.get_xticklabels()} == {40}
-    assert ax.get_title() == r"\$x\$"
-    written = {text.get_position(): text.get_text() for text in ax.texts}
-    assert (written[0, 0], written[1, 0], written[2, 0]) == ("0.10", "-", "123")
-    charts.frame_cell(ax, 1, 2)
-    (frame,) = ax.patches
-    assert frame.get_xy() == (1.5, 0.5)
-
-
 def test_a_null_shows_its_draws_and_only_the_lines_there_are():
     ax = charts.null_distribution([0.0, 0.1, NAN, 0.1], 0.4, NAN, label="CKA", drawn="blocks matched at random")
     assert sum(bar.get_height() for bar in ax.patches) == 3
@@ -94,18 +79,3 @@ def test_thresholds_of_points_apart_lie_at_their_points_and_do_not_touch():
     assert [dash[:, 0].mean() for dash in dashes] == pytest.approx(ax.get_xticks())
     ends = [end for dash in dashes for end in dash[:, 0]]
     assert ends == sorted(ends) and len(set(ends)) == len(ends)
-
-
-def test_boxes_come_from_top_to_bottom_in_their_colours():
-    _, ax = plt.subplots(layout="constrained")
-    values = {"A": np.array([1.0, 2.0, 3.0, 4.0, 5.0]), "B": np.array([2.0, 2.0, 9.0])}
-    assert charts.boxes(ax, values, ["#ff0000", "#0000ff"], label="rank") is ax
-    assert [text.get_text() for text in ax.get_yticklabels()] == ["A", "B"]
-    bottom, top = ax.get_ylim()
-    assert bottom > top
-    assert [matplotlib.colors.to_hex(box.get_facecolor()) for box in ax.patches] == ["#ff0000", "#0000ff"]
-    corners = ax.patches[0].get_path().vertices[:, 0]
-    assert (corners.min(), corners.max()) == (2.0, 4.0)
-    charts.legend_of_colours(ax.figure, {"red": "#ff0000", "blue": "#0000ff"})
-    (legend,) = ax.figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["red", "blue"]

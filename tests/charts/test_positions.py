@@ -149,21 +149,6 @@ def test_bars_have_their_heights_ends_ceiling_and_marks():
     assert bars_of([0.5], [(0.4, 0.6)]).get_legend() is None
 
 
-@pytest.mark.parametrize("n", [6, 7])
-def test_lines_over_bars_are_apart_above_everything_and_few(n):
-    """Six models have fifteen pairs; of more, neighbours are drawn."""
-    pairs = [(j, i) for i in range(n) for j in range(i + 1, n)]
-    ax = bars_of([0.5] * n, [(0.4, 0.7)] * n, different=pairs)
-    lines = [line for line in ax.lines if line.get_color() == charts._axes.EXPECTED]
-    joined = [tuple(int(x) for x in line.get_xdata()) for line in lines]
-    assert sorted(joined) == (sorted((j, i) for i, j in pairs) if n == 6 else [(i, i + 1) for i in range(n - 1)])
-    assert [j - i for i, j in joined] == sorted(j - i for i, j in joined), "short ones are lowest"
-    levels = [line.get_ydata()[0] for line in lines]
-    assert all(line.get_ydata()[0] == line.get_ydata()[1] for line in lines)
-    assert levels[0] > 0.7 and (np.diff(levels) > 0).all() and np.ptp(np.diff(levels)) < 1e-12
-    assert {text.get_rotation() == 0 for text in ax.get_xticklabels()} == {n == 6}
-
-
 def test_moved_rows_are_joined_from_before_to_after():
     before, after = POINTS, POINTS + 1
     labels = [f"k{i % 4}" for i in range(12)]

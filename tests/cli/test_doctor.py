@@ -101,9 +101,3 @@ def test_nothing_else_is_in_our_place():
     assert conflicting_distributions.other_distributions() == []
     assert not conflicting_distributions.overwritten()
     assert not any((SOURCE / name).exists() for name in conflicting_distributions.FOREIGN)
-
-
-def test_the_package_runs_as_a_module():
-    ended = subprocess.run([sys.executable, "-m", "shesha", "--version"], capture_output=True, text=True, check=False)
-    assert ended.returncode == 0
-    assert ended.stdout.startswith(f"{shesha.DISTRIBUTION} {shesha.__version__} (Python ")

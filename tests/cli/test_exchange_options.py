@@ -68,15 +68,6 @@ def test_files_of_labels_serve_as_well(invoke, files):
     assert by_file == by_column
 
 
-def test_layers_take_them(invoke, files):
-    folder, *_ = files
-    ended = invoke(
-        "layers", folder / "a.npz", folder / "a.npz", "--groups", folder / "subject.txt", "--permutations", "39"
-    )
-    assert ended.status == 0, ended.err
-    assert "39 permutations of whole groups." in " ".join(ended.out.split())
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [

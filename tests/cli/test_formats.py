@@ -1,7 +1,5 @@
 """Every kind of file gives the numbers that the library gives for the same arrays and labels."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -90,14 +88,6 @@ def test_numeric_labels_are_no_feature(scores, tmp_path, X, ending):
     assert found["rows"]["shape"] == (60, 12)
 
 
-def test_safetensors(scores, tmp_path, X):
-    save = pytest.importorskip("safetensors.numpy").save_file
-    codes = np.arange(60) % 3
-    save({"model.a": X, "model.b": X**3, "target": codes}, tmp_path / "m.safetensors")
-    found, _ = scores(tmp_path / "m.safetensors", "--labels", "target")
-    assert found == of_library({"model.a": X, "model.b": X**3}, codes)
-
-
 def test_h5ad(scores, tmp_path, X, kinds):
     anndata = pytest.importorskip("anndata")
     obs = pd.DataFrame({"cell_type": pd.Categorical(kinds)}, index=[f"cell{row}" for row in range(60)])
@@ -105,19 +95,6 @@ def test_h5ad(scores, tmp_path, X, kinds):
     data.write_h5ad(tmp_path / "cells.h5ad")
     found = scores(tmp_path / "cells.h5ad", "--key", "obsm/X_pca", "--labels", "cell_type")
     assert found == (of_library({"obsm/X_pca": X}, kinds), "")
-
-
-def test_zarr(scores, tmp_path, X):
-    zarr = pytest.importorskip("zarr")
-    codes = np.arange(60) % 3
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # announcements about formats of the future, on writing only
-        group = zarr.open_group(tmp_path / "m.zarr", mode="w")
-        for name, array in {"layer2": X, "layer10": X**3, "code": codes}.items():
-            group.create_array(name, data=array)
-    found, _ = scores(tmp_path / "m.zarr", "--labels", "code")
-    assert list(found) == ["layer2", "layer10"]
-    assert found == of_library({"layer2": X, "layer10": X**3}, codes)
 
 
 def test_several_files_have_names_of_their_own(scores, tmp_path, X):

@@ -13,8 +13,6 @@ NAMES = {
     name: {opt for param in one.params for opt in param.opts if opt.startswith("--")} for name, one in COMMANDS.items()
 }
 
-RARE = set(map(_options.flag, _options.RARE))
-
 
 def shown(*args):
     done = CliRunner().invoke(app, list(args), terminal_width=80)
@@ -33,18 +31,6 @@ def options_in(text):
 def test_help_all_shows_every_option_once(command):
     options = [name for name in options_in(shown(command, ALL)) if name not in ("--help", ALL)]
     assert sorted(options) == sorted(NAMES[command])
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_starts_with_what_most_people_need_and_leaves_out_what_is_rare(command):
-    text = shown(command, "--help")
-    options = options_in(text)
-    assert options[: len(COMMANDS[command].made.first)] == list(COMMANDS[command].made.first)
-    assert set(options) - {"--help", ALL} == NAMES[command] - RARE
-    # The line of --help-all names what is left out.
-    joined = " ".join(text.split())
-    for name in NAMES[command] & RARE:
-        assert name.strip("-").replace("-", " ") in joined
 
 
 def test_every_option_of_the_table_is_one_of_a_command():

@@ -51,14 +51,6 @@ def test_none_compares_flattened_token_sequences(invoke, model, tmp_path):
     assert score["value"] == pytest.approx(compare(flat, flat**3, "CKA")["CKA"].value, rel=1e-12)
 
 
-def test_none_stays_one_representation_among_several(invoke, model, tmp_path):
-    for name in ("other", "third"):
-        np.save(tmp_path / f"{name}.npy", FEW ** len(name))
-    files = (model, tmp_path / "other.npy", tmp_path / "third.npy")
-    ended = invoke("compare", *files, "--measures", "CKA", "--json", "-", "--layer-axis", "none")
-    assert (ended.err, len(values(ended))) == ("", 3)
-
-
 def test_layers_reads_models_of_one_array(invoke, model):
     options = ("--permutations", "19", "--json", "-")
     guessed = invoke("layers", model, model, *options)
@@ -82,8 +74,3 @@ def test_a_guess_of_hundreds_is_refused_with_the_option(invoke_main, tmp_path):
     ended = invoke_main("compare", tmp_path / "tokens.npy")
     assert ended.status == 2
     assert "must have at most 300 layers" in ended.err and "--layer-axis 1" in ended.err
-
-
-@pytest.mark.parametrize("command", ["compare", "layers"])
-def test_the_help_names_the_option(invoke, command):
-    assert "--layer-axis" in invoke(command, "--help-all").out

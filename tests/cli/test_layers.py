@@ -58,23 +58,6 @@ def test_compare_calibrates_every_line(invoke, models):
     assert all(0 < score["p_value"] <= 1 and score["low"] < score["high"] for score in scores)
 
 
-def test_calibrating_takes_every_pair(invoke, models, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    asked = ("compare", models[0], "--calibrate", "--measures", "CKA", "--permutations", "39")
-    ended = invoke(*asked)
-    assert ended.status == 0
-    assert max(map(len, ended.out.split("\n"))) <= 80
-    plain = json.loads(invoke(*asked, "--json", "-").out)
-    assert [(one["first"], one["second"]) for one in plain["scores"]] == [("a0", "a1"), ("a0", "a2"), ("a1", "a2")]
-    for pair in plain["scores"]:
-        one = pair
-        (line,) = (line for line in ended.out.split("\n") if line.startswith(f"  {pair['first']}, {pair['second']} "))
-        interval = [f"[{one['low']:.3f},", f"{one['high']:.3f}]"]
-        numbers = [f"{one[name]:.3f}" for name in ("chance", "calibrated", "p_value", "corrected_p_value")]
-        assert line.split()[2:] == [f"{one['value']:.3f}", *interval, *numbers]
-    assert "With 39 permutations of the rows, the smallest possible p-value is 0.025." in ended.out
-
-
 def test_ctrl_c_writes_what_has_come_and_ends_with_its_status(invoke, models, monkeypatch, tmp_path):
     import shesha.calibration.single_pair as module
 

@@ -60,13 +60,6 @@ def test_the_summary_of_a_job_has_the_verdict(files, invoke, invoke_main, monkey
     assert "revision changed from a'1 (reference) to &lt;b>" in text
 
 
-def test_numbers_go_to_a_file(files, invoke, strict_json):
-    init(files, invoke)
-    invoke("monitor", "check", files / "m", files / "broken.npy", "--json", files / "v.json")
-    found = strict_json((files / "v.json").read_text())
-    assert (found["state"], found["scores"][0]["value"]) == ("not estimable", None)
-
-
 def test_a_card_holds_the_answer_and_the_numbers(files, invoke, invoke_main):
     yaml = pytest.importorskip("yaml")
     init(files, invoke)

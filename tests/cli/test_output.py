@@ -76,12 +76,6 @@ def test_a_first_look_draws_less_and_says_so(invoke, strict_json, path):
     assert "--quick" in ended.err
 
 
-def test_without_matchings_there_is_no_chance(invoke, path):
-    ended = invoke("audit", path, "--bootstrap", "0", "--permutations", "0")
-    assert ended.status == 0
-    assert "no chance level was computed" in " ".join(ended.out.split())
-
-
 def test_json_beside_the_report(invoke, strict_json, path, tmp_path):
     args = ("audit", path, *RESAMPLED, "--confidence", "0.9", "--seed", "6")
     plain = invoke(*args)
@@ -125,26 +119,6 @@ def test_one_seed_gives_one_output(invoke, path):
     first, again, other = (invoke("audit", path, *QUICK, "--json", "-", "--seed", seed).out for seed in (1, 1, 2))
     assert first == again
     assert first != other
-
-
-def test_an_older_file_is_replaced(invoke, strict_json, path, tmp_path):
-    (tmp_path / "a.json").write_text("older and longer " * 10_000)
-    assert invoke("audit", path, *QUICK, "--json", tmp_path / "a.json").status == 0
-    strict_json((tmp_path / "a.json").read_text())
-
-
-@pytest.mark.parametrize("option", ["--json", "--plot"])
-@pytest.mark.parametrize(
-    ("target", "message"),
-    [("nowhere/a.json", "must be in an existing folder"), (".", "must be a file, got the directory")],
-)
-def test_where_nothing_can_be_written_no_work_is_done(invoke_main, path, tmp_path, option, target, message):
-    (tmp_path / "folder").mkdir()
-    ended = invoke_main("audit", path, *QUICK, option, tmp_path / "folder" / target)
-    assert (ended.status, ended.out) == (2, "")
-    assert message in ended.err
-    assert str(tmp_path / "folder") in ended.err
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["folder", "layers.npz"]
 
 
 def test_a_picture_is_written(invoke, path, tmp_path):

@@ -12,21 +12,8 @@ import numpy as np
 import pytest
 
 from shesha import __version__
-from shesha.runs import Meter
 from shesha.support import progress
 
-OPTIONS = [
-    "--labels",
-    "--key",
-    "--metric",
-    "--confidence",
-    "--bootstrap",
-    "--permutations",
-    "--pairs",
-    "--seed",
-    "--json",
-    "--plot",
-]
 TERMINAL = {"TERM": "xterm", "COLUMNS": "80"}
 _OVERRIDES = {"NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"}
 
@@ -37,23 +24,6 @@ def test_version(process):
     assert re.fullmatch(
         rf"shesha-representations {re.escape(__version__)} \(Python 3[\d.]+, numpy [\d.]+, .*\)\n", ended.out
     )
-
-
-@pytest.mark.parametrize(("args", "status"), [(["--help"], 0), ([], 2)])
-def test_help_lists_the_commands(invoke, args, status):
-    ended = invoke(*args)
-    assert ended.status == status
-    for text in ("shesha [OPTIONS] COMMAND", "audit", "demo", "doctor", "--version", "-h, --help"):
-        assert text in ended.out + ended.err
-
-
-def test_help_of_audit_lists_the_options(process):
-    ended = process("audit", "--help-all")
-    assert (ended.status, ended.err) == (0, "")
-    words = ended.out.split()
-    assert [option for option in OPTIONS if option not in words] == []
-    assert "FILE..." in ended.out
-    assert "h5ad" in ended.out
 
 
 class Terminal(StringIO):
@@ -99,15 +69,6 @@ def test_long_work_tells_a_line_now_and_then_where_there_is_no_terminal(monkeypa
     )
     with progress.mute_progress():
         assert list(progress.track("abcd", 4, "layers")) == list("abcd")
-
-
-def test_a_run_of_jobs_tells_a_line_now_and_then(monkeypatch, capsys):
-    monkeypatch.setattr(progress, "_EVERY", 0.0)
-    with Meter(1, "audits") as meter:
-        meter.expect("audit", 2)
-        meter.finish("audit", 1, 60.0)
-        meter.show()
-    assert capsys.readouterr().err.startswith("shesha: 1/2 audits, about 60 s left, ")
 
 
 def test_quick_work_is_silent(terminal):
@@ -210,10 +171,6 @@ def interrupted(invoke_main, monkeypatch, tmp_path, X):
 
 def test_interruption_ends_with_its_status(interrupted):
     assert (interrupted.status, interrupted.out) == (130, "")
-
-
-def test_interruption_is_told(interrupted):
-    assert interrupted.err == "shesha: interrupted\n"
 
 
 @pytest.mark.parametrize("options", [(), ("--store", "kept.sqlite")])

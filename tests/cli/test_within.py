@@ -77,14 +77,6 @@ def test_labels_may_be_a_file(invoke, cells):
     assert invoke("compare", *BOTH, "--labels", "types.csv", *options).out == expected.out
 
 
-def test_an_audit_takes_a_column_as_labels(invoke, cells):
-    quick = ("--bootstrap", 0, "--permutations", 19, "--key", "obsm/X_pca")
-    by_column = invoke("audit", "cells.h5ad", "--labels", "cell_type", "--groups", "donor", *quick)
-    documented = invoke("audit", "cells.h5ad", "--labels", "cell_type", "--groups", "donor", *quick)
-    assert by_column == documented
-    assert "cell_type, 2 classes of 40 rows" in by_column.out
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

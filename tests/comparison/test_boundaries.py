@@ -8,7 +8,6 @@ import pytest
 import shesha
 from shesha import Moments
 from shesha.comparison.engine import Evidence
-from shesha.comparison.input_manifest import too_narrow
 from shesha.comparison.moment_scores import add_exact_null, jackknife_variance, kernel_sums
 from shesha.comparison.sampled_scores import refuse_with_moments, require_plain
 from shesha.comparison.unit_matching import _activity_classes
@@ -16,16 +15,6 @@ from shesha.comparison.within_classes import _LabelledRows
 from shesha.measures import get
 from shesha.moments import LayerMoments, SummedRepresentation, merge_all
 from shesha.nulls import exchange
-
-
-def test_arrays_with_too_few_columns_are_named_with_their_width():
-    shapes = {"features": (10, 50), "map": (10, 2), "score": (10, 1), "enough": (10, 3), "tokens": (10, 2, 1)}
-    assert too_narrow(shapes, None, 3) == {
-        "map": "has only 2 columns, like a UMAP; it is read only if --key names it",
-        "score": "has only 1 column, like a UMAP; it is read only if --key names it",
-    }
-    assert too_narrow(shapes, ["map"], 3) == {}
-    assert too_narrow({"map": (10, 2), "score": (10, 1)}, None, 3) == {}, "nothing else is there"
 
 
 def test_reasons_name_layers_as_they_are_called():
@@ -143,12 +132,6 @@ def test_the_jackknife_of_unequal_groups_is_that_of_busing():
         h = n / m
         total += (h * value - (h - 1) * w - mean) ** 2 / (h - 1)
     assert jackknife_variance(value, without, sizes) == pytest.approx(total / g)
-
-
-def test_sums_say_the_shapes_of_both_sides():
-    rng = np.random.default_rng(0)
-    found = shesha.compare(Moments.of(rng.standard_normal((50, 6)), rng.standard_normal((50, 3))), "CKA")
-    assert found.shapes == ((50, 6), (50, 3))
 
 
 @pytest.mark.parametrize(("n_units", "n_classes"), [(1, 1), (99, 1), (100, 2), (999, 19), (1000, 20), (3000, 20)])

@@ -215,41 +215,8 @@ BAD = {
 }
 
 
-def test_calibrate_is_true_or_false(arrays):
-    with pytest.raises(TypeError, match="calibrate must be True or False, got 'yes'"):
-        compare_all(arrays, "CKA", calibrate="yes")
-
-
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_refused(arrays, case):
     options, message = BAD[case]
     with pytest.raises(ValueError, match=message):
         compare_all(arrays, "CKA", **options)
-
-
-def test_it_prints_converts_draws_and_makes_pages(arrays, tmp_path):
-    pytest.importorskip("matplotlib").use("Agg")
-    found = compare_all(arrays, ["CKA", "MagDiff"], calibrate=True, n_permutations=DRAWS, blocks=np.arange(N) % 4)
-    text = str(found)
-    assert "1 of 6 pairs is above chance at 0.05, corrected for the number of pairs" in text
-    assert "no pair has a chance level" in text
-    assert "Exchanged: within blocks." in text
-    assert found.plot("CKA", what="corrected_p_value").get_title().startswith("CKA, corrected p value")
-    found.save(tmp_path / "a.json")
-    assert shesha.load(tmp_path / "a.json") == found
-    assert "1 of 6 pairs is above chance" in found.page().answer[0]
-    assert "corrected p" in found.card(data="rows")
-    with pytest.raises(ValueError, match="what must be one of value, calibrated, p_value"):
-        found.matrix("CKA", "p")
-    with pytest.raises(ValueError, match="what must be 'value' without calibration, got 'p_value'"):
-        compare_all(arrays, "CKA").matrix("CKA", "p_value")
-
-
-def test_of_many_pairs_the_closest_are_printed():
-    rng = np.random.default_rng(5)
-    arrays = {f"x{k}": rng.standard_normal((12, 2)) for k in range(12)}
-    arrays["y"] = arrays["x11"] + 0.1 * rng.standard_normal((12, 2))
-    text = str(compare_all(arrays, "CKA", calibrate=True, n_permutations=19))
-    rows = [line.split()[:2] for line in text.split("\n") if line.startswith("  x")]
-    assert ["x11,", "y"] in rows
-    assert f"{78 - len(rows)} more: see to_frame(), --json or --html" in text

@@ -10,10 +10,6 @@ import shesha.measures as measures
 from shesha import Rdm, compare
 from shesha.views import Representation
 
-RESI = """
-2nd-Cos AlignCos AngShape CKA ConcDiff DistCorr EOS GULP HardCorr IMD Jaccard LinReg MagDiff OrthProc PWCCA PermProc
-ProcDist RSA RSMDiff RTD RankSim SVCCA SoftCorr UnifDiff
-"""
 RANDOM = ["sliced Wasserstein", "stability difference"]
 
 
@@ -90,25 +86,12 @@ OPTIONS = [
 ]
 
 
-def test_a_shape_is_that_of_the_data(layers):
-    X, D = layers["early"], Rdm(distances_of(layers["middle"]))
-    found = compare(X, D, "RSA")
-    assert found.shapes == ((40, 11), (40,))
-    assert "X (40 x 11) and Y (distances of 40 rows)" in " ".join(str(found).split())
-    assert Representation.build(D).shape == (40,)
-
-
 def test_rows_that_differ_once_folded_do_not_correspond(rng):
     X, Y = rng.standard_normal((7, 5, 3)), rng.standard_normal((7, 4, 3))
     found = compare(X, Y, ["CKA", "RSA", "Jaccard", "MMD"])
     assert {score.reason for score in found.scores[:3]} == {"rows do not correspond: 35 and 28 rows after folding"}
     # Measures that do not look at which row is which do not mind.
     assert found["MMD"].value == measures.mmd(X, Y)
-
-
-def test_neighbours_of_equal_rows_have_no_order(layers):
-    found = compare(*constant(layers), "neighbours", names=("flat", "other"))
-    assert {score.reason for score in found.scores} == {"flat: all rows are equal, so nearest neighbours are undefined"}
 
 
 def test_options_reach_the_measure(pair):
@@ -154,10 +137,6 @@ def test_the_standard_choice_leaves_out_what_costs_more(pair):
     found = {score.name for score in compare(*pair, "standard").scores}
     assert found == {name for name in measures.names() if measures.get(name).cost != "more"}
     assert "RTD" not in found
-
-
-def test_the_resi_group_is_the_24_of_the_benchmark():
-    assert sorted(measure.name for measure in measures.choose("ReSi")) == sorted(RESI.split())
 
 
 @pytest.mark.parametrize("make", [int, np.random.default_rng])
@@ -237,10 +216,7 @@ def test_seconds_add_up_to_the_time_it_took(pair, mark, plain_view, monkeypatch)
 UNUSABLE = [
     (lambda X: (X, X[:30]), {}, r"representations must have equal numbers of rows, got X \(40\), Y \(30\)"),
     (lambda X: (X, X), {"names": ("a", "a")}, r"names must be two different names, got \('a', 'a'\)"),
-    (lambda X: (X, X), {"names": (1, "1")}, r"names must be two different names, got \(1, '1'\)"),
-    (lambda X: (X, X), {"names": ("a", "b", "c")}, r"names must be two different names, got \('a', 'b', 'c'\)"),
     (lambda X: (X, X), {"names": "ab"}, "names must be two different names, got 'ab'"),
-    (lambda X: (X, X), {"measures": "jacard"}, "measure must be .*, got 'jacard'; did you mean Jaccard"),
     (lambda X: (X, X), {"measures": ["CKA", "RSMDif"]}, "measure must be .*, got 'RSMDif'; did you mean RSMDiff"),
     (lambda X: (X, X), {"measures": []}, "measures must name at least one measure, got none"),
     (
@@ -248,14 +224,8 @@ UNUSABLE = [
         {"measures": "mutual kNN(colour=3)"},
         "options of mutual kNN must be among k, metric, got colour",
     ),
-    (
-        lambda X: (X, X),
-        {"measures": "mutual kNN(k=3,k=4)"},
-        r"options of a measure must be given once, got k again in 'mutual kNN\(k=3,k=4\)'",
-    ),
     (lambda X: (X * np.nan, X), {}, "X must be finite, got NaN or infinity in rows 0, 1"),
     (lambda X: (X, X[0]), {}, r"Y must be 2-D \(n_samples, n_features\), got shape \(11,\)"),
-    (lambda X: (X, X), {"seed": -1}, "seed must be zero or positive, got -1"),
 ]
 
 
@@ -276,10 +246,3 @@ def test_what_cannot_be_compared_is_refused(pair, make, options, message):
 def test_measures_of_the_wrong_kind_are_refused(pair, chosen, message):
     with pytest.raises(TypeError, match=message):
         compare(*pair, chosen)
-
-
-@pytest.mark.parametrize("seed", ["0", 1.0, True])
-def test_seeds_of_the_wrong_kind_are_refused(pair, seed):
-    """Even where nothing is drawn."""
-    with pytest.raises(TypeError, match="seed must be an int, a numpy Generator or None, got "):
-        compare(*pair, "CKA", seed=seed)

@@ -1,7 +1,6 @@
 """All pairs of several representations: the numbers of pair by pair, each view made once and freed again."""
 
 import gc
-from dataclasses import fields
 from importlib import import_module
 from itertools import product
 
@@ -10,7 +9,6 @@ import pytest
 
 import shesha.measures as measures
 from shesha import Rdm, compare, compare_all
-from shesha.results import Score
 from shesha.views import Features, Representation, View
 
 PERFECT = 1e-6
@@ -277,18 +275,9 @@ def test_all_pairs_meet_the_same_random_choices(layers, direct):
 
 UNUSABLE = [
     (lambda X: {"a": X}, {}, ValueError, "representations must be a mapping of at least two names to arrays, got 1$"),
-    (lambda X: {}, {}, ValueError, "representations must be a mapping of at least two names to arrays, got 0$"),
-    (lambda X: [X, X], {}, ValueError, "representations must be a mapping of at least two names to arrays, got list$"),
     (lambda X: {"a": X, "b": X[:20]}, {}, ValueError, r"must have equal numbers of rows, got a \(40\), b \(20\)"),
     (lambda X: {"a": X, "b": X[0]}, {}, ValueError, r"b must be 2-D \(n_samples, n_features\), got shape \(11,\)"),
     (lambda X: {"a": X, "b": X}, {"workers": 0}, ValueError, "workers must be at least 1, got 0"),
-    (lambda X: {"a": X, "b": X}, {"workers": 1.5}, TypeError, "workers must be an integer, got 1.5"),
-    (
-        lambda X: {"a": X, "b": X},
-        {"measures": "RSB"},
-        ValueError,
-        "measure must be one of .*, got 'RSB'; did you mean RSA",
-    ),
 ]
 
 
@@ -296,27 +285,3 @@ UNUSABLE = [
 def test_what_cannot_be_compared_is_refused(layers, make, options, error, message):
     with pytest.raises(error, match=message):
         compare_all(make(layers["early"]), **options)
-
-
-def test_names_that_print_alike_are_refused(layers):
-    with pytest.raises(ValueError, match="representations must have distinct names as text, got 1, '1', 2"):
-        compare_all({1: layers["early"], "1": layers["noise"], 2: layers["middle"]}, "CKA")
-
-
-def test_an_unknown_measure_of_a_result_names_the_known_ones(layers):
-    found = compare_all(layers, ["CKA", "ProcDist"])
-    for call in (found.matrix, found.plot, found.embed):
-        with pytest.raises(KeyError, match="measure must be one of CKA, ProcDist, got 'RSA'"):
-            call("RSA")
-
-
-def test_the_long_table_has_a_line_per_pair_and_measure(layers):
-    found = compare_all(layers, ["CKA", "LinReg"])
-    table = found.to_frame()
-    assert list(table.columns)[:4] == ["first", "second", "name", "value"]
-    full = found.to_frame(full=True)
-    names = {field.name for field in fields(Score)} - {"inputs", "null", "doubts"}
-    assert set(full.columns) == {*names, *Score.aliases}
-    assert table["name"].value_counts().to_dict() == {"CKA": 6, "LinReg": 12}
-    line = table.query("name == 'LinReg' and first == 'noise' and second == 'early'").iloc[0]
-    assert line["value"] == found.matrix("LinReg").loc["noise", "early"]

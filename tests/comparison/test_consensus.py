@@ -1,7 +1,5 @@
 """The shape that representations share: laws of the mean, netrep as oracle, and who lies apart."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -28,7 +26,7 @@ def centred(members):
     return [one / np.linalg.norm(one) for one in rows]
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(16))
 def test_the_mean_is_that_of_netrep(seed):
     multiset = pytest.importorskip("netrep.multiset")
     shapes = centred(seeds(seed, n_members=3 + seed % 4, d=2 + seed % 5))
@@ -121,16 +119,6 @@ def test_groups_widen_intervals():
     assert "No intervals" in str(few)
 
 
-def test_results_come_back_and_draw(tmp_path):
-    found = consensus(seeds())
-    assert shesha.load(found.save(tmp_path / "found.json")) == found
-    assert list(found.to_frame()["name"]) == [one.name for one in found]
-    found.plot()
-    found.save_html(tmp_path / "page.html")
-    assert "at least" not in str(found)
-    assert "3 representations" in str(consensus(seeds(n_members=3)))
-
-
 def test_rows_are_matched_by_their_names():
     names = [f"row {k}" for k in range(40)]
     frames = {name: pd.DataFrame(X, index=names) for name, X in seeds().items()}
@@ -152,23 +140,6 @@ def test_rows_are_matched_by_their_names():
 def test_bad_input_is_refused_by_name(given, error, message):
     with pytest.raises(error, match=message):
         consensus(given)
-
-
-def test_the_command(invoke_consensus, tmp_path):
-    np.savez(tmp_path / "seeds.npz", **seeds(), broken=np.random.default_rng(0).standard_normal((40, 7)))
-    ended = invoke_consensus(tmp_path / "seeds.npz", "--json", tmp_path / "f.json", "--html", tmp_path / "f.html")
-    assert ended.exit_code == 0, ended.output
-    assert ended.stdout.startswith("broken is an outlier")
-    assert json.loads((tmp_path / "f.json").read_text())["n_rows"] == 40
-
-
-@pytest.fixture
-def invoke_consensus():
-    from typer.testing import CliRunner
-
-    from shesha.cli._app import app
-
-    return lambda *args: CliRunner().invoke(app, ["consensus", *map(str, args)], catch_exceptions=False)
 
 
 @pytest.mark.parametrize("scale", [True, False])

@@ -160,9 +160,3 @@ def test_ctrl_c_in_a_grid(layers, mark):
     assert found.matrix().notna().sum().sum() <= 2
     assert len(found.scores) == 16
     assert "interrupted" in found.reason
-
-
-def test_what_was_not_interrupted_says_so(pair, layers):
-    assert not compare(*pair, "CKA").interrupted
-    assert not compare_all(layers, "CKA").interrupted
-    assert not compare_layers(layers, layers).interrupted

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import shesha
 from shesha import compare_several_within, compare_within
 
 
@@ -31,27 +30,6 @@ def test_each_is_the_comparison_with_the_reference(cells, found):
             assert [score.value for score in again[kind]] == [score.value for score in alone[kind]]
     assert (found["kept"].kept, found["lost"].lost) == (("B", "T"), ())
     assert found["lost"].class_verdict("T") == "undecided", "30 rows do not exclude that some of it is left"
-
-
-def test_it_says_a_sentence_each_and_frames_what_is_above_chance(found):
-    said = " ".join(str(found).split())
-    assert "kept, compared with before: kept the geometry within both classes (RSA 1.00 of 1, CKA 1.00 of 1)." in said
-    assert "lost, compared with before: kept the geometry within B (RSA 1.00 of 1, CKA 1.00 of 1); and it is" in said
-    ax = found.plot("CKA")
-    framed = {(round(one.get_y() + 0.5), round(one.get_x() + 0.5)) for one in ax.patches}
-    assert framed == {(0, 0), (1, 0), (0, 1)}
-    assert ax.images[0].get_clim() == (0.0, 1.0)
-    cells = ax.images[0].get_array()
-    assert cells[1, 1] == found["lost"]["T"]["CKA"].calibrated
-    assert cells[0, 0] == found["kept"]["B"]["CKA"].calibrated
-    ax.figure.clear()
-    frame = found.to_frame()
-    assert list(frame["representation"].unique()) == ["kept", "lost"]
-    assert len(frame) == 2 * 2 * 3
-
-
-def test_it_is_saved_and_read(found, tmp_path):
-    assert shesha.load(found.save(tmp_path / "one.json")) == found
 
 
 @pytest.mark.parametrize(

@@ -327,7 +327,6 @@ BAD = {
         ValueError,
         r"empty must contain files that end in one of .*, got none",
     ),
-    "one file": (lambda p: p / "early.npy", {}, ValueError, "representations must be at least two, got early$"),
     "a file twice": (lambda p: [p / "early.npy"] * 2, {}, ValueError, "FILE must not be repeated, got .*early.npy"),
     "no such file": (lambda p: [p / "none.npy"], {}, FileNotFoundError, "path must be an existing file, got .*none"),
     "a folder as one": (
@@ -348,22 +347,13 @@ BAD = {
         ValueError,
         "workers must not be given with",
     ),
-    "no workers": (lambda p: p, {"workers": 0}, ValueError, "workers must be"),
-    "no scheduler": (lambda p: p, {"scheduler": "here"}, ValueError, "scheduler must be an address such as"),
     "no tcp": (
         lambda p: p,
         {"scheduler": "tls://127.0.0.1:1"},
         ValueError,
         "scheduler must be an address such as tcp://",
     ),
-    "a store in no folder": (lambda p: p, {"store": "/nowhere/a.sqlite"}, FileNotFoundError, "the folder of the store"),
     "a store that is a file": (lambda p: p, {"store": __file__}, ValueError, "store must be a file written by"),
-    "names that print alike": (
-        lambda p: {1: p / "early.npy", "1": p / "noise.npy"},
-        {},
-        ValueError,
-        "representations must have names that differ when converted to strings, got 1, '1'",
-    ),
     "nothing": (lambda p: [], {}, ValueError, "representations must be a mapping of at least two names to arrays"),
 }
 

@@ -356,7 +356,7 @@ def test_lightning_begins_the_path_before_its_first_step():
     from types import SimpleNamespace
 
     from shesha.drift import TrainingPath
-    from shesha.drift._lightning import LightningCanary
+    from shesha.drift.callbacks import _LightningCanary as LightningCanary
 
     path, model = TrainingPath(), Net()
     watch = LightningCanary(path, rows, 1)

@@ -184,6 +184,14 @@ def test_a_read_only_directory_can_be_read_and_checked_against(folder, again):
         folder.chmod(0o700)
 
 
+def test_the_history_in_a_folder_without_write_access_can_be_read(folder, again, monkeypatch):
+    before = DriftMonitor.load(folder).check(again(1.0))
+    monkeypatch.setattr("shesha.support.sqlite.os.access", lambda *_: False)
+    assert [one["state"] for one in DriftMonitor.load(folder).history()] == [before.state]
+    with pytest.warns(MeasureWarning, match="not stored in the history.*readonly"):
+        DriftMonitor.load(folder).check(again(1.0))
+
+
 WORK = """
 import sys
 import numpy as np

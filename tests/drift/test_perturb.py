@@ -9,7 +9,12 @@ torch = pytest.importorskip("torch")
 nn = torch.nn
 
 from shesha.drift import perturb  # noqa: E402
-from shesha.drift._weight_changes import NF4_LEVELS, adapter, int8, nf4  # noqa: E402
+from shesha.drift.perturb import (  # noqa: E402
+    NF4_LEVELS,
+    _int8_values,
+    _low_rank_values,
+    _nf4_values,
+)
 
 
 class Tied(nn.Module):
@@ -86,8 +91,8 @@ def test_eight_bits_are_127_steps_on_either_side_of_zero_in_each_row(shape):
     values = torch.from_numpy(np.random.default_rng(0).standard_normal(shape))
     rows = values.numpy().reshape(shape[0] if len(shape) > 1 else 1, -1)
     expected = [[round(one / abs(row).max() * 127) * abs(row).max() / 127 for one in row] for row in rows]
-    assert int8(values).shape == shape
-    assert int8(values).flatten().tolist() == pytest.approx(np.ravel(expected), rel=1e-12)
+    assert _int8_values(values).shape == shape
+    assert _int8_values(values).flatten().tolist() == pytest.approx(np.ravel(expected), rel=1e-12)
 
 
 def test_a_failure_while_changing_leaves_nothing(model, monkeypatch):
@@ -99,7 +104,7 @@ def test_a_failure_while_changing_leaves_nothing(model, monkeypatch):
             raise RuntimeError("no memory")
         return values * 2
 
-    monkeypatch.setattr("shesha.drift._weight_changes.int8", fail)
+    monkeypatch.setattr("shesha.drift.perturb._int8_values", fail)
     with pytest.raises(RuntimeError, match="no memory"), perturb.int8(model):
         pass
     assert len(calls) == 3
@@ -169,7 +174,7 @@ def test_nf4_takes_the_nearest_of_sixteen_levels():
 def test_nf4_gives_what_bitsandbytes_gives():
     # bitsandbytes 0.50.2: dequantize_4bit(*quantize_4bit(x, blocksize=64, quant_type="nf4")), the same bit for bit.
     values = torch.sin(0.37 * torch.arange(300, dtype=torch.float64)).float() * torch.linspace(0.1, 2, 300)
-    found = nf4(values.reshape(20, 15))
+    found = _nf4_values(values.reshape(20, 15))
     some = [-0.0895299, -0.2544182, -0.3373323, -0.4845386, -0.4624774, -0.4624774, -0.3478381, -0.162746]
     assert found.flatten()[60:68].tolist() == pytest.approx(some, abs=1e-6)
     assert found.double().sum().item() == pytest.approx(4.933787, abs=1e-4)
@@ -203,7 +208,7 @@ def test_lora_adds_a_product_of_its_rank(model, rank):
 
 def test_adapters_have_the_spread_that_was_asked_for():
     draws = torch.Generator().manual_seed(0)
-    found = adapter(torch.zeros(400, 300), 8, 0.05, 2.0, draws)
+    found = _low_rank_values(torch.zeros(400, 300), 8, 0.05, 2.0, draws)
     # Entries of A have the variance 1 / (3 n_in), those of B the scale squared, and eight products are added.
     assert found.std().item() == pytest.approx(2 * 0.05 * (8 / (3 * 300)) ** 0.5, rel=0.05)
 

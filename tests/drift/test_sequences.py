@@ -85,7 +85,7 @@ def test_an_alarm_stays_until_it_is_acknowledged():
     assert evidence.shiryaev_roberts < RULE.threshold
     assert evidence.alarm_since == 2
     assert Evidence.from_text(evidence.as_text()) == evidence
-    assert evidence.reset() == Evidence(55)
+    assert Evidence.restart(evidence.as_text()) == Evidence(55)
     assert Evidence.from_text(None) == Evidence()
 
 

@@ -26,7 +26,7 @@ def saved(path, names, at=0):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
-@pytest.mark.parametrize("name", ["id", "doc_id", "docId", "uuid", "image_path", "URL", "ids", "names", "barcode"])
+@pytest.mark.parametrize("name", ["id", "docId", "image_path", "URL", "names"])
 @pytest.mark.parametrize("values", [ORDER, TEXT], ids=["integers", "text"])
 def test_an_identifier_names_the_rows_and_is_no_feature(tmp_path, ending, name, values):
     for at in (0, 2, 4):

@@ -49,7 +49,7 @@ OTHER = {
 }
 
 
-@pytest.mark.parametrize("name", ["embedding", "vector", "emb", "features", "values"])
+@pytest.mark.parametrize("name", ["embedding", "values"])
 @pytest.mark.parametrize("form", TEXT)
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "memory"])
 def test_vectors_as_text(tmp_path, ending, form, name):

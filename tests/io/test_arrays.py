@@ -36,13 +36,6 @@ def test_a_large_npy_is_not_loaded(tmp_path):
     assert matrix[-1, -1] == 0
 
 
-def test_endings_are_known_in_any_case(tmp_path):
-    path = tmp_path / "MODEL.NPY"
-    with path.open("wb") as stream:
-        np.save(stream, np.eye(4))
-    assert list(files.read(str(path))) == ["MODEL"]
-
-
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_3d_npy_is_split_into_layers(tmp_path, order):
     hidden = np.asarray(np.random.default_rng(0).normal(size=(6, 2, 3)), order=order)
@@ -95,11 +88,6 @@ def test_npz_says_what_it_skipped_and_why(npz):
         "objects": "contains pickled Python objects, which are never read",
     }
     assert found.labels_available == ("label", "words")
-
-
-def test_keys_select_and_order(npz):
-    assert list(files.read(npz, keys=["hidden[1]", "z_first"])) == ["hidden[1]", "z_first"]
-    assert list(files.read(npz, keys=("hidden",))) == ["hidden[0]", "hidden[1]"]
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
@@ -180,12 +168,6 @@ def test_bytes_behind_an_array_are_refused(tmp_path):
         files.read(tmp_path / "m.npz")
 
 
-def test_records_are_skipped_whatever_their_field_names(tmp_path):
-    with pytest.warns(UserWarning, match="Stored array in format 3.0"):
-        np.savez(tmp_path / "m.npz", records=np.zeros(4, dtype=[("größe€", float)]), a=np.eye(4))
-    assert files.open_file(tmp_path / "m.npz").skipped == {"records": "contains records, not numbers"}
-
-
 def test_missing_values_and_empty_arrays_are_kept(tmp_path):
     np.savez(tmp_path / "m.npz", nan=np.full((4, 2), np.nan), empty=np.zeros((0, 3)))
     read = files.read(tmp_path / "m.npz")
@@ -202,11 +184,7 @@ STACKS = {
     "output": ("as attention_mask shows", ("attention_mask",)),
     "states": (None, ("mask_of_others",)),
     "data.spikes": ("the name of a recording. Pass layer_axis=None", ()),
-    "firing_rates": ("the name of a recording", ()),
-    "eeg_epochs": ("the name of a recording", ()),
-    "day1-lfp": ("the name of a recording", ()),
     "trials": ("the name of a recording", ()),
-    "separates": (None, ()),
     "trial_embeddings": (None, ()),
 }
 
@@ -274,7 +252,7 @@ def test_batches_of_rows_are_refused(tmp_path, rng, names, rows, refused):
     assert len(files.read(tmp_path / "a.npz", keys=names)) == len(names)
 
 
-@pytest.mark.parametrize("column", ["Symbol", "gene", "gene_id", "GeneName", "ensembl_id"])
+@pytest.mark.parametrize("column", ["Symbol", "gene_id"])
 def test_a_column_of_genes_names_features(tmp_path, column):
     rows = "".join(f"Gm{i},{i % 5},{i % 7},1\n" for i in range(30))
     (tmp_path / "t.csv").write_text(f"{column},s1,s2,s3\n{rows}")

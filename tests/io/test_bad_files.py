@@ -80,7 +80,7 @@ def test_pipe(tmp_path):
 
 
 @pytest.mark.parametrize("ending", [".npy", ".npz", ".safetensors", ".parquet", ".h5ad"])
-@pytest.mark.parametrize("share", [0.02, 0.3, 0.7, 0.99])
+@pytest.mark.parametrize("share", [0.02, 0.99])
 def test_truncated_file(tmp_path, ending, share):
     path = written(tmp_path, ending)
     whole = path.read_bytes()
@@ -92,7 +92,7 @@ def test_truncated_file(tmp_path, ending, share):
 
 
 @pytest.mark.parametrize("ending", [".npy", ".npz", ".safetensors", ".parquet", ".h5ad"])
-@pytest.mark.parametrize("content", [b"hello world, this is text\n" * 40, bytes(500), b"\xff" * 500])
+@pytest.mark.parametrize("content", [b"hello world, this is text\n" * 40, bytes(500)])
 def test_other_content_behind_a_known_ending(tmp_path, ending, content):
     path = tmp_path / f"m{ending}"
     path.write_bytes(content)

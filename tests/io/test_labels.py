@@ -59,12 +59,6 @@ def test_tables(tmp_path, ending):
         files.read_labels(path, "nothing")
 
 
-def test_categories_in_parquet(tmp_path):
-    pytest.importorskip("pyarrow")
-    pd.DataFrame({"type": pd.Categorical(["b", "a", "b"])}).to_parquet(tmp_path / "t.parquet")
-    assert files.read_labels(tmp_path / "t.parquet").tolist() == ["b", "a", "b"]
-
-
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_an_unnamed_index_is_no_candidate(tmp_path, ending):
     pytest.importorskip("pyarrow")
@@ -72,12 +66,6 @@ def test_an_unnamed_index_is_no_candidate(tmp_path, ending):
     path = tmp_path / f"rows.{ending}"
     frame.to_csv(path) if ending == "csv" else frame.to_parquet(path)
     assert files.read_labels(path).tolist() == list("aba")
-
-
-def test_a_table_with_several_columns_needs_a_name(tmp_path):
-    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match=r"column must be given for .*t.csv, one of a, b, got None"):
-        files.read_labels(tmp_path / "t.csv")
 
 
 def test_lines_of_text(tmp_path):

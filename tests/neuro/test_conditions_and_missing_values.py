@@ -377,13 +377,6 @@ def test_ordered_categories_keep_their_order(labels, names):
         np.testing.assert_allclose(np.asarray(found), np.asarray(plain)[np.ix_(moved, moved)])
 
 
-def test_sessions_share_conditions_whatever_contains_their_numbers():
-    shown = np.tile(np.arange(5), 8)
-    data = np.random.default_rng(0).standard_normal((40, 6))
-    sessions = {"a": (data, shown), "b": (data, shown.astype(float).astype(str)), "c": (data, shown.astype(str))}
-    assert [pair.n_conditions for pair in session_drift(sessions, n_permutations=19).pairs] == [5, 5, 5]
-
-
 @pytest.mark.parametrize(
     "score",
     [
@@ -435,12 +428,6 @@ def test_outcomes_of_pandas_may_be_missing(dtype):
         assert (
             "3 of 40 trials without an outcome left out" in behaviour_coupling(X[:40], given, n_permutations=0).inputs
         )
-
-
-def test_trials_that_are_left_out_are_counted():
-    data, shown = X[:40].copy(), np.arange(40) // 2 % 4
-    data[[3, 17], 2] = np.nan
-    assert "2 of 40 trials with NaN left out" in wuc(data, shown, n_permutations=19, missing="drop").inputs
 
 
 def test_a_cycle_of_conditions_in_odd_and_even_trials_is_named():

@@ -20,8 +20,8 @@ def recording(seed, difference=3.0):
     return X + rng.standard_normal((4, 8))[runs], shown, runs
 
 
-@pytest.mark.parametrize(("n", "draws"), [(120, 19), pytest.param(400, 39, marks=pytest.mark.slow)])
-def test_equal_conditions_keep_the_level_beside_one_that_differs(n, draws):
+def test_equal_conditions_keep_the_level_beside_one_that_differs():
+    n, draws = 120, 19
     found = [crossnobis_test(*recording(seed), n_permutations=draws, seed=seed + 1000).p_values for seed in range(n)]
     rejected = (np.array(found) <= 0.05).sum(axis=0)
     # 5 % is expected of the first pair, give or take three standard errors; the other two pairs differ.

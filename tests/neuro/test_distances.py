@@ -191,14 +191,6 @@ def test_pynapple_objects_are_arrays() -> None:
     assert crossnobis(TsdFrame(), CONDITIONS, RUNS).tolist() == crossnobis(X, CONDITIONS, RUNS).tolist()
 
 
-def test_axes_whose_names_tell_nothing_stay_in_their_order() -> None:
-    xarray = pytest.importorskip("xarray")
-    given = xarray.DataArray(X, dims=("a", "b"))
-    assert crossnobis(given, CONDITIONS, RUNS).values.tolist() == crossnobis(X, CONDITIONS, RUNS).tolist()
-    twice = xarray.DataArray(X, dims=("trial", "stimulus"))
-    assert crossnobis(twice, CONDITIONS, RUNS).values.tolist() == crossnobis(X, CONDITIONS, RUNS).tolist()
-
-
 @pytest.mark.parametrize("noise", ["ledoit-wolf", "diagonal", 0.2, None])
 @pytest.mark.parametrize("offset", [1e6 + 0.3, 1e9])
 def test_what_all_trials_share_changes_no_distance(rng, noise, offset) -> None:

@@ -68,13 +68,6 @@ def test_conditions_with_too_few_trials_in_a_half_are_left_out_and_named() -> No
         assert trial_split(X, shown % 2, **FAST).n_conditions == 2
 
 
-def test_the_numbers_are_those_of_every_split() -> None:
-    X, shown = unequal(np.random.default_rng(1))
-    found = trial_split(X, shown, how="random", n_splits=20, **FAST)
-    assert " to " in found.name
-    assert np.isfinite(found.value)
-
-
 @pytest.mark.parametrize("value", [None, "some", 0])
 def test_numbers_of_trials_are_checked(recording, value) -> None:
     X, shown = recording()

@@ -5,7 +5,7 @@ import pytest
 
 import shesha
 from shesha import neuro
-from shesha.neuro import check_tracked, shared_neurons
+from shesha.neuro import shared_neurons
 
 RNG = np.random.default_rng(5)
 SHOWN = np.tile(np.arange(6), 20)
@@ -136,27 +136,6 @@ def test_bad_sessions() -> None:
     holed[2, 2] = np.nan
     with pytest.raises(ValueError, match=r"session 1 must .* NaN in 1 neuron \(columns 2\) in 1 trial \(rows 2\)"):
         session_drift([day(TUNING), (holed, SHOWN)])
-
-
-def test_tables_of_other_libraries_are_taken() -> None:
-    import pandas as pd
-
-    assert check_tracked(pd.DataFrame({"day 1": [0, 1], "day 2": [1.0, -1.0]})).tolist() == [[0, 1], [1, -1]]
-
-
-def test_it_prints_within_the_page_and_draws(monkeypatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    found = session_drift({name: day(TUNING, at) for at, name in enumerate(("Monday", "Tuesday", "Friday"))})
-    assert len(found.pairs) == 3
-    assert max(map(len, str(found).split("\n"))) <= 80
-    told = "Gains that differ between neurons change the geometry"
-    assert told in str(found)
-    assert told in found.page().doubts[0].text
-    assert len(found.to_frame()) == 12
-    with pytest.raises(KeyError, match="part must be one of population_vector, rate, tuning, geometry, got size"):
-        found.pairs[0]["size"]
-    pytest.importorskip("matplotlib").use("agg")
-    assert len(found.plot().get_xticklabels()) == 3
 
 
 @pytest.mark.parametrize("level", [0.3, 1e8 + 0.1, 1e-200])

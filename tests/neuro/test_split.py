@@ -159,12 +159,6 @@ def test_columns_together_are_one_condition(recording) -> None:
     assert trial_split(X, two, **FAST).value == trial_split(X, shown, **FAST).value
 
 
-def test_time_is_averaged(recording) -> None:
-    X, shown = recording()
-    film = np.stack([X, 3 * X], axis=2)
-    assert trial_split(film, shown, **FAST).value == pytest.approx(trial_split(X, shown, **FAST).value)
-
-
 def wuc_brute_force(X, shown, shrinkage):
     """Whitening by the explicit inverse of the other half's noise, products trial by trial, centring by a matrix."""
     X = X / np.linalg.norm(X, axis=1, keepdims=True)
@@ -204,17 +198,6 @@ def test_wuc_stands_beside_chance(recording) -> None:
     assert abs(found.chance) < 0.3
     with pytest.warns(shesha.NotEstimableWarning, match="fewer than three conditions"):
         assert np.isnan(wuc(X, shown % 2, n_permutations=39).value)
-
-
-def test_results_print_within_the_page_and_become_plain(recording, monkeypatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    X, shown = recording()
-    found = trial_split(X, shown, how="blocks", n_blocks=2, n_permutations=39)
-    assert max(map(len, str(found).split("\n"))) <= 80
-    assert type(found).from_dict(found.to_dict()) == found
-    assert found.to_frame()["value"].item() == found.value
-    pytest.importorskip("matplotlib").use("agg")
-    assert found.plot().get_xlabel() == found.name
 
 
 @pytest.mark.parametrize("score", [trial_split, discriminability])

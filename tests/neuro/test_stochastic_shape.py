@@ -75,13 +75,6 @@ def test_conditions_are_matched_by_name_and_rare_ones_left_out(rng, model):
     assert shuffled.value == pytest.approx(stochastic_shape(X, Y, shown, n_splits=2).value, rel=1e-6)
 
 
-def test_it_prints_the_distance_beside_its_floors(rng, model):
-    (X, shown), (Y, _) = recording(rng, *model, 6), recording(rng, *model, 6)
-    text = " ".join(str(stochastic_shape(X, Y, shown, n_splits=2)).split())
-    assert text.startswith("gaussian shape distance ")
-    assert "8 conditions with at least 6 trials each. Distance between halves of the trials: " in text
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

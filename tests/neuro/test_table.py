@@ -140,18 +140,6 @@ def test_bad_kinds() -> None:
         session_table([Session(np.eye(60), np.arange(60) % 3, "area")])
 
 
-def test_it_prints_within_the_page_and_becomes_tables(monkeypatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    table = session_table(SESSIONS, n_permutations=19, min_trials=40)
-    assert max(map(len, str(table).split("\n"))) <= 80
-    assert len(table.to_frame()) == 8
-    assert type(table).from_dict(table.to_dict()).lines[0].scores == table.lines[0].scores
-    pytest.importorskip("matplotlib").use("agg")
-    assert table.plot("centroid_drift").get_ylabel() == "centroid drift"
-    with pytest.raises(ValueError, match="score must be one of trial_split, centroid_drift, behaviour_coupling"):
-        table.plot("wuc")
-
-
 def test_the_interval_of_clusters_of_one_is_students() -> None:
     from scipy.stats import t, ttest_1samp
 

@@ -39,17 +39,6 @@ def test_what_is_there_is_found_and_the_largest_keeps_its_level() -> None:
     assert hits <= 2
 
 
-def test_it_becomes_tables_and_pictures(monkeypatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    X, shown = film()
-    found = over_time(X, shown, n_permutations=19)
-    assert len(found.to_frame()) == 16
-    assert max(map(len, str(found).split("\n"))) <= 80
-    assert type(found).from_dict(found.to_dict()).values == found.values
-    pytest.importorskip("matplotlib").use("agg")
-    assert len(found.plot().patches) == sum(p <= 0.05 for line in found.p_values for p in line)
-
-
 def test_labelled_in_and_out() -> None:
     xarray = pytest.importorskip("xarray")
     X, shown = film()

@@ -1,6 +1,5 @@
 """Values of rsatoolbox 0.3.2: kept here, computed anew where it is installed, and objects to and from it."""
 
-import warnings
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -68,29 +67,6 @@ def test_the_whitened_cosine() -> None:
     assert (one * other).sum() / np.linalg.norm(one) / np.linalg.norm(other) == pytest.approx(WHITENED)
 
 
-@pytest.mark.slow
-def test_what_is_installed_gives_the_same() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pytest.importorskip("rsatoolbox")
-        from rsatoolbox.data.noise import prec_from_measurements
-        from rsatoolbox.inference.noise_ceiling import boot_noise_ceiling
-        from rsatoolbox.rdm import RDMs, calc_rdm, calc_rdm_unbalanced, compare
-
-        data = to_rsatoolbox(X, CONDITIONS, RUNS)
-        precision = prec_from_measurements(data, "condition", method="shrinkage_eye", dof=20)
-        for noise, expected in ((None, PLAIN), (precision, SHRUNK)):
-            found = calc_rdm(data, "crossnobis", "condition", noise=noise, cv_descriptor="run")
-            assert found.dissimilarities[0] == pytest.approx(expected, abs=1e-9)
-        few = to_rsatoolbox(X[KEPT], CONDITIONS[KEPT])
-        found = calc_rdm_unbalanced(few, "crossnobis", "condition")
-        assert found.dissimilarities[0] == pytest.approx(UNBALANCED, abs=1e-9)
-        names = {"spearman": "spearman", "pearson": "corr", "cosine": "cosine"}
-        for method, expected in CEILINGS.items():
-            assert boot_noise_ceiling(RDMs(REPEATS), names[method]) == pytest.approx(expected)
-        assert compare(RDMs(REPEATS[:1]), RDMs(REPEATS[1:2]), "cosine_cov").item() == pytest.approx(WHITENED)
-
-
 def whitened_cosine(first: np.ndarray, second: np.ndarray) -> float:
     """The cosine of squared distances after whitening by their covariance under independent noise, as defined."""
     n = len(first)
@@ -146,13 +122,3 @@ def test_distances_of_the_toolbox_have_ceilings() -> None:
     assert noise_ceiling(matrices).lower == pytest.approx(CEILINGS["spearman"][0])
     rdms.pattern_descriptors = {"index": [0, 1, 2, 3, 4]}
     assert from_rsatoolbox(rdms)[1].tolist() == [0, 1, 2, 3, 4]
-
-
-def test_without_it_an_error_says_what_to_install(monkeypatch) -> None:
-
-    def missing(name: str) -> None:
-        raise ImportError(name)
-
-    monkeypatch.setattr("shesha.neuro.spikes.import_module", missing)
-    with pytest.raises(ImportError, match="to_rsatoolbox needs rsatoolbox: pip install rsatoolbox"):
-        to_rsatoolbox(X, CONDITIONS)

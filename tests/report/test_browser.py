@@ -107,64 +107,6 @@ def test_tables_sort_by_number_and_what_has_none_stays_last(visit):
     assert page.locator("th[aria-sort='descending']").count() == 1
 
 
-def test_a_name_is_marked_in_all_tables_and_a_cell_is_told(visit):
-    page = visit()
-    page.locator("table.sortable tbody th").first.click()
-    assert page.locator("tr.chosen").count() == 2
-    page.locator("table.heat tbody td.best").hover()
-    told = page.locator(".at").inner_text()
-    assert "& </style>" in told
-    assert page.locator("table.heat .on").count() == 3
-
-
-@pytest.mark.parametrize("kind", ["monitor", "study"])
-def test_the_first_screen_has_answer_numbers_and_doubts(visit, kind):
-    page = visit(kind=kind)
-    for part in ("h1", ".question", ".answer p", ".doubts li", ".numbers h2"):
-        assert page.locator(part).first.bounding_box()["y"] < 844, part
-
-
-@pytest.mark.parametrize("kind", ["everything", "monitor", "study"])
-@pytest.mark.parametrize("width", [1280, 390])
-def test_no_cell_lies_over_the_next(visit, kind, width):
-    page = visit(width=width, kind=kind)
-    over = page.evaluate("""[...document.querySelectorAll('table.sortable tbody td')].filter((cell) => {
-        const range = document.createRange();
-        range.selectNodeContents(cell);
-        return range.getBoundingClientRect().right > cell.getBoundingClientRect().right + 1;
-    }).map((cell) => cell.textContent)""")
-    assert over == []
-
-
-def test_a_picture_scrolls_only_where_its_letters_would_be_too_small(visit):
-    page = visit(width=390)
-    widths = page.evaluate("""[...document.querySelectorAll('figure svg')].map((one) => [
-        one.getBoundingClientRect().width, parseFloat(one.getAttribute('width')) * 96 / 72,
-        one.closest('.scroll').clientWidth])""")
-    assert widths
-    for shown, own, room in widths:
-        assert shown == pytest.approx(max(0.72 * own, min(own, room)), abs=2)
-
-
-def test_a_table_that_goes_on_below_its_box_says_so(visit):
-    page = visit(kind="long")
-    assert [one.is_visible() for one in page.locator(".down").all()] == [False, True]
-    page.emulate_media(media="print")
-    assert not page.locator(".down").last.is_visible()
-
-
-@pytest.mark.parametrize("kind", ["everything", "monitor", "study"])
-def test_on_paper_nothing_is_cut_off(visit, kind):
-    # A4 without its margins, in pixels of the browser.
-    page = visit(width=687, kind=kind)
-    page.emulate_media(media="print")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 687
-    assert page.evaluate(
-        "[...document.querySelectorAll('.scroll')].every((one) => getComputedStyle(one).overflowX === 'visible')"
-    )
-    assert len(page.pdf(prefer_css_page_size=True)) > 1000
-
-
 def test_a_row_is_named_by_pointer_keys_and_search_and_hidden_with_its_class(visit):
     page = visit(kind="map")
     told = page.locator(".at")

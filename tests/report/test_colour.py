@@ -47,15 +47,6 @@ def test_colours_add_nothing_but_colours():
     assert found == AUDIT
 
 
-def test_titles_are_bold_and_chance_is_told_apart():
-    lines = colour_report(AUDIT).split("\n")
-    assert lines[0].startswith("\x1b[1mAudit")
-    assert "\x1b[32mabove chance" in lines[1]
-    assert "\x1b[33mNot above chance" in lines[2]
-    assert lines[4] == "\x1b[1mData\x1b[0m"
-    assert lines[5] == "  \x1b[33mb: ! zero rows: 2\x1b[0m"
-
-
 def test_results_show_themselves(monkeypatch, capsys):
     found = shesha.DriftPath(("a", "b"), (0.0, 0.5), (0.0, 0.5), "spearman", "cosine")
     monkeypatch.delenv("FORCE_COLOR", raising=False)

@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from shesha.report import Column, HeatMap, Item, Page, Section, Strip, Table, as_html, as_notebook, as_text
+from shesha.report import HeatMap, Item, Page, Section, as_html, as_notebook
 from shesha.report import html as _documentation_links
-from shesha.report.html import LEVELS, _blocks, _scale, _short, colour, ink, level, luminance
+from shesha.report.html import LEVELS, colour, ink, luminance
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib").use("agg")
@@ -92,35 +92,6 @@ def test_text_in_coloured_cells_is_black_or_white_by_luminance():
     assert shades == sorted(shades, reverse=True)
 
 
-def test_levels_follow_what_is_closer():
-    assert [level(value, 0, 2, "higher") for value in (0, 1, 2)] == [0, round((LEVELS - 1) / 2), LEVELS - 1]
-    assert level(0, 0, 2, "lower") == LEVELS - 1
-    assert level(float("nan"), 0, 1, "higher") is None
-    assert level(5, 5, 5, "higher") == round((LEVELS - 1) / 2)
-
-
-def test_numbers_in_cells_are_short():
-    shown = [_short(value, 2) for value in (0.5, -0.25, -0.001, 1.0, 123.4, float("nan"), float("inf"))]
-    assert shown == [".50", "-.25", ".00", "1.00", "123", "none", "inf"]
-
-
-def test_strips_share_one_scale():
-    nan = float("nan")
-    assert _scale(Column("", ("a",), ">", (Strip(0.7, 0.6, 0.8, 0.1),))) == (0.0, 1.02)
-    assert _scale(Column("", ("a",), ">", (None,))) is None
-    low, high = _scale(Column("", ("a", "b"), ">", (Strip(1.01, 1.0, 1.02, 1.005), Strip(1.03, nan, nan))))
-    assert 0.9 < low < 1.0 < 1.03 < high
-
-
-def test_fifty_names_with_two_maps_stay_below_a_megabyte():
-    names = tuple(f"representation {i}" for i in range(50))
-    grid = tuple(tuple(0.123 for _ in names) for _ in names)
-    maps = tuple(HeatMap(title, names, names, grid) for title in ("CKA", "RSA"))
-    strips = tuple(Strip(0.5, 0.4, 0.6, 0.1) for _ in names)
-    table = Table(names, (tuple(Column(str(i), ("0.5 [0.4, 0.6]",) * 50, ">", strips) for i in range(8)),))
-    assert len(as_html(Page("t", "q", ("a",), (table,), (), (Section("maps", maps),)))) < 1_000_000
-
-
 def test_two_grids_of_64_layers_stay_below_a_megabyte():
     names = tuple(f"encoder.layer.{i}.attention.output" for i in range(64))
     grid = tuple(tuple(0.123 for _ in names) for _ in names)
@@ -128,30 +99,6 @@ def test_two_grids_of_64_layers_stay_below_a_megabyte():
     text = as_html(Page("t", "q", ("a",), maps[:1], (), (Section("p", maps[1:]),)))
     assert len(text) < 1_000_000
     assert len(Parsed(text).tags) > 2 * 64 * 64
-
-
-def test_columns_that_do_not_fit_come_in_a_further_table_and_groups_stay_together():
-    names = ("a", "b")
-    groups = tuple(
-        (
-            Column(f"score {i}", ("0.123 [0.100, 0.200]",) * 2, ">", (Strip(0.1, 0.1, 0.2),) * 2),
-            Column("p", ("0.5",) * 2),
-        )
-        for i in range(5)
-    )
-    found = _blocks(Table(names, groups, "t"))
-    assert [[one.head for one in block] for block in found] == [
-        ["score 0", "p", "score 1", "p"],
-        ["score 2", "p", "score 3", "p"],
-        ["score 4", "p"],
-    ]
-    text = as_html(Page("t", "q", ("a",), (Table(names, groups, "t"),)))
-    assert text.count("<table") == 3
-    assert text.count("Dot: the value.") == 1
-    assert _blocks(Table(names, (tuple(one for group in groups for one in group),), "t")) == [
-        [one for group in groups for one in group]
-    ]
-    assert as_html(Page("t", "q", ("a",), (Table((), (), "t"),))).count("<table") == 1
 
 
 def test_sentences_may_have_marks_and_names_may_not():
@@ -176,11 +123,6 @@ def test_the_address_of_the_documentation_is_that_of_the_distribution(monkeypatc
 
     monkeypatch.setattr(_documentation_links, "metadata", lambda name: Metadata())
     assert _documentation_links.documentation.__wrapped__() == "https://host/a/blob/v1/docs/"
-
-
-def test_the_same_parts_make_the_text(everything):
-    text = as_text(everything.sections, 60)
-    assert max(map(len, text.splitlines()[:20])) <= 60
 
 
 def test_a_notebook_shows_the_first_screen_alone(everything):

@@ -57,28 +57,6 @@ def test_a_comparison_puts_its_chance_beside_every_value():
     assert "not above chance" in body
 
 
-def test_a_check_of_a_monitor_is_a_card_of_the_model_it_watches(tmp_path):
-    scores = (
-        shesha.results.DriftScore(
-            name="RDM drift", tier="primary", value=0.03, threshold=0.01, p_value=0.005, chance=0.001, beyond=True
-        ),
-    )
-    found = shesha.results.DriftVerdict("alert", scores, 400, "re-encodings", 200, 0.01, 0.02, 0.0, advice="Measure.")
-    path = found.save_card(tmp_path / "README.md", data="canaries", model="encoder", about={"revision": "a2"})
-    head, body = head_of(path.read_text(encoding="utf-8"))
-    (model,) = head["model-index"]
-    assert model["name"] == "encoder"
-    assert model["results"][0]["metrics"] == [
-        {
-            "type": "RDM drift since the reference",
-            "value": 0.03,
-            "args": {"chance": 0.001, "threshold": 0.01, "p_value": 0.005},
-        }
-    ]
-    assert "**Alert: the geometry changed (400 rows). RDM drift is 0.03" in body
-    assert "Only the canary rows are checked" in body
-
-
 def test_what_says_nothing_of_a_model_gets_no_card(tmp_path):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(30, 5)), rng.normal(size=(30, 4))

@@ -6,7 +6,7 @@ from html import unescape
 
 import pytest
 
-from shesha.report import Page, PointMap, Section, as_html, as_text
+from shesha.report import Page, PointMap, Section, as_html
 from shesha.report.html import SIZE, map_data
 
 pytest.importorskip("jinja2")
@@ -61,19 +61,3 @@ def test_classes_beyond_the_colours_share_one():
     assert found["legend"] == [*(f"class {i:02d}" for i in range(8)), "class 11", "3 others"]
     assert len(found["legend"]) == len(found["colours"]) == 10
     assert [found["labels"][group] for group in found["groups"]] == list(labels)
-
-
-def test_numbers_stand_in_their_order_and_one_more_class_keeps_its_name():
-    found = map_data(made(tuple(map(str, range(20))), tuple(str(i % 10) for i in range(20))))
-    assert found["legend"] == list("0123456789")
-    ranges = ("10 to 20", "-1 to 2", "2 to 10")
-    assert map_data(made(("a", "b", "c"), ranges))["legend"] == ["-1 to 2", "2 to 10", "10 to 20"]
-
-
-def test_a_page_without_a_map_carries_no_script_for_one():
-    page = as_html(Page("none", "?", ("!",)))
-    assert "canvas" not in page
-
-
-def test_text_leaves_the_map_out():
-    assert as_text([Section("Map", (made(("a", "b")),), "What it means.")]) == "Map\n    What it means."

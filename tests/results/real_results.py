@@ -107,7 +107,7 @@ def _makers() -> dict[str, Any]:
         "SessionTable": lambda: neuro.session_table(sessions, scores=("trial_split",), n_permutations=39),
         "Steerability": lambda: steering.steerability(S, y, n_draws=19, n_splits=2, n_directions=5, seed=0),
         "SteeringPredictors": lambda: steering.predictors(S, y, n_draws=19, seed=0),
-        "StochasticShape": lambda: neuro.stochastic_shape(trials, later, shown),
+        "StochasticShape": lambda: neuro.stochastic_shape(trials, later, shown, n_splits=1),
         "StoredVectorsTable": lambda: changes.stored_vectors(X, [4, "int8", "binary"], k=5),
         "StreamVerdict": lambda: _monitor().update(X[:20]),
         "Tertiles": lambda: neuro.tertiles(trials, n_permutations=39),

@@ -8,13 +8,11 @@ import sys
 from html.parser import HTMLParser
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import shesha
 from shesha.report import as_html
-from shesha.results import DriftScore, DriftVerdict, Moved
-from shesha.results.generic_page import as_table
+from shesha.results import DriftScore, DriftVerdict
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib").use("agg")
@@ -82,36 +80,6 @@ def test_the_page_of_an_audit_answers_first():
     assert page.doubts
 
 
-def test_the_page_of_a_comparison_has_chance_or_says_that_there_is_none():
-    rng = np.random.default_rng(0)
-    X, Y = rng.standard_normal((30, 5)), rng.standard_normal((30, 4))
-    raw = shesha.compare(X, Y, ["CKA", "RSA"]).page()
-    assert raw.answer[0].startswith("Raw values, not tested against chance: ")
-    assert "Whether these values exceed chance was not tested" in raw.doubts[-1].text
-    found = shesha.compare(X, Y, ["CKA"], calibrate=True, n_permutations=19, seed=0)
-    page = found.page()
-    assert page.answer[0].startswith("CKA is not above chance at 0.05. The smallest p-value is")
-    assert page.answer[1].startswith(f"CKA is {found['CKA'].value:.3g} [")
-    explained = [part for section in page.sections for part in section.parts if part.kind == "explained"]
-    assert [(one.name, one.page) for one in explained] == [("CKA", "measures.md#cka")]
-
-
-def test_the_first_table_of_a_comparison_has_the_measures_to_read_first():
-    from shesha.results.comparison import RECOMMENDED
-
-    X, Y = np.random.default_rng(0).standard_normal((2, 30, 5))
-    known = shesha.compare(X, Y, ["LinReg", *RECOMMENDED, "MagDiff", "GULP", "EOS", "RV", "CCA"]).page()
-    assert set(known.numbers[0].names) == set(RECOMMENDED)
-    others = shesha.compare(X, Y, ["LinReg", "MagDiff", "GULP", "EOS"]).page()
-    assert others.numbers[0].names == ("LinReg", "MagDiff", "GULP", "EOS")
-
-
-def test_the_page_of_an_audit_without_stability_has_one_table():
-    X, y = np.random.default_rng(0).standard_normal((30, 5)), np.arange(30) % 2
-    found = shesha.audit({"a": shesha.Rdm(shesha.compute_rdm(X))}, y, n_bootstrap=10, n_permutations=19)
-    assert [part.kind for part in found.page().numbers] == ["table", "text"]
-
-
 def test_links_to_measures_lead_to_headings_that_exist():
     from pathlib import Path
 
@@ -139,72 +107,6 @@ def test_the_page_of_layers_frames_the_closest_pair():
     assert f"{heat.title}: " in Parsed(as_html(found.page())).text
 
 
-def test_the_page_of_layers_says_what_the_measure_looks_at():
-    X = np.random.default_rng(0).standard_normal((3, 20, 4))
-    for measure, said in (
-        ("mutual kNN(k=3)", "Whether rows have the same nearest neighbours in both representations. Higher is closer."),
-        ("OrthProc", "How far apart the rows remain after the best rotation. Lower is closer."),
-        (lambda x, y: float(x[0] @ y[0]), "Higher is closer."),
-    ):
-        page = shesha.calibrate_layers(list(X), list(X[:2]), measure, n_permutations=19, seed=0).page()
-        assert page.sections[-2].parts[-1].says == said
-
-
-def test_numbers_of_a_column_have_as_many_decimals_unless_that_takes_digits_away():
-    frame = pd.DataFrame({
-        "name": list("abc"), "score": [0.5, 0.59, -0.04], "mixed": [12.3456, 0.1, np.nan],
-        "small": [0.5, 0.00001234, 1], "fifth": [0.5, 0.01236, 1], "long": [0.1085, 0.0008386, 2.0],
-        "count": [1, 1200, 3], "text": ["1", "1.5", "x"],
-    })  # fmt: skip
-    cells = {column.head: column.cells for column in as_table(frame, "t").columns}
-    assert cells == {
-        "score": ("0.50", "0.59", "-0.04"),
-        "mixed": ("12.35", "0.10", ""),
-        "small": ("0.5", "1.234e-05", "1"),
-        "fifth": ("0.5", "0.01236", "1"),
-        "long": ("0.1085", "0.0008386", "2"),
-        "count": ("1", "1,200", "3"),
-        "text": ("1", "1.5", "x"),
-    }
-
-
-def test_the_page_of_a_verdict_says_what_to_do():
-    scores = (
-        DriftScore(
-            name="RDM drift", tier="primary", value=0.03, threshold=0.01, p_value=0.005, chance=0.001, beyond=True
-        ),
-    )
-    found = DriftVerdict(
-        *("alert", scores, 400, "re-encodings", 200, 0.01, 0.02, 0.0, (Moved("<b>", 0.5),)),
-        advice="Measure the task.",
-        notes=("batch_size was 32",),
-        about={"revision": "a1"},
-    )
-    page = found.page()
-    assert page.answer == (
-        "Alert: the geometry changed (400 rows). RDM drift is 0.03, compared with a mean of 0.001 for encodings of "
-        "the unchanged model, which rarely exceed 0.01 (p = 0.005).",
-        "What to do: Measure the task.",
-    )
-    table, *_ = page.numbers
-    assert {one.head: one.cells[0] for one in table.columns} == {
-        **{"role": "primary", "drift": "0.03", "mean if unchanged": "0.001", "threshold": "0.01"},
-        **{"p": "0.005", "verdict": "above"},
-    }
-    assert page.doubts[0].text == "batch_size was 32"
-    assert dict(page.ran)["revision"] == "a1"
-
-
-def test_a_drift_far_beyond_its_threshold_is_drawn_at_the_end_of_the_scale():
-    scores = tuple(
-        DriftScore(name=f"m{i}", tier="early", value=drift, threshold=1e-9, p_value=0.01, beyond=True)
-        for i, drift in enumerate((0.1, 2e-9))
-    )
-    found = DriftVerdict("alert", scores, 400, "re-encodings", 199, 0.01, 0.02, 0.0, advice="Look.")
-    column = next(one for one in found.page().numbers[0].columns if one.head == "drift")
-    assert [one.value for one in column.strips] == [3.0, 2.0] and column.strips[0].chance == 1.0
-
-
 def test_a_threshold_of_zero_is_not_drawn():
     scores = (
         DriftScore(name="m0", tier="early", value=0.1, threshold=0.0, p_value=0.01, beyond=True),
@@ -213,17 +115,6 @@ def test_a_threshold_of_zero_is_not_drawn():
     found = DriftVerdict("alert", scores, 400, "re-encodings", 199, 0.01, 0.02, 0.0, advice="Look.")
     column = next(one for one in found.page().numbers[0].columns if one.head == "drift")
     assert column.strips[0] is None and column.strips[1].value == 1.0
-
-
-@pytest.mark.parametrize(
-    ("n", "more"), [(199, None), (200, None), (201, "1 more row is"), (1300, "1,100 more rows are")]
-)
-def test_a_page_of_a_long_table_says_how_many_lines_it_leaves_out(n, more):
-    found = shesha.DriftPath(tuple(map(str, range(n))), (0.0,) * n, (0.0,) * n, "spearman", "cosine")
-    (section,) = [one for one in found.page().sections if one.title == "Every number"]
-    told = [part.text for part in section.parts if hasattr(part, "text") and "more row" in part.text]
-    assert told == ([] if more is None else [f"{more} in `to_frame()`"])
-    assert len(section.parts[0].names) == min(n, 200)
 
 
 def test_a_long_table_of_numbers_is_limited_on_a_page_and_whole_in_text():

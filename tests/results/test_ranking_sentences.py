@@ -52,22 +52,3 @@ def test_models_reach_the_ceiling_or_fall_short_of_it():
     of_three.alpha = 0.07
     assert "near, far fall short of it significantly" in text.ceiling_sentence(of_three)
     assert text.ceiling_sentence(Ranking(has_ceiling=False)) == ""
-
-
-def test_the_five_largest_weights_that_round_to_something_are_told():
-    weights = {"a": 0.004, "b": 0.5, "c": 0.1, "d": 0.2, "e": 0.15, "f": 0.005, "g": 0.041}
-    one = Ranking(weights=weights, weights_of="all subjects", value=0.4, best_single="b", best_single_value=0.3)
-    told = text.combination_sentence(Ranking(combination=one))
-    assert "0.400 on held-out rows (weights: b 0.50, d 0.20, e 0.15, c 0.10, g 0.04). b alone" in told
-    one.weights = {"a": 0.996, "b": 0.004}
-    assert "(weights: a 1.00)" in text.combination_sentence(Ranking(combination=one))
-    one.weights = {"a": 0.995, "b": 0.005}
-    assert "(weights: a 0.99, b 0.01)" in text.combination_sentence(Ranking(combination=one))
-    assert text.combination_sentence(Ranking(combination=None)) == ""
-
-
-def test_places_and_shares():
-    assert text.format_place(Ranking(rank_low=2, rank_high=2)) == "2"
-    assert text.format_place(Ranking(rank_low=2, rank_high=5)) == "2 to 5"
-    assert "explain 12.5% of" in text.variance_sentence(Ranking(explained=0.125))
-    assert text.variance_sentence(Ranking(explained=NAN)) == ""

@@ -257,7 +257,8 @@ def name_options(text: str, command: str | None = None) -> str:
         name = match[1]
         if name in ("measure", "measures", "name"):
             return _CHOICES.get(running, "--measure" if name != "name" else name)
-        return _WORDS[name]
+        # The history is a file in the folder of the monitor.
+        return "DIR" if (name, running) == ("store", "monitor") else _WORDS[name]
 
     def replace_setting(match: re.Match[str]) -> str:
         """Write an option as on the command line: a switch has no value, and others are followed by theirs."""

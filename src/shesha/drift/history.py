@@ -9,12 +9,12 @@ import re
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from threading import RLock
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,38 +41,6 @@ LAYOUT = sqlite.Layout(
     program="monitor",
 )
 _KEPT_IN_MEMORY = 1000
-
-
-class Writer(Protocol):
-    """Access to a history while no other process can write to it."""
-
-    def state(self, name: str) -> str | None:
-        """Return the state stored under a name."""
-        ...
-
-    def add(self, kind: Kind, value: Mapping[str, Any], states: Mapping[str, str]) -> None:
-        """Store an event together with the states that it changes, in one transaction."""
-        ...
-
-    def write(self, states: Mapping[str, str]) -> None:
-        """Store states without an event."""
-        ...
-
-
-class History(Protocol):
-    """Events and states of one monitor."""
-
-    def open_for_writing(self) -> AbstractContextManager[Writer]:
-        """Return a context manager that yields a Writer."""
-        ...
-
-    def events(self, kind: Kind, last: int | None = None) -> list[dict[str, Any]]:
-        """Return events in chronological order, each with its time `at`; with `last`, only that many."""
-        ...
-
-    def state(self, name: str) -> str | None:
-        """Return the state stored under a name."""
-        ...
 
 
 class InMemory:
@@ -111,7 +79,7 @@ class InMemory:
         self._states.update(states)
 
     def events(self, kind: Kind, last: int | None = None) -> list[dict[str, Any]]:
-        """Return events in chronological order; with `last`, only that many."""
+        """Return events in chronological order, each with its time `at`; with `last`, only that many."""
         events = list(self._events.get(kind, ()))
         return events if last is None else events[len(events) - min(last, len(events)) :]
 
@@ -167,10 +135,7 @@ class InFile:
         if not self.path.exists():
             yield None
             return
-        with (
-            closing(sqlite.connect(self.path, LAYOUT, create=False, follow_links=False)) as connection,
-            sqlite.reading(self.path),
-        ):
+        with closing(self._connect(create=False)) as connection, sqlite.reading(self.path):
             yield connection
 
     def _connect(self, *, create: bool) -> sqlite3.Connection:
@@ -179,6 +144,8 @@ class InFile:
 
 
 class _InTransaction:
+    """The history of a saved monitor while no other process can write to it."""
+
     def __init__(self, connection: sqlite3.Connection, path: Path, monitor: str) -> None:
         self._connection, self._path, self._monitor = connection, path, monitor
 
@@ -187,6 +154,7 @@ class _InTransaction:
             return _state(self._connection, self._monitor, name)
 
     def add(self, kind: Kind, value: Mapping[str, Any], states: Mapping[str, str]) -> None:
+        """Store an event together with the states that it changes, in one transaction."""
         text = json.dumps(_replace_non_finite(value), allow_nan=False)
         with sqlite.transaction(self._connection, self._path):
             next_one = "SELECT coalesce(max(number), 0) + 1 FROM event WHERE kind = ?"
@@ -202,6 +170,10 @@ class _InTransaction:
     def _replace(self, states: Mapping[str, str]) -> None:
         rows = ((self._monitor, name, value) for name, value in states.items())
         self._connection.executemany("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", rows)
+
+
+History = InMemory | InFile
+Writer = InMemory | _InTransaction
 
 
 def write_or_warn(history: History, write: Callable[[Writer], None]) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +26,7 @@ from shesha.drift.canary_check import (
     run_check,
 )
 from shesha.drift.canary_reference import Reference, restrict_encodings
-from shesha.drift.history import History, InMemory, Kind, write_or_warn
+from shesha.drift.history import History, InMemory, Kind, Writer, write_or_warn
 from shesha.drift.stream_evidence import AlarmRule, Evidence, Stream, Updates
 from shesha.inputs import MissingRows, Names, RowChoice, split_names
 from shesha.inputs import validation as check
@@ -150,9 +150,33 @@ def importable_name(measure: Measure) -> str:
 TOLERANCE = 0.05
 """Default tolerance without re-encodings: the published detection threshold."""
 RESAMPLES = 199
+AnyVerdict = TypeVar("AnyVerdict", DriftVerdict, StreamVerdict)
 _EVIDENCE, _STREAM = "evidence", "stream"
-_DRAWN = {"drift": "value", "threshold": "threshold"}
+_MANY = 20.0
+"""Ratio of the largest to the smallest drift above which the axis of a chart is logarithmic."""
 _PLAIN = ("level", "tolerance", "n_resamples", "seed")
+
+
+def as_number(value: Any) -> float:
+    """Return a number from the history, in which null stands for NaN."""
+    return float("nan") if value is None else float(value)
+
+
+def draw_drift(checks: Sequence[Mapping[str, Any]], measure: str, ax: Axes | None = None) -> Axes:
+    """Draw the drift of all checks by one measure, its threshold, and the alerts."""
+    scores = [{score["name"]: score for score in one["scores"]}.get(measure, {}) for one in checks]
+    drift, threshold = ([as_number(score.get(field)) for score in scores] for field in ("value", "threshold"))
+    places = range(1, len(checks) + 1)
+    series = {"drift": drift, "threshold": threshold}
+    ax = curves(places, series, labels=("check", f"drift by {measure}"), ax=ax)
+    alerts = [place for place, one in zip(places, checks, strict=True) if one["state"] == "alert"]
+    if alerts:
+        ax.plot(alerts, [drift[place - 1] for place in alerts], "D", color="#b00020", label="alert")
+        ax.legend(frameon=False, fontsize="small")
+    positive = [value for value in (*drift, *threshold) if 0 < value < float("inf")]
+    if positive and max(positive) > _MANY * min(positive):
+        ax.set_yscale("log")
+    return ax
 
 
 class DriftMonitor:
@@ -319,18 +343,12 @@ class DriftMonitor:
             setting, current = restrict_check(setting, current, rows=rows, missing=missing)
         outcome = run_check(current, setting)
         n_rows = setting.reference.n_rows
-        verdict: list[DriftVerdict] = []
 
-        def keep(history: Any) -> None:
-            evidence = Evidence.from_text(history.state(_EVIDENCE)).update(outcome.scores[0].p_value, self._rule)
-            verdict[:] = [self._verdict(outcome, evidence, circumstances, n_rows)]
-            history.add("check", verdict[0].to_dict(), {_EVIDENCE: evidence.as_text()})
+        def extend(stored: str | None) -> tuple[DriftVerdict, str]:
+            evidence = Evidence.from_text(stored).update(outcome.scores[0].p_value, self._rule)
+            return self._verdict(outcome, evidence, circumstances, n_rows), evidence.as_text()
 
-        problem = write_or_warn(self._history, keep)
-        if not verdict:
-            evidence = Evidence().update(outcome.scores[0].p_value, self._rule)
-            verdict[:] = [self._verdict(outcome, evidence, circumstances, n_rows)]
-        return replace(verdict[0], notes=(*verdict[0].notes, problem)) if problem else verdict[0]
+        return self._store("check", _EVIDENCE, extend)
 
     @keep_statements
     def update(
@@ -364,19 +382,27 @@ class DriftMonitor:
             sides, along = select_rows({"batch": batch}, {"groups": groups}, missing=missing)
             batch, groups = sides["batch"], along["groups"]
         rows, broken = updates.check_rows(batch, groups)
-        verdict: list[StreamVerdict] = []
 
-        def keep(history: Any) -> None:
-            text = history.state(_STREAM)
-            stream = updates.begin() if text is None else Stream.from_text(text)
-            verdict[:] = [updates.broken(stream, len(rows), broken) if broken else updates.apply(stream, rows)]
-            history.add("update", verdict[0].to_dict(), {_STREAM: stream.as_text()})
+        def extend(stored: str | None) -> tuple[StreamVerdict, str]:
+            stream = updates.begin() if stored is None else Stream.from_text(stored)
+            verdict = updates.broken(stream, len(rows), broken) if broken else updates.apply(stream, rows)
+            return verdict, stream.as_text()
 
-        problem = write_or_warn(self._history, keep)
-        if not verdict:
-            stream = updates.begin()
-            verdict[:] = [updates.broken(stream, len(rows), broken) if broken else updates.apply(stream, rows)]
-        return replace(verdict[0], notes=(*verdict[0].notes, problem)) if problem else verdict[0]
+        return self._store("update", _STREAM, extend)
+
+    def _store(self, kind: Kind, name: str, extend: Callable[[str | None], tuple[AnyVerdict, str]]) -> AnyVerdict:
+        """Return the verdict that follows from the stored state, and store both; the state is None at the start."""
+        verdicts: list[AnyVerdict] = []
+
+        def write(history: Writer) -> None:
+            new, state = extend(history.state(name))
+            verdicts.append(new)
+            history.add(kind, new.to_dict(), {name: state})
+
+        problem = write_or_warn(self._history, write)
+        if not verdicts:
+            verdicts.append(extend(None)[0])
+        return replace(verdicts[0], notes=(*verdicts[0].notes, problem)) if problem else verdicts[0]
 
     def acknowledge(self) -> None:
         """Acknowledge alarms, and restart the evidence from checks and from the stream."""
@@ -408,12 +434,12 @@ class DriftMonitor:
         -------
         matplotlib Axes
         """
-        scores = [{score["name"]: score for score in one["scores"]} for one in self.history()]
-        if not scores:
+        checks = self.history()
+        if not checks:
             raise ValueError("the monitor must have checked encodings before they can be drawn, got no check")
-        name = next(iter(scores[0])) if measure is None else check.choice(measure, tuple(scores[0]), "measure")
-        series = {part: [float(one[name].get(field, "nan")) for one in scores] for part, field in _DRAWN.items()}
-        return curves(range(1, len(scores) + 1), series, labels=("check", f"drift by {name}"), ax=ax)
+        names = tuple(score["name"] for score in checks[0]["scores"])
+        name = names[0] if measure is None else check.choice(measure, names, "measure")
+        return draw_drift(checks, name, ax)
 
     def save(self, folder: str | Path, *, keep_rows: bool = False, overwrite: bool = False) -> None:
         """Save the monitor to a directory, which then keeps its history, or to a single file.

@@ -16,8 +16,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shesha.drift.history import HISTORY
-from shesha.drift.monitor import DriftMonitor
-from shesha.drift.status_page import STATES, number, page, readable_name
+from shesha.drift.monitor import DriftMonitor, as_number
+from shesha.drift.status_page import STATES, page, readable_name
 from shesha.support.optional import require
 
 CONNECTIONS = 32
@@ -211,13 +211,15 @@ def server(folder: str | Path, host: str = "127.0.0.1", port: int = 9108) -> Bou
     place = Path(folder)
     client = require("prometheus_client", "monitor", "serving gauges needs prometheus-client")
     DriftMonitor.load(place)
+    drawing = threading.Lock()
 
     def gauges() -> Answer:
         with _damage_named(place):
             return client.generate_latest(_registry(client, place)), client.CONTENT_TYPE_LATEST
 
     def html() -> Answer:
-        with _damage_named(place):
+        # Matplotlib draws in one thread only.
+        with _damage_named(place), drawing:
             return page(place).encode("utf-8", "replace"), "text/html; charset=utf-8"
 
     pages: Pages = {"/": html, "/metrics": gauges}
@@ -264,7 +266,7 @@ class _Collector:
 
     def _gauge(self, gauge: str, text: str, name: str, value: Any) -> Any:
         family = self._family(gauge, text, labels=["monitor"])
-        family.add_metric([name], number(value))
+        family.add_metric([name], as_number(value))
         return family
 
     def _check(self, name: str, event: dict[str, Any]) -> Iterator[Any]:
@@ -281,7 +283,7 @@ class _Collector:
         ):
             family = self._family(gauge, description, labels=["monitor", "measure", "tier"])
             for score in event["scores"]:
-                family.add_metric([name, score["name"], score["tier"]], number(score.get(field)))
+                family.add_metric([name, score["name"], score["tier"]], as_number(score.get(field)))
             yield family
         if event["sequence"]:
             description = "Evidence of change from all checks (Shiryaev-Roberts statistic)."

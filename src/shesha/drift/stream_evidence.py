@@ -25,11 +25,6 @@ MOST_COUNT = 2**62
 """Largest count that a valid state may contain."""
 
 
-def state_text(fields: Mapping[str, Any]) -> str:
-    """Return plain values as JSON; numbers are exact to the last bit."""
-    return json.dumps(dict(fields))
-
-
 def state_fields(text: str, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Any]:
     """Return the values of a state, which must have exactly these fields, apart from the optional ones.
 
@@ -57,23 +52,18 @@ def count_field(plain: Mapping[str, Any], name: str, most: int = MOST_COUNT) -> 
 
 def number_field(plain: Mapping[str, Any], name: str, low: float, high: float) -> float:
     """Return a field that must be a finite number between two limits."""
-    return _number(plain[name], name, low, high)
+    value = plain[name]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise damaged_state_error(f"{name} = {str(value)[:40]}")
+    return float(value)
 
 
-def number_list(plain: Mapping[str, Any], name: str, low: float, high: float) -> list[float]:
-    """Return a field that must be a list of finite numbers between two limits."""
+def list_field(plain: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the items of a field that must be a list, each as a field of this name."""
     value = plain[name]
     if not isinstance(value, list):
         raise damaged_state_error(f"{name} = {str(value)[:40]}")
-    return [_number(item, name, low, high) for item in value]
-
-
-def count_list(plain: Mapping[str, Any], name: str, most: int = MOST_COUNT) -> list[int]:
-    """Return a field that must be a list of non-negative integers."""
-    value = plain[name]
-    if not isinstance(value, list):
-        raise damaged_state_error(f"{name} = {str(value)[:40]}")
-    return [count_field({name: item}, name, most) for item in value]
+    return [{name: item} for item in value]
 
 
 def damaged_state_error(got: str) -> StoreError:
@@ -82,12 +72,6 @@ def damaged_state_error(got: str) -> StoreError:
         f"the evidence of earlier checks must be undamaged, got {got}; run `shesha monitor acknowledge` (or call "
         "`acknowledge()`) to restart the evidence"
     )
-
-
-def _number(value: Any, name: str, low: float, high: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise damaged_state_error(f"{name} = {str(value)[:40]}")
-    return float(value)
 
 
 _STEP = 0.01
@@ -224,7 +208,7 @@ class Evidence:
 
     def as_text(self) -> str:
         """Return the evidence as JSON."""
-        return state_text(vars(self))
+        return json.dumps(vars(self))
 
     @classmethod
     def from_text(cls, text: str | None) -> Evidence:
@@ -242,15 +226,11 @@ class Evidence:
         sums = number_field(plain, "shiryaev_roberts", 0.0, MOST), number_field(plain, "cusum", 0.0, MOST)
         return cls(number, *sums, count_field(plain, "alarm_since", number))
 
-    def reset(self) -> Evidence:
-        """Return evidence with the same number of checks, but all sums back at their start."""
-        return Evidence(self.number)
-
     @classmethod
     def restart(cls, text: str | None) -> Evidence:
-        """Reset the evidence stored in a text; damaged text counts as no evidence."""
+        """Return the number of checks in a stored text without their evidence; damaged text counts as none."""
         try:
-            return cls.from_text(text).reset()
+            return cls(cls.from_text(text).number)
         except StoreError:
             return cls()
 
@@ -394,7 +374,7 @@ class Stream:
     def as_text(self) -> str:
         """Return the state as JSON, with numbers exact to the last bit."""
         filled = np.flatnonzero(self.counts)
-        return state_text(
+        return json.dumps(
             {
                 "bins": filled.tolist(),
                 "counts": self.counts[filled].tolist(),
@@ -419,15 +399,16 @@ class Stream:
             If the text is damaged.
         """
         plain = {"recent": [], "recent_width": 0, "dependent": 0, **state_fields(text, _FIELDS, _LATER_FIELDS)}
-        bins, filled = count_list(plain, "bins", BINS - 1), count_list(plain, "counts")
-        capital = number_list(plain, "capital", 0.0, 1.0)
+        bins = [count_field(item, "bins", BINS - 1) for item in list_field(plain, "bins")]
+        filled = [count_field(item, "counts") for item in list_field(plain, "counts")]
+        capital = [number_field(item, "capital", 0.0, 1.0) for item in list_field(plain, "capital")]
         if len(bins) != len(filled) or len(capital) != len(BETS):
             raise damaged_state_error(f"{len(filled)} counts for {len(bins)} bins, and {len(capital)} bets")
         counts = np.zeros(BINS, dtype=np.intp)
         counts[bins] = filled
         n_seen = count_field(plain, "n_seen")
         now, highest = (number_field(plain, name, -_FAR, _FAR) for name in ("log10_martingale", "log10_highest"))
-        recent = np.array(number_list(plain, "recent", -_FAR, _FAR))
+        recent = np.array([number_field(item, "recent", -_FAR, _FAR) for item in list_field(plain, "recent")])
         width = count_field(plain, "recent_width", RECENT_AXES)
         if len(recent) % max(1, width) or bool(width) != bool(len(recent)):
             raise damaged_state_error(f"{len(recent)} numbers in rows of {width}")
@@ -532,7 +513,7 @@ class Updates:
     def broken(self, stream: Stream, n_rows: int, reason: str) -> StreamVerdict:
         """Return the verdict for a batch with invalid rows, which is not added to the stream."""
         verdict = self._verdict(stream, n_rows, float("nan"), ())
-        return StreamVerdict(**{**verdict.__dict__, "state": "not estimable", "reason": reason})
+        return replace(verdict, state="not estimable", reason=reason)
 
     @property
     def threshold(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, lgamma, log
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,8 +14,10 @@ from shesha.inputs import align_labels
 from shesha.inputs import validation as check
 from shesha.inputs.validation import require_squarable
 from shesha.kernels.threads import single_threaded_blas
+from shesha.nulls import summarise
 from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.nulls.group_halves import draw_group_half
+from shesha.results import SteeringScore
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
@@ -64,6 +67,7 @@ _FEWEST = 4
 """Smallest number of rows per class: two in each half."""
 _TRIES = 200
 _FEWEST_DRAWS = 19
+LEVEL = 0.05
 NO_SHUFFLES = "no shuffles were requested"
 _SAID = 1000
 """If there are fewer distinct shuffles than this, a note says that p-values cannot be small."""
@@ -147,8 +151,8 @@ class Labelled:
         """Describe which labels are shuffled."""
         if not self.grouped:
             return "labels of all rows"
-        kinds = [text for text, there in _KINDS.items() if (self.pure if text == _WHOLE else ~self.pure).any()]
-        return " and ".join(kinds)
+        kinds = {"labels of whole groups": self.pure, "labels within groups": ~self.pure}
+        return " and ".join(text for text, groups in kinds.items() if groups.any())
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -161,10 +165,6 @@ class Labelled:
         return (
             f"there {are} only {ways} to shuffle the labels, so p-values cannot be below 1/{n_ways}; use more groups",
         )
-
-
-_WHOLE = "labels of whole groups"
-_KINDS = {_WHOLE: True, "labels within groups": False}
 
 
 def _log_arrangements(codes: Labels) -> float:
@@ -181,7 +181,7 @@ def check_labelled(X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, n: int,
         group = check.labels(align_labels(X, groups, "groups"), n, "groups", min_classes=2)[0]
     labels = Labelled(codes, names, group, groups is not None)
     if halved:
-        _require_enough(labels)
+        _require_two_halves(labels)
     return labels
 
 
@@ -191,7 +191,8 @@ def warn_of_dependence(rows: Matrix, labels: Labelled) -> None:
         warn(f"p-values may be too small: {signs}", CalibrationWarning)
 
 
-def _require_enough(labelled: Labelled) -> None:
+def _require_two_halves(labelled: Labelled) -> None:
+    """Require enough rows and groups of each class for two halves."""
     counts = np.bincount(labelled.codes)
     if counts.min() < _FEWEST:
         few = int(counts.argmin())
@@ -213,6 +214,16 @@ def shuffle_count(n_draws: int) -> int:
     if 0 < n_shuffles < _FEWEST_DRAWS:
         raise ValueError(f"n_draws must be 0 or at least {_FEWEST_DRAWS}, got {n_shuffles}")
     return n_shuffles
+
+
+def score_against_null(
+    name: str, value: float, null: Vector, best: float | None, *, closer: str = "higher", **limits: Any
+) -> SteeringScore:
+    """Return a score with its values for shuffled labels, if there are any."""
+    if not len(null):
+        return SteeringScore(name=name, value=value, closer=closer, reason=NO_SHUFFLES, **limits)
+    evidence = summarise(value, null, closer, LEVEL, best).evidence()
+    return SteeringScore(name=name, value=value, closer=closer, **limits, **evidence)
 
 
 def halves(y: ArrayLike, groups: ArrayLike | None = None, *, seed: Seed = None) -> tuple[Index, Index]:

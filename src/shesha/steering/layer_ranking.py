@@ -13,7 +13,7 @@ from shesha.inputs import MissingRows, orders, split_names
 from shesha.inputs import validation as check
 from shesha.nulls import summarise
 from shesha.results import LayerRanking, RankedLayer
-from shesha.steering.labelled_rows import Coordinates, Labelled, check_labelled, coordinates, warn_of_dependence
+from shesha.steering.labelled_rows import LEVEL, Coordinates, Labelled, check_labelled, coordinates, warn_of_dependence
 from shesha.steering.steerability import SATURATED, SCORES, Outcome, Setup, draw_plan, interval, mean, outcomes
 from shesha.steering.vectors import METHODS, RELATIVE, Method, Units, strengths
 from shesha.support import types as kinds
@@ -21,12 +21,11 @@ from shesha.support.layer_axis import LayerAxis, layer_sequence
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import generator, number
-from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.types import Matrix, Seed, Vector
 from shesha.views import select_rows
 
 By = Literal["max_drop", "accuracy"]
 _BY = ("max_drop", "accuracy")
-_LEVEL = 0.05
 
 
 @keep_statements
@@ -95,7 +94,10 @@ def rank_layers(
     named, along = select_rows(named, {"y": y, "groups": groups}, missing=missing)
     y, groups = along["y"], along["groups"]
     orders_of = orders({name: split_names(X, name)[1] for name, X in named.items()})
-    rows = {name: coordinates(_reorder(X, orders_of.get(name)), name) for name, X in named.items()}
+    rows = {
+        name: coordinates(np.asarray(split_names(X)[0])[orders_of[name]] if name in orders_of else X, name)
+        for name, X in named.items()
+    }
     n = _check_same_rows(rows)
     first = next(iter(named.values()))
     known = check_labelled(first, y, groups, n)
@@ -104,7 +106,7 @@ def rank_layers(
     plan = draw_plan(
         known,
         check.count(n_splits, "n_splits"),
-        _draws(n_draws),
+        check.count(n_draws, "n_draws", minimum=19),
         generator(seed),
     )
     setup = Setup(grid, method, check.positive(C, "C"), 0)
@@ -114,13 +116,13 @@ def rank_layers(
     }
     values = np.array([_values(runs, by, plan.n_labellings) for runs in outcomes_of_layers.values()])
     highest = mean(values).max(axis=0)
-    best = summarise(float(highest[0]), highest[1:], "higher", _LEVEL, 1.0)
+    best = summarise(float(highest[0]), highest[1:], "higher", LEVEL, 1.0)
     lines = _lines(values, highest, rows, {name: runs[: 2 * n_splits] for name, runs in outcomes_of_layers.items()})
     return LayerRanking(
         by=by,
         layers=lines,
         best=best,
-        level=_LEVEL,
+        level=LEVEL,
         null=tuple(highest[1:].tolist()),
         method=method,
         exchanged=known.shuffle_description,
@@ -132,15 +134,6 @@ def rank_layers(
         notes=(*known.notes, *_saturation(lines, known)),
         seed=number(seed),
     )
-
-
-def _reorder(X: ArrayLike, order: Index | None) -> ArrayLike:
-    return X if order is None else np.asarray(split_names(X)[0])[order]
-
-
-def _draws(n_draws: int) -> int:
-    """Check the number of shuffles; a ranking of layers needs a null distribution."""
-    return check.count(n_draws, "n_draws", minimum=19)
 
 
 def _saturation(lines: tuple[RankedLayer, ...], y: Labelled) -> tuple[str, ...]:
@@ -189,8 +182,8 @@ def _lines(
     first = values[order[0], 0]
     lines = []
     for place, (name, X) in enumerate(rows.items()):
-        alone = summarise(float(means[place, 0]), means[place, 1:], "higher", _LEVEL, 1.0)
-        among = summarise(float(means[place, 0]), highest[1:], "higher", _LEVEL, 1.0)
+        alone = summarise(float(means[place, 0]), means[place, 1:], "higher", LEVEL, 1.0)
+        among = summarise(float(means[place, 0]), highest[1:], "higher", LEVEL, 1.0)
         low, high = np.clip(interval(values[place, 0]), 0, 1)
         gaps = first - values[place, 0]
         nearer, farther = interval(gaps)

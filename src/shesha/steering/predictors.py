@@ -16,14 +16,15 @@ from shesha.inputs import validation as check
 from shesha.kernels.class_statistics import class_means
 from shesha.kernels.ranks import cosines, partial_rank_correlations, rank_columns, residual_ranks
 from shesha.measures import procrustes_similarity
-from shesha.nulls import Exchange, exchange, holm, summarise
+from shesha.nulls import Exchange, exchange, holm
 from shesha.results import Correlation, Correlations, SteeringPredictors, SteeringScore
 from shesha.stability import estimate, supervised_alignment
 from shesha.steering.labelled_rows import (
-    NO_SHUFFLES,
+    LEVEL,
     Labelled,
     check_labelled,
     coordinates,
+    score_against_null,
     shuffle_count,
     warn_of_dependence,
 )
@@ -33,7 +34,7 @@ from shesha.support.device_arrays import to_host
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import default_draws, draw_seed, generator, number, spawn
-from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
+from shesha.support.types import Index, Labels, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimableWarning
 from shesha.support.wording import agree, count
 from shesha.transfer import fisher_discriminant, silhouette
@@ -41,7 +42,6 @@ from shesha.views import select_rows
 
 Predictor = Callable[[Matrix, Labels], float]
 _SHUFFLING = 73
-_LEVEL = 0.05
 _DRAWS = 999
 _ROWS = 1000
 """Largest number of rows whose distances are ranked; published scores use fewer rows."""
@@ -132,17 +132,10 @@ def predictors(
     split = estimate(rows[there], n_bootstrap=0, n_permutations=0, pairs=_PAIRS, seed=drawn_seed)
     scores.append(SteeringScore(name="feature_split", value=split.value, reason=split.reason or _NO_LABELS))
     scores.append(SteeringScore(name="anisotropy", value=anisotropy(rows), reason=_NO_LABELS))
-    return SteeringPredictors(
-        tuple(scores), len(rows), known.shuffle_description, n_shuffles, (*known.notes, *_zero(there)), drawn_seed
-    )
-
-
-def _zero(there: Mask) -> tuple[str, ...]:
     n_zero = int((~there).sum())
-    return (
-        ()
-        if there.all()
-        else (f"{count(n_zero, 'zero row')} {agree(n_zero, 'was', 'were')} left out of feature_split",)
+    zero = [f"{count(n_zero, 'zero row')} {agree(n_zero, 'was', 'were')} left out of feature_split"] * (n_zero > 0)
+    return SteeringPredictors(
+        tuple(scores), len(rows), known.shuffle_description, n_shuffles, (*known.notes, *zero), drawn_seed
     )
 
 
@@ -155,18 +148,7 @@ def _score_predictor(name: str, X: Matrix, y: Labelled, shuffles: list[Labels]) 
         null = np.array([function(X, codes) for codes in track(shuffles, len(shuffles), "shuffles")])
     if np.isnan(value):
         return SteeringScore(name=name, value=value, reason="not estimable from these rows")
-    return _score_with_null(name, value, null, best)
-
-
-def _score_with_null(name: str, value: float, null: Vector, best: float | None) -> SteeringScore:
-    if not len(null):
-        return SteeringScore(name=name, value=value, reason=NO_SHUFFLES)
-    worth = summarise(value, null, "higher", _LEVEL, best)
-    return SteeringScore(
-        name=name,
-        value=value,
-        **worth.evidence(),
-    )
+    return score_against_null(name, value, null, best)
 
 
 def _coherence(X: Matrix, y: Labelled, n_draws: int, seed: int) -> tuple[SteeringScore, SteeringScore]:
@@ -241,7 +223,7 @@ def partial_correlations(
     values = _numbers(columns, len(covariates))
     n, names = len(values), list(columns)
     design = exchange(n, groups=groups)
-    needed = default_draws(max(1, len(names) - 1), _LEVEL, _DRAWS)
+    needed = default_draws(max(1, len(names) - 1), LEVEL, _DRAWS)
     n_shuffles = needed if n_draws is None else check.count(n_draws, "n_draws", minimum=19)
     held = [names.index(control) for control in covariates]
     index = names.index(target)
@@ -262,7 +244,7 @@ def partial_correlations(
     limits = [_critical(null[:, 0]), _critical(null[:, 1][:, tested])]
     corrected = np.full((2, len(places)), np.nan)
     corrected[0], corrected[1, tested] = holm(p_values[0]), holm(p_values[1, tested])
-    common: dict[str, Any] = {"second": target, "confidence": 0.95, "closer": "either", "alpha": _LEVEL, "n_rows": n}
+    common: dict[str, Any] = {"second": target, "confidence": 0.95, "closer": "either", "alpha": LEVEL, "n_rows": n}
     common |= {"n_draws": n_shuffles, "unit": "model" if groups is None else "group of models"}
     common |= {"n_units": int(design.clusters.max()) + 1, "exchanged": design.text}
 
@@ -301,7 +283,7 @@ def partial_correlations(
 
 def _critical(null: Matrix) -> float:
     """Two-sided critical value of correlations with a predictor that is unrelated to the target."""
-    return float(np.quantile(np.abs(null), 1 - _LEVEL)) if null.size else float("nan")
+    return float(np.quantile(np.abs(null), 1 - LEVEL)) if null.size else float("nan")
 
 
 def _reason(name: str, covariates: Sequence[str]) -> str:

@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike
 from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.kernels.threads import parallel
-from shesha.nulls import summarise
 from shesha.results import Steerability, SteeringScore
 from shesha.steering.labelled_rows import (
-    NO_SHUFFLES,
     Coordinates,
     Labelled,
     check_labelled,
     coordinates,
+    score_against_null,
     shuffle_count,
     warn_of_dependence,
 )
@@ -221,25 +220,14 @@ def interval(values: Vector) -> tuple[float, float]:
     return float(sample.mean() - margin), float(sample.mean() + margin)
 
 
-def score_with_null(name: str, values: Matrix, closer: str, level: float) -> SteeringScore:
+def _score(name: str, values: Matrix, closer: str) -> SteeringScore:
     """Compare a score with its null, given values per labelling (the true one first) and probe."""
     means = mean(values)
-    low, high = np.clip(interval(values[0]), 0.0, 1.0)
     if np.isnan(means[0]):
         return SteeringScore(name=name, value=np.nan, closer=closer, reason=_NOTHING[name])
-    if len(means) == 1:
-        return SteeringScore(
-            name=name, value=float(means[0]), low=float(low), high=float(high), closer=closer, reason=NO_SHUFFLES
-        )
-    worth = summarise(float(means[0]), means[1:], closer, level, _BEST[closer])
-    return SteeringScore(
-        name=name,
-        value=float(means[0]),
-        low=float(low),
-        high=float(high),
-        closer=closer,
-        **worth.evidence(),
-    )
+    low, high = np.clip(interval(values[0]), 0.0, 1.0)
+    limits = {"low": float(low), "high": float(high)}
+    return score_against_null(name, float(means[0]), means[1:], _BEST[closer], closer=closer, **limits)
 
 
 _NOTHING = {
@@ -248,7 +236,6 @@ _NOTHING = {
 }
 
 
-LEVEL = 0.05
 _NAMES = ("accuracy", "max drop", "flips to target", "flips to source", "anti-steerable rows")
 
 
@@ -333,7 +320,8 @@ def steerability(
     known = check_labelled(X, y, groups, len(rows.values))
     warn_of_dependence(rows.values, known)
     grid, steps = strengths(alphas, units, rows.norm)
-    setup = _check_setup(steps, method, C)
+    check.choice(method, METHODS, "method")
+    setup = Setup(steps, method, check.positive(C, "C"), NEIGHBOURS)
     rng = generator(seed)
     plan = draw_plan(known, check.count(n_splits, "n_splits"), shuffle_count(n_draws), rng)
     all_outcomes = outcomes(rows, known.n_classes, plan, setup)
@@ -342,7 +330,9 @@ def steerability(
     control = _control_outcomes(check.count(n_directions, "n_directions"), rows, plan, probes, setup, rng)
     scores = _scores(all_outcomes, plan)
     source, target = _poles(probes)
-    largest = _largest_drop(known, scores[0].value, source, target)
+    shares = np.bincount(known.codes) / len(known.codes)
+    largest = float(scores[0].value - min(shares[source], shares[target]))
+    strength = float(np.median([outcome.strength for outcome in true_label_outcomes]))
     return Steerability(
         source=known.names[source],
         target=known.names[target],
@@ -353,7 +343,7 @@ def steerability(
         anti_steerable=scores[4],
         random_drop=float(mean(_column(control, "max_drop"))),
         random_anti_steerable=float(mean(_column(control, "anti_steerable"))),
-        strength=_median_strength_of_probes(true_label_outcomes) / (rows.norm if units == "norm" else 1.0),
+        strength=strength / (rows.norm if units == "norm" else 1.0),
         largest_drop=largest,
         alphas=tuple(grid.tolist()),
         accuracies=_mean_curve(true_label_outcomes),
@@ -373,11 +363,6 @@ def steerability(
     )
 
 
-def _check_setup(steps: Vector, method: Method, C: float) -> Setup:
-    check.choice(method, METHODS, "method")
-    return Setup(steps, method, check.positive(C, "C"), NEIGHBOURS)
-
-
 def _control_outcomes(
     n_directions: int, X: Coordinates, plan: Plan, probes: list[Probe], setup: Setup, rng: np.random.Generator
 ) -> list[Outcome]:
@@ -390,10 +375,6 @@ def _control_outcomes(
     ]
 
 
-def _median_strength_of_probes(results: list[Outcome]) -> float:
-    return float(np.median([outcome.strength for outcome in results]))
-
-
 def _column(results: list[Outcome], name: str) -> Vector:
     return np.array([outcome.scores[SCORES.index(name)] for outcome in results])
 
@@ -401,18 +382,13 @@ def _column(results: list[Outcome], name: str) -> Vector:
 def _scores(results: list[Outcome], plan: Plan) -> list[SteeringScore]:
     values = np.array([outcome.scores for outcome in results]).reshape(plan.n_labellings, -1, len(SCORES))
     closer = ("higher", "higher", "higher", "higher", "lower")
-    return [score_with_null(name, values[:, :, k], closer[k], LEVEL) for k, name in enumerate(_NAMES)]
+    return [_score(name, values[:, :, k], closer[k]) for k, name in enumerate(_NAMES)]
 
 
 def _poles(probes: list[Probe]) -> tuple[int, int]:
     """Return the most frequent source and target classes of the probes."""
     pairs = [(probe.source, probe.target) for probe in probes]
     return max(sorted(set(pairs)), key=pairs.count)
-
-
-def _largest_drop(y: Labelled, accuracy: float, source: int, target: int) -> float:
-    shares = np.bincount(y.codes) / len(y.codes)
-    return float(accuracy - min(shares[source], shares[target]))
 
 
 def _mean_curve(results: list[Outcome]) -> tuple[float, ...]:

@@ -15,10 +15,9 @@ from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.kernels.class_statistics import class_means
 from shesha.kernels.regression import EXACT, Fits, fit_many
-from shesha.nulls import summarise
 from shesha.results import SteeringScore
 from shesha.results.base import Result
-from shesha.steering.labelled_rows import NO_SHUFFLES, Labelled, check_labelled, coordinates, shuffle_count
+from shesha.steering.labelled_rows import Labelled, check_labelled, coordinates, score_against_null, shuffle_count
 from shesha.support import wording
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import N_BOOTSTRAP, spawn
@@ -199,10 +198,6 @@ def top_right(matrix: Matrix) -> Vector:
     return np.asarray(np.linalg.svd(matrix, full_matrices=False)[2][0])
 
 
-def _from_weights(rows: Matrix, codes: Labels, weights: Matrix) -> Vector:
-    return top_right(weights)
-
-
 def _from_means(rows: Matrix, codes: Labels, weights: Matrix) -> Vector:
     means = class_means(rows, codes)[0]
     return top_right(means - means.mean(axis=0))
@@ -216,7 +211,11 @@ def _from_shifts(rows: Matrix, codes: Labels, weights: Matrix) -> Vector:
     return top_right(rows - others[codes])
 
 
-_DIRECTIONS = {"logistic": _from_weights, "mean_difference": _from_means, "svd": _from_shifts}
+_DIRECTIONS = {
+    "logistic": lambda rows, codes, weights: top_right(weights),
+    "mean_difference": _from_means,
+    "svd": _from_shifts,
+}
 
 
 def random_directions(axes: Matrix, count: int, rng: np.random.Generator) -> Matrix:
@@ -229,7 +228,6 @@ def random_directions(axes: Matrix, count: int, rng: np.random.Generator) -> Mat
 _SHUFFLING, _RESAMPLING = 71, 72
 _ENTRIES = 1 << 21
 """Largest number of values held in memory."""
-_LEVEL = 0.05
 NAMES = ("coherence", "unbiased coherence")
 
 
@@ -249,8 +247,8 @@ def agreement(
     masks = _counts(y.codes[None], source, target)
     drawn = coherences(X, *(counts * mask for mask in masks))
     first, second = (
-        _score(name, float(value), *around, of_null)
-        for name, value, around, of_null in zip(NAMES, observed, _intervals(observed, drawn), null, strict=True)
+        score_against_null(name, float(value), of_null, 1.0, low=low, high=high)
+        for name, value, (low, high), of_null in zip(NAMES, observed, _intervals(observed, drawn), null, strict=True)
     )
     return first, second
 
@@ -305,19 +303,6 @@ def _intervals(observed: Vector, drawn: Matrix) -> list[tuple[float, float]]:
         low, high = np.quantile(known - known.mean() + value, [0.025, 0.975]) if len(known) else (np.nan, np.nan)
         intervals.append((float(np.clip(low, -1, 1)), float(np.clip(high, -1, 1))))
     return intervals
-
-
-def _score(name: str, value: float, low: float, high: float, null: Vector) -> SteeringScore:
-    if not len(null):
-        return SteeringScore(name=name, value=value, low=low, high=high, reason=NO_SHUFFLES)
-    worth = summarise(value, null, "higher", _LEVEL, 1.0)
-    return SteeringScore(
-        name=name,
-        value=value,
-        low=low,
-        high=high,
-        **worth.evidence(),
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -420,8 +405,7 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
         >>> with vector(X, y, n_draws=0).hook(model, "0", alpha=1.0):
         ...     out = model(torch.zeros(1, 2))
         """
-        shift = self.scale(alpha, units)
-        return add_shift(model, layer, shift)
+        return add_shift(model, layer, self.scale(alpha, units))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the vector as plain values that can be written as JSON."""

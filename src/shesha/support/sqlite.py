@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -128,13 +129,23 @@ def _authorize(action: int, _first: Any, _second: Any, _database: Any, source: s
 
 def _open(path: Path) -> sqlite3.Connection:
     """Open a file so that nothing in it can run code, read other files or work without end."""
-    connection = sqlite3.connect(path, timeout=60, isolation_level=None, factory=_Connection)
+    where = path if path == MEMORY else f"{path.absolute().as_uri()}{_mode(path)}"
+    connection = sqlite3.connect(where, timeout=60, isolation_level=None, factory=_Connection, uri=True)
     size = path.stat().st_size if path.is_file() else 0
     connection.end_after(_FEWEST_STEPS + size // _BYTES_PER_STEP)
     connection.set_authorizer(_authorize)
     for setting in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
         connection.execute(f"PRAGMA {setting}")
     return connection
+
+
+def _mode(path: Path) -> str:
+    """Return how to open a file: only for reading, without a log beside it, if nothing can be written in its folder."""
+    if os.access(path.absolute().parent, os.W_OK):
+        return ""
+    log = path.with_name(f"{path.name}-wal")
+    # With a log that holds changes, SQLite must read both, and refuses if it cannot.
+    return "?mode=ro" if log.exists() and log.stat().st_size else "?immutable=1"
 
 
 class Database:
