@@ -122,7 +122,7 @@ def test_one_pair_says_what_was_exchanged(pair, options, said):
 
 def test_one_pair_prints_direction_chance_and_p(one):
     assert str(one) == (
-        f"CKA {one.value:.4g}, chance {one.chance:.4g}, p = 0.025 (39 draws, all rows): above chance at 0.05\n"
+        f"CKA {one.value:.4g}, above chance at 0.05 (p = 0.025)\n  chance {one.chance:.4g} (39 draws, all rows)\n"
         f"  calibrated {one.calibrated:.4g}, threshold {one.threshold:.4g}, null sd {one.chance_sd:.2g}"
     )
 
@@ -130,7 +130,7 @@ def test_one_pair_prints_direction_chance_and_p(one):
 def test_what_is_not_above_chance_says_so(unrelated):
     found = str(calibrate(*unrelated, "OrthProc", n_permutations=K, seed=0))
     assert found.startswith("OrthProc ")
-    assert "(lower is closer), chance" in found
+    assert "(lower is closer), not above chance" in found
     assert "not above chance at 0.05" in found
 
 

@@ -25,12 +25,12 @@ def texts(result, path):
     ("options", "said"),
     [
         ({"confidence": 0.5}, ("50% interval", "50 % interval", "50 %", '"confidence": 0.5')),
-        ({"measures": ["CKA"]}, ("1 - CKA", "1 - CKA of", "1 - CKA", '"name": "CKA"')),
+        ({"measures": ["CKA"]}, ("1 - CKA", "1 - CKA", "1 - CKA", '"name": "CKA"')),
         (
             {"max_rows": 100},
             ("(100 of 240 rows)", "100 random rows of 240 inputs", "100 were scored", '"n_scored": 100'),
         ),
-        ({"names": ("old", "new")}, ("", "between old and new", "old and new: what changed", '"before": "old"')),
+        ({"names": ("old", "new")}, ("", "old and new on 240 inputs", "old and new: what changed", '"before": "old"')),
         ({"index": True, "index_metric": "l2"}, ("Euclidean distance", "", "Euclidean distance", '"metric": "l2"')),
         ({"index": True, "k": 3}, ("their 3 true neighbours", "", "3 true neighbours", '"k": 3')),
         ({"index": True, "max_loss": 0.2}, ("A loss of 0.2 is accepted", "", "", '"tolerance": 0.2')),

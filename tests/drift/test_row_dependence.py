@@ -240,7 +240,7 @@ def test_words_follow_the_options_of_a_check(level):
     for text in (verdict.full_text(), str(verdict.page())):
         assert f"exceeds its threshold in {100 * level:g} % of checks" in " ".join(text.split())
     assert json.loads(verdict.to_json())["level"] == level
-    assert f"at {level:g}" in verdict.sentence()
+    assert f"level {level:g}" in verdict.sentence()
     resampled = DriftMonitor(rows, false_alarm=level, tolerance=0.02).check(now)
     for text in (resampled.full_text(), str(resampled.page())):
         assert f"with {100 * (1 - level):g} % confidence, its drift is above 0.02" in " ".join(text.split())
@@ -274,11 +274,11 @@ def test_words_follow_the_level_of_a_stream(alpha):
         conformal_stream(reference, new, alpha=alpha),
     ):
         assert f"probability of any alarm is at most {alpha:g}" in " ".join(str(verdict).split())
-        assert f"probability of at most {alpha:g}" in verdict.sentence()
+        assert f"any alarm is at most {alpha:g}" in verdict.sentence()
         np.testing.assert_allclose(10**-verdict.log10_threshold, alpha)
     result = two_sample(reference, new, alpha=alpha)
     assert f"in {100 * alpha:g} % of cases" in " ".join(str(result).split())
-    assert f"at {alpha:g} by" in result.sentence()
+    assert f"chance at {alpha:g} (p" in result.sentence()
 
 
 def test_too_few_rows_show_no_dependence():
