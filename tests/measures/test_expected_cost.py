@@ -29,12 +29,6 @@ def test_the_time_is_that_of_all_entries(one_thread, name, n, seconds):
     assert exact_seconds(measures.get(name), n, (384, 384)) == pytest.approx(seconds, rel=1e-3)
 
 
-def test_draws_add_a_pass_over_all_pairs(one_thread):
-    rsa, n = measures.get("RSA"), 100_000
-    added = exact_seconds(rsa, n, (8, 8), n_draws=200) - exact_seconds(rsa, n, (8, 8))
-    assert added == pytest.approx(200 * n**2 / 2 * 1e-9, rel=1e-3)
-
-
 @pytest.fixture
 def slow(monkeypatch):
     """Pretend that RSA takes 14 minutes and mutual kNN half a minute."""
@@ -67,20 +61,6 @@ def test_all_that_can_be_sampled_is_sampled_on_request():
     found = compare(X, Y, ["RSA", "mutual kNN", "CKA"], exact=False)
     assert found["mutual kNN"].sampling_error is not None
     assert found["CKA"].sampling_error is None
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"exact": "no"}, "exact must be True, False or 'auto', got 'no'"),
-        ({"exact": True, "pairs": 500}, "exact must be 'auto' or False with pairs, got True"),
-        ({"exact": False, "calibrate": True}, "exact=False must be left out with calibrate, got both"),
-    ],
-)
-def test_contradictions_are_refused(options, message):
-    X, Y = pair(60)
-    with pytest.raises(ValueError, match=message):
-        compare(X, Y, "RSA", **options)
 
 
 def test_an_interrupted_sample_keeps_the_exact_values(slow, monkeypatch):
