@@ -136,12 +136,12 @@ def fourth_moments(X: Sliced) -> FourthMoments:
     total = rows = entries = 0.0
     columns = np.zeros(d)
     for block in _centred_blocks(X):
-        squares = block**2
+        squares = np.square(block, out=block)
         lengths = squares.sum(axis=1)
         total += float(lengths.sum())
         rows += float((lengths**2).sum())
         columns += squares.sum(axis=0)
-        entries += float((squares**2).sum())
+        entries += float(np.einsum("ij,ij->", squares, squares))
     unit = total**2 or 1.0
     return FourthMoments(n, rows / unit, float((columns**2).sum()) / unit, entries / unit)
 
