@@ -11,7 +11,7 @@ from functools import partial, reduce
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from shesha.moments.sums import (
     batch_sides,
     check_batch,
     compact_parts,
+    dense,
     merge,
     panel_rows,
     require_finite,
@@ -36,6 +37,9 @@ from shesha.support.device_arrays import stays, to_host
 from shesha.support.files import file_stamp
 from shesha.support.optional import require
 from shesha.support.progress import track
+
+if TYPE_CHECKING:
+    from shesha.moments.moments import Moments
 
 Item = TypeVar("Item")
 _PANELS = 8
@@ -123,61 +127,29 @@ _SAME_ROW = 1e-2
 """Largest relative difference, due to rounding, between a row's sums in two runs of the same model."""
 
 
-class StreamFingerprint:
-    """Sums of the entries in rows 0, 1, 2, 4, 8, ... of a stream, which identify the stream and its order.
+def _check_stream(known: list[Any], start: int, sides: Sequence[Any]) -> None:
+    """Compare rows 0, 1, 2, 4, 8, ... of a batch with those of the saved stream, and record its new rows.
 
-    Parameters
-    ----------
-    known : list
-        Entries [row number, [[sum, sum of absolute values] for each side]] from a saved state; new entries are
-        appended.
-
-    Raises
-    ------
-    ValueError
-        If `known` describes arrays or files instead of a stream.
+    `known` has entries [row number, [[sum, sum of absolute values] for each side]]; they identify the stream and its
+    order.
     """
-
-    def __init__(self, known: list[Any]) -> None:
-        if not all(len(entry) == 2 and isinstance(entry[0], int) for entry in known):
-            raise ValueError("state must belong to a stream, got the state of arrays or files; use a new file")
-        self._known = known
-        self._rows = {int(row): sums for row, sums in known}
-
-    def check(self, start: int, sides: Sequence[Any]) -> None:
-        """Compare a batch that begins at row `start` with the recorded rows, and record its new rows.
-
-        Raises
-        ------
-        ValueError
-            If a row differs from the recorded row of the same number.
-        """
-        for row in _powers_of_two(start, start + int(sides[0].shape[0])):
-            sums = [_row_sums(side[row - start : row - start + 1]) for side in sides]
-            if row not in self._rows:
-                self._rows[row] = sums
-                self._known.append([row, sums])
-            elif not _are_equal(self._rows[row], sums):
-                raise ValueError(
-                    f"batches must have the rows of the state in the same order, got another row {row:,}; resume with "
-                    "shuffle=False, or start a new state"
-                )
-
-
-def _powers_of_two(start: int, stop: int) -> list[int]:
-    rows = [0, *(1 << bit for bit in range(stop.bit_length()))]
-    return [row for row in rows if start <= row < stop]
-
-
-def _row_sums(row: Any) -> list[float]:
-    values = row.toarray() if hasattr(row, "toarray") else to_host(row)
-    return [float(values.sum(dtype=np.float64)), float(np.abs(values).sum(dtype=np.float64))]
-
-
-def _are_equal(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> bool:
-    return len(first) == len(second) and all(
-        abs(a - b) <= _SAME_ROW * max(size, other) for (a, size), (b, other) in zip(first, second, strict=True)
-    )
+    if not all(len(entry) == 2 and isinstance(entry[0], int) for entry in known):
+        raise ValueError("state must belong to a stream, got the state of arrays or files; use a new file")
+    recorded, stop = dict(known), start + int(sides[0].shape[0])
+    for row in (0, *(1 << bit for bit in range(stop.bit_length()))):
+        if not start <= row < stop:
+            continue
+        rows = [dense(side[row - start : row - start + 1]) for side in sides]
+        sums = [[float(one.sum(dtype=np.float64)), float(np.abs(one).sum(dtype=np.float64))] for one in rows]
+        if row not in recorded:
+            known.append([row, sums])
+        elif len(recorded[row]) != len(sums) or any(
+            abs(a - b) > _SAME_ROW * max(size, other) for (a, size), (b, other) in zip(recorded[row], sums, strict=True)
+        ):
+            raise ValueError(
+                f"batches must have the rows of the state in the same order, got another row {row:,}; resume with "
+                "shuffle=False, or start a new state"
+            )
 
 
 def is_dask(side: Any) -> bool:
@@ -199,12 +171,6 @@ def open_side(side: Any, name: str) -> Any:
     return array
 
 
-def stretches(sides: Sequence[Any], start: int) -> Iterator[list[Any]]:
-    """Yield the rows of all sides in chunks, starting at row `start`, while the next chunk is read."""
-    starts = range(start, int(sides[0].shape[0]), stretch_rows(sides))
-    yield from track(read_ahead(sides, starts), len(starts), "chunks of rows")
-
-
 def stream(
     batches: Iterable[Any], names: Sequence[str], n_skipped: int = 0, source: list[Any] | None = None
 ) -> Iterator[list[Any]]:
@@ -217,7 +183,8 @@ def stream(
     ValueError
         If the first rows differ from the counted rows, or if the stream has fewer rows than were counted.
     """
-    fingerprint = StreamFingerprint([] if source is None else source)
+    known: list[Any] = [] if source is None else source
+    _check_stream(known, 0, [np.empty((0, 0))])
     start = 0
     for batch in batches:
         sides = [side if hasattr(side, "shape") else to_host(side) for side in batch_sides(batch)]
@@ -225,7 +192,7 @@ def stream(
             raise ValueError(f"a batch must contain {len(names)} matrices, {' and '.join(names)}, got {len(sides)}")
         stop = start + int(sides[0].shape[0])
         if len({int(side.shape[0]) for side in sides}) == 1:
-            fingerprint.check(start, sides)
+            _check_stream(known, start, sides)
         if stop > n_skipped or (stop == start and start >= n_skipped):
             yield [side[max(0, n_skipped - start) :] for side in sides]
         start = stop
@@ -236,12 +203,8 @@ def stream(
         )
 
 
-def describe_source(sides: Sequence[Any] | None) -> list[list[Any]]:
-    """Describe data by shapes, types, files and file times, so that a pass is not resumed with other data."""
-    return [] if sides is None else [_describe_side(side) for side in sides]
-
-
 def _describe_side(side: Any) -> list[Any]:
+    """Describe data by shape, type, files and file times, so that a pass is not resumed with other data."""
     description: list[Any] = [list(map(int, side.shape)), str(side.dtype)]
     files = getattr(side, "files", None) or [getattr(side, "filename", None)]
     if all(isinstance(file, str | os.PathLike) and Path(file).exists() for file in files):
@@ -379,46 +342,7 @@ _SAVE_EVERY = 60.0
 State = str | os.PathLike[str] | None
 
 
-class Countable(Protocol):
-    """Sums over rows that a pass can extend and save."""
-
-    names: tuple[str, ...]
-
-    def __len__(self) -> int:
-        """Return the number of rows that have been counted."""
-        ...
-
-    @property
-    def widths(self) -> tuple[int, ...]:
-        """Number of features of each representation; empty before the first batch."""
-        ...
-
-    def add_unchecked(self, sides: list[Any]) -> None:
-        """Add rows whose entries are not checked first, but while they are summed."""
-        ...
-
-    def set_parts(self, like: Accumulator, parts: Sequence[Sums]) -> None:
-        """Set the state to sums that were computed by other processes."""
-        ...
-
-    def note_precision(self, sides: Sequence[Any]) -> None:
-        """Record the rounding error of the input."""
-        ...
-
-    def save_with_source(self, path: str | os.PathLike[str], source: list[Any]) -> None:
-        """Write the sums, with a description of their source."""
-        ...
-
-    @classmethod
-    def load_with_header(cls, path: str | os.PathLike[str]) -> tuple[Self, dict[str, Any]]:
-        """Read what `save_with_source` wrote."""
-        ...
-
-
-M = TypeVar("M", bound=Countable)
-
-
-def count_sides(fresh: M, sources: Sequence[Any], state: State) -> M:
+def count_sides(fresh: Moments, sources: Sequence[Any], state: State) -> Moments:
     """Sum over the rows of arrays and files, in chunks."""
     sides = [open_side(side, name) for side, name in zip(sources, fresh.names, strict=True)]
     check_batch([side[:0] for side in sides], fresh.names, None)
@@ -426,16 +350,18 @@ def count_sides(fresh: M, sources: Sequence[Any], state: State) -> M:
     if first != second:
         names = fresh.names
         raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({first:,}), got {second:,}")
-    source = describe_source(sides)
+    source = [_describe_side(side) for side in sides]
     moments, counted = _resume(fresh, state)
     if counted is not None and counted != source:
         raise ValueError(
             f"state must belong to the same data, got {state}, which belongs to other data; use a new file"
         )
-    return _count(moments, stretches(sides, len(moments)), state, source)
+    starts = range(len(moments), int(first), stretch_rows(sides))
+    chunks = track(read_ahead(sides, starts), len(starts), "chunks of rows")
+    return _count(moments, chunks, state, source)
 
 
-def count_stream(fresh: M, batches: Iterable[Any], state: State) -> M:
+def count_stream(fresh: Moments, batches: Iterable[Any], state: State) -> Moments:
     """Sum over the batches that a loader or a generator yields."""
     if isinstance(batches, str | os.PathLike) or hasattr(batches, "shape"):
         kind = type(batches).__name__
@@ -448,7 +374,7 @@ def count_stream(fresh: M, batches: Iterable[Any], state: State) -> M:
     return moments
 
 
-def count_dask(fresh: M, sources: Sequence[Any], state: State) -> M:
+def count_dask(fresh: Moments, sources: Sequence[Any], state: State) -> Moments:
     """Let the workers sum over the rows of Dask arrays."""
     if state is not None:
         raise ValueError("state must be left out with Dask arrays, got both; the Dask scheduler keeps finished work")
@@ -461,7 +387,7 @@ def count_dask(fresh: M, sources: Sequence[Any], state: State) -> M:
     return fresh
 
 
-def _resume(fresh: M, state: State) -> tuple[M, list[Any] | None]:
+def _resume(fresh: Moments, state: State) -> tuple[Moments, list[Any] | None]:
     """Return the saved sums, or fresh ones without a file, and the description of the saved sums' source."""
     if state is None or not Path(state).exists():
         return fresh, None
@@ -473,7 +399,7 @@ def _resume(fresh: M, state: State) -> tuple[M, list[Any] | None]:
     return moments, header.get("source", [])
 
 
-def _count(moments: M, batches: Iterable[list[Any]], state: State, source: list[Any]) -> M:
+def _count(moments: Moments, batches: Iterable[list[Any]], state: State, source: list[Any]) -> Moments:
     last = time.monotonic()
     try:
         for sides in batches:
