@@ -187,11 +187,6 @@ class Sums:
     cross: dict[tuple[int, int], Matrix]
     """For each pair of sides to be compared, the products of the columns of z of both sides."""
 
-    @property
-    def n_bytes(self) -> int:
-        """Memory in bytes that the products occupy."""
-        return sum(side.products.nbytes for side in self.sides) + sum(block.nbytes for block in self.cross.values())
-
     def cross_products(self, first: int, second: int) -> Matrix:
         """Products of z between two sides, in either order, or of one side with itself."""
         if first == second:
@@ -203,10 +198,6 @@ class Sums:
         """Return an independent copy of the sums."""
         sides = tuple(replace(side, products=side.products.copy()) for side in self.sides)
         return Sums(self.n_rows, sides, {pair: block.copy() for pair, block in self.cross.items()})
-
-    def take(self, first: int, second: int) -> Sums:
-        """Return the sums for two sides only, as sides 0 and 1."""
-        return Sums(self.n_rows, (self.sides[first], self.sides[second]), {(0, 1): self.cross_products(first, second)})
 
     def replace_cross(self, block: Matrix) -> Sums:
         """Return the same sums for two sides with other cross-products."""
