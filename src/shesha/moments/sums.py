@@ -199,10 +199,6 @@ class Sums:
         sides = tuple(replace(side, products=side.products.copy()) for side in self.sides)
         return Sums(self.n_rows, sides, {pair: block.copy() for pair, block in self.cross.items()})
 
-    def replace_cross(self, block: Matrix) -> Sums:
-        """Return the same sums for two sides with other cross-products."""
-        return replace(self, cross={(0, 1): block})
-
 
 def merge(first: Sums, second: Sums, *, in_place: bool = False) -> Sums:
     """Return the sums over the rows of both arguments; `in_place` overwrites both."""
