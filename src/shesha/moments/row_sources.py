@@ -1,17 +1,16 @@
-"""Sources of rows that may not fit in memory, and one pass over them, which can be interrupted and resumed."""
+"""Sources of rows that may not fit in memory: files, streams of batches, and Dask arrays."""
 
 from __future__ import annotations
 
 import mmap
 import os
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, reduce
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,7 +21,6 @@ from shesha.moments.sums import (
     Accumulator,
     Pairs,
     Sums,
-    all_pairs,
     batch_sides,
     check_batch,
     compact_parts,
@@ -37,9 +35,6 @@ from shesha.support.device_arrays import stays, to_host
 from shesha.support.files import file_stamp
 from shesha.support.optional import require
 from shesha.support.progress import track
-
-if TYPE_CHECKING:
-    from shesha.moments.moments import Moments
 
 Item = TypeVar("Item")
 _PANELS = 8
@@ -171,6 +166,12 @@ def open_side(side: Any, name: str) -> Any:
     return array
 
 
+def read_chunks(sides: Sequence[Any], start: int) -> Iterator[list[Any]]:
+    """Yield the rows of all sides in chunks, starting at row `start`, while the next chunk is read."""
+    starts = range(start, int(sides[0].shape[0]), stretch_rows(sides))
+    yield from track(read_ahead(sides, starts), len(starts), "chunks of rows")
+
+
 def stream(
     batches: Iterable[Any], names: Sequence[str], n_skipped: int = 0, source: list[Any] | None = None
 ) -> Iterator[list[Any]]:
@@ -203,7 +204,7 @@ def stream(
         )
 
 
-def _describe_side(side: Any) -> list[Any]:
+def describe_side(side: Any) -> list[Any]:
     """Describe data by shape, type, files and file times, so that a pass is not resumed with other data."""
     description: list[Any] = [list(map(int, side.shape)), str(side.dtype)]
     files = getattr(side, "files", None) or [getattr(side, "filename", None)]
@@ -335,83 +336,3 @@ def _sum_rows(sides: Sequence[Any], pairs: Pairs) -> Sums:
 
 def _join(lists: list[list[Sums]], most: int = MOST_PARTS) -> list[Sums]:
     return compact_parts([part for parts in lists for part in parts], most)
-
-
-_SAVE_EVERY = 60.0
-"""Seconds between two writes of the state during a long pass."""
-State = str | os.PathLike[str] | None
-
-
-def count_sides(fresh: Moments, sources: Sequence[Any], state: State) -> Moments:
-    """Sum over the rows of arrays and files, in chunks."""
-    sides = [open_side(side, name) for side, name in zip(sources, fresh.names, strict=True)]
-    check_batch([side[:0] for side in sides], fresh.names, None)
-    first, second = sides[0].shape[0], sides[1].shape[0]
-    if first != second:
-        names = fresh.names
-        raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({first:,}), got {second:,}")
-    source = [_describe_side(side) for side in sides]
-    moments, counted = _resume(fresh, state)
-    if counted is not None and counted != source:
-        raise ValueError(
-            f"state must belong to the same data, got {state}, which belongs to other data; use a new file"
-        )
-    starts = range(len(moments), int(first), stretch_rows(sides))
-    chunks = track(read_ahead(sides, starts), len(starts), "chunks of rows")
-    return _count(moments, chunks, state, source)
-
-
-def count_stream(fresh: Moments, batches: Iterable[Any], state: State) -> Moments:
-    """Sum over the batches that a loader or a generator yields."""
-    if isinstance(batches, str | os.PathLike) or hasattr(batches, "shape"):
-        kind = type(batches).__name__
-        raise TypeError(f"Moments.of needs two representations, or one iterable of batches, got one {kind}")
-    moments, counted = _resume(fresh, state)
-    source = counted or []
-    moments = _count(moments, stream(batches, fresh.names, len(moments), source), state, source)
-    if not len(moments):
-        raise ValueError("batches must contain at least one row, got an empty stream")
-    return moments
-
-
-def count_dask(fresh: Moments, sources: Sequence[Any], state: State) -> Moments:
-    """Let the workers sum over the rows of Dask arrays."""
-    if state is not None:
-        raise ValueError("state must be left out with Dask arrays, got both; the Dask scheduler keeps finished work")
-    pairs = all_pairs(len(sources))
-    parts = sum_dask(sources, fresh.names, pairs)
-    if not parts:
-        return fresh
-    fresh.set_parts(Accumulator(tuple(side.shape[1] for side in sources), pairs), parts)
-    fresh.note_precision([np.empty(0, dtype=side.dtype) for side in sources])
-    return fresh
-
-
-def _resume(fresh: Moments, state: State) -> tuple[Moments, list[Any] | None]:
-    """Return the saved sums, or fresh ones without a file, and the description of the saved sums' source."""
-    if state is None or not Path(state).exists():
-        return fresh, None
-    moments, header = fresh.load_with_header(state)
-    if moments.names != fresh.names:
-        raise ValueError(
-            f"state must contain sums of {', '.join(fresh.names)}, got {state} with sums of {', '.join(moments.names)}"
-        )
-    return moments, header.get("source", [])
-
-
-def _count(moments: Moments, batches: Iterable[list[Any]], state: State, source: list[Any]) -> Moments:
-    last = time.monotonic()
-    try:
-        for sides in batches:
-            moments.add_unchecked(check_batch(sides, moments.names, moments.widths or None))
-            if state is not None and time.monotonic() - last > _SAVE_EVERY:
-                moments.save_with_source(state, source)
-                last = time.monotonic()
-    except BaseException:
-        # After Ctrl-C, an error in the loader or a batch with NaN, save everything that was counted before.
-        if state is not None and len(moments):
-            moments.save_with_source(state, source)
-        raise
-    if state is not None and len(moments):
-        moments.save_with_source(state, source)
-    return moments
