@@ -155,7 +155,7 @@ activations(model, np.random.default_rng(0).standard_normal((60, 4)), "0", batch
 """
 
 
-@pytest.mark.parametrize("ending", [".zarr", pytest.param(".safetensors", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("ending", [".zarr"])
 def test_a_run_that_was_killed_goes_on(tmp_path, ending):
     out = tmp_path / f"x{ending}"
     progress = tmp_path / f"x{ending}.unfinished" / "progress.json"

@@ -14,7 +14,6 @@ from shesha_studies import (
     find,
     judge_number,
     run,
-    studies,
     study,
     write_page,
 )
@@ -135,13 +134,6 @@ def test_a_comparison_with_published_numbers_says_what_agrees_differs_and_was_no
     found = compare_with_published(ours, published, ["k"], ["score"])
     assert found.verdict.tolist() == ["agrees", "differs", "not run"]
     assert found.difference.tolist()[:2] == pytest.approx([-0.05, -0.0995])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [one.name for one in studies()])
-def test_every_quick_grid_runs(name, tmp_path):
-    (found,) = run([name], quick=True, out=tmp_path, workers=None)
-    assert found.complete
 
 
 def test_a_table_without_its_store_is_gone_on_with(tmp_path, monkeypatch):
