@@ -123,11 +123,11 @@ def test_what_is_kept_is_not_audited_again_and_only_what_is_new_is(folder, layer
     assert [one.same_width.n_features for one in second.representations] == [9] * 4
     calls.clear()
     (folder / "zero.npy").rename(folder / "zoo.npy")
-    shutil.copy(folder / "zoo.npy", folder / "zoo2.npy")
+    shutil.copy(folder / "zoo.npy", folder / "zoop.npy")
     third = quick_audit(folder, store=store)
     assert calls == ["drift"]
-    assert [one.name for one in third.representations] == ["early", "late", "middle", "zoo", "zoo2"]
-    assert third["zoo2"].scores == third["zoo"].scores == second["zero"].scores
+    assert [one.name for one in third.representations] == ["early", "late", "middle", "zoo", "zoop"]
+    assert third["zoop"].scores == third["zoo"].scores == second["zero"].scores
     assert third.drift.from_previous[-1] == 0
 
 
@@ -164,7 +164,7 @@ def test_other_options_labels_and_code_are_audited_anew(folder, classes, store, 
     for other in OTHERS.values():
         quick_audit(only, **{"y": classes, "store": store, **other})
     assert len(calls) == len(OTHERS) + 1
-    monkeypatch.setattr(stored_audits, "_version", lambda: "another")
+    monkeypatch.setattr(stored_audits.runs, "version_of_code", lambda *functions: "another")
     quick_audit(only, classes, store=store)
     assert len(calls) == len(OTHERS) + 2
 

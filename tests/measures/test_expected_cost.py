@@ -1,23 +1,18 @@
 """Expected times of exact values, and the choice between exact values and samples that depends on them."""
 
-import json
-
 import numpy as np
 import pytest
 
 import shesha.measures as measures
 from shesha import compare
 from shesha.comparison import sampled_scores
-from shesha.measures import expected_cost
-from shesha.measures import expected_cost as speeds
-from shesha.measures.expected_cost import exact_seconds
+from shesha.measures import registry
+from shesha.measures.registry import exact_seconds
 
 
 @pytest.fixture
-def speed(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(expected_cost, "machine_speed", lambda: speeds.MachineSpeed(4e-11, 1e-7))
-    monkeypatch.setattr(expected_cost, "n_threads", lambda: 1)
+def one_thread(monkeypatch):
+    monkeypatch.setattr(registry, "n_threads", lambda: 1)
 
 
 @pytest.mark.parametrize(
@@ -30,23 +25,8 @@ def speed(monkeypatch, tmp_path):
         ("CKA", 200_000, 0.0),
     ],
 )
-def test_the_time_is_that_of_all_entries(speed, name, n, seconds):
+def test_the_time_is_that_of_all_entries(one_thread, name, n, seconds):
     assert exact_seconds(measures.get(name), n, (384, 384)) == pytest.approx(seconds, rel=1e-3)
-
-
-def test_the_speed_is_measured_once_and_kept(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    speeds.machine_speed.cache_clear()
-    found = speeds.machine_speed()
-    (kept,) = (tmp_path / "shesha").iterdir()
-    assert json.loads(kept.read_text()) == {"product": found.product, "sort": found.sort}
-    kept.write_text('{"product": 2e-11, "sort": 3e-8}')
-    speeds.machine_speed.cache_clear()
-    assert speeds.machine_speed() == speeds.MachineSpeed(2e-11, 3e-8)
-    kept.write_text('{"product": -1}')
-    speeds.machine_speed.cache_clear()
-    assert 0 < speeds.machine_speed().product < 1e-9
-    speeds.machine_speed.cache_clear()
 
 
 @pytest.fixture

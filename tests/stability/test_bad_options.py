@@ -169,3 +169,11 @@ def test_what_does_not_fit_the_memory_budget_is_refused_in_advance(name, monkeyp
     message = r"the .* of 1,000 rows must fit the memory budget of 1 MiB, got \d+ MiB: .*raise SHESHA_MEMORY"
     with pytest.raises(ValueError, match=message):
         TOO_LARGE[name]()
+
+
+@pytest.mark.parametrize("method", ["kendall", "tau-a"])
+def test_methods_for_replicates_are_named_once(method):
+    with pytest.raises(ValueError, match=f"method must be one of 'spearman', 'pearson', got '{method}'"):
+        shesha.stability.replicate_stability(X, X, method=method)
+    with pytest.raises(ValueError, match=f"method must be one of 'spearman', 'pearson', got '{method}'"):
+        shesha.stability.anchor_profile_stability(X, X, [0, 1], method=method)
