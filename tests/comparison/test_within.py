@@ -157,16 +157,6 @@ def test_one_class_among_many_is_found_with_default_draws(n_classes):
         assert few.headline.endswith("This cannot be decided with 199 permutations: at least 239.")
 
 
-def test_alpha_is_that_of_the_verdicts(cells):
-    strict, loose = (found_in(cells, "RSA", alpha=alpha) for alpha in (0.026, 0.5))
-    assert (strict.alpha, loose.alpha) == (0.026, 0.5)
-    p = loose.corrected["RSA"]
-    for found in (strict, loose):
-        for name in found.classes:
-            assert found.is_above("RSA", name) == (p[name] <= found.alpha)
-    assert "level 0.5" in loose.sentence()
-
-
 def test_large_classes_are_compared_on_random_rows(rng, monkeypatch):
     monkeypatch.setattr("shesha.comparison.within_classes.MOST_ROWS_TESTED", 60)
     labels, X = np.repeat(["few", "many"], [50, 150]), rng.standard_normal((200, 6))
