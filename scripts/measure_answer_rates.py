@@ -87,6 +87,13 @@ def recall(seed: int) -> Number:
     return changes.stored_vectors(vectors, [8]).numbers[0]
 
 
+def index_recall(seed: int) -> Number:
+    """Recall of new queries in an index of old vectors, which lack 24 of the 32 dimensions of the new ones."""
+    new = np.random.default_rng(seed).standard_normal((200, 32)) * np.geomspace(3, 0.3, 32)
+    old = np.where(np.arange(32) < 8, new, 0)
+    return changes.diff(old, new, index=True, max_rows=10).index["as it is"]
+
+
 def reliability(seed: int) -> Number:
     """Reliability of the distances between 12 conditions with 8 trials each; neurons are the same in all runs."""
     rng, tuning = np.random.default_rng(seed), np.random.default_rng(0).gamma(1, 1, size=(400, 30))
@@ -98,6 +105,7 @@ def reliability(seed: int) -> Number:
 
 INTERVALS: dict[str, Callable[[int], Number]] = {
     "stored_vectors, recall": recall,
+    "diff, recall in an index": index_recall,
     "trials_needed, reliability": reliability,
 }
 ANSWERS: dict[str, Callable[[int], bool]] = {

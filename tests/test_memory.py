@@ -207,3 +207,20 @@ def test_a_diff_of_wide_rows_holds_few_copies(monkeypatch):
     assert found.changed
     # The two inputs are the caller's; noisy copies and predictions of maps are held one at a time.
     assert peak < 3 * before.nbytes
+
+
+def test_a_diff_of_files_converts_only_the_drawn_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((100_000, 64)).astype(np.float32)
+    files = [tmp_path / f"{name}.npy" for name in ("before", "after")]
+    for place, file in enumerate(files):
+        np.save(file, rows + place * rng.standard_normal(rows.shape).astype(np.float32))
+    shesha.diff(rows[:50], rows[:50])
+    tracemalloc.start()
+    try:
+        found = shesha.diff(*files, max_rows=100)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (found.n_rows, found.n_scored) == (100_000, 100)
+    assert peak < 1.5 * 8 * rows.size

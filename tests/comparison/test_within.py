@@ -219,3 +219,16 @@ def test_alpha_is_that_of_the_verdicts(cells):
         for name in found.classes:
             assert found.is_above("RSA", name) == (p[name] <= found.alpha)
     assert "level 0.5" in loose.sentence()
+
+
+def test_large_classes_are_compared_on_random_rows(rng, monkeypatch):
+    monkeypatch.setattr("shesha.comparison.within_classes.MOST_ROWS_TESTED", 60)
+    labels, X = np.repeat(["few", "many"], [50, 150]), rng.standard_normal((200, 6))
+    Y = X + rng.standard_normal(X.shape)
+    found = shesha.compare_within(X, Y, labels, "CKA", n_permutations=39)
+    assert found.sizes == {"few": 50, "many": 60}
+    assert "60 random rows drawn from many" in str(found)
+    values = [found[name]["CKA"].value for name in ("few", "many")]
+    assert found.whole["CKA"].value == pytest.approx(np.average(values, weights=[50, 150]))
+    donors = np.resize(["p", "q", "r"], 200)
+    assert shesha.compare_within(X, Y, labels, "CKA", groups=donors, n_permutations=19, alpha=0.5).sizes["many"] == 60

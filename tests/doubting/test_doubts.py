@@ -50,6 +50,7 @@ def planted(name, rng):
         "duplicates": (np.concatenate([low_rank(rng, N // 2)] * 2), {}),
         "few coordinates": (rogue, {}),
         "raw counts": (rng.poisson(rng.gamma(3, 1, (N, 1)) * rng.gamma(1, 1, (4, D))[rng.integers(4, size=N)]), {}),
+        "missing codes": (np.where(rng.random((N, D)) < 0.03, -999, noise), {}),
         "ties": ((rng.random((N, 12)) < 0.1).astype(float), {}),
     }[name]
 
@@ -65,7 +66,7 @@ FIRST = {
 }
 FAULTS = ["row scale", "order", "batches in order", "confounded labels", "covariate", "groups", "driven"]
 FAULTS += ["labels and covariate", "copied features", "whitened", "principal components", "offset", "few rows"]
-FAULTS += ["duplicates", "few coordinates", "ties", "raw counts"]
+FAULTS += ["duplicates", "few coordinates", "ties", "raw counts", "missing codes"]
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -47,7 +47,7 @@ from shesha.support.seeds import number
 from shesha.support.types import Index, Seed
 from shesha.support.warnings import NotEstimable
 from shesha.support.wording import join_items
-from shesha.views import Representation
+from shesha.views import Representation, Rows
 
 MEASURES = ("RDM drift", "unbiased CKA")
 _NO_LEVEL = 0.9
@@ -210,13 +210,14 @@ def diff(
     notes = note_of_classes(known, scored)
     chosen = _choose(measures, k, len(scored))
     layers = _score_layers(sides, scored, chosen, _evidence(scored, known, confidence, seed))
-    floor = NoiseFloor(sides.again, sides.also)
     layer = _most_changed_layer(list(layers.values()))
     looked_at = draw_rows(usable, _LOOKED_AT, seed)
     if len(looked_at) < len(usable):
         notes.append(f"The search for rows that moved used {len(looked_at):,} random rows of {len(usable):,}.")
     n_neighbours = count_neighbours(k, len(looked_at))
-    moved = _moved_rows(layer, sides, looked_at, row_texts, known, n_neighbours)
+    selected = _select(layer, sides, looked_at)
+    row_names, row_labels = name_rows(looked_at, sides, row_texts), label_rows(looked_at, known.get("labels"))
+    moved = _moved_rows(layer, selected, looked_at, row_names, row_labels, n_neighbours)
     details, more_notes = layer_details(
         _layer_pair(layer, sides, scored, choose(MEASURES)),
         scored,
@@ -233,8 +234,8 @@ def diff(
         moved_layer=layer,
         n_rows=sides.n_rows,
         n_scored=len(scored),
-        noise_source=floor.source,
-        n_noise=floor.count(),
+        noise_source=selected[2].source,
+        n_noise=selected[2].count(),
         k=n_neighbours,
         notes=(
             *notes,
@@ -263,18 +264,17 @@ def _score_layers(sides: Sides, scored: Index, chosen: list[Measure], evidence: 
 
 
 def _moved_rows(
-    layer: str, sides: Sides, rows: Index, texts: Sequence[str] | None, known: dict[str, Any], k: int
+    layer: str, selected: Selected, rows: Index, names: Sequence[str], labels: Sequence[str], k: int
 ) -> dict[str, Any]:
     """Return the layer's rows that moved most, and the share of neighbours that each class lost."""
-    before, after, again, also = _select(layer, sides, rows)
-    labels, names = label_rows(rows, known.get("labels")), name_rows(rows, sides, texts)
+    before, after, floor = selected
     try:
         losses = neighbours_lost(narrow(before), narrow(after), k)
     except NotEstimable:
         # If all rows are equal, no row has nearest neighbours; the layer's result states this reason.
         return {"moved": (), "lost_by_class": {}}
     # Unlike a loop, map does not hold a noisy copy of the rows while the next one is drawn.
-    unchanged = map(_narrow_pair, NoiseFloor(again, also).pairs(layer, before, after))
+    unchanged = map(_narrow_pair, floor.pairs(layer, before, after))
     moved = moved_rows(narrow(before), narrow(after), unchanged, losses, rows, names, labels, k=k, most=_MOVED)
     return {"moved": moved, "lost_by_class": losses_by_class(losses, labels)}
 
@@ -387,24 +387,28 @@ def _evidence(scored: Index, known: dict[str, Any], confidence: float, seed: See
 
 
 def _layer_pair(name: str, sides: Sides, rows: Index, measures: Sequence[Measure]) -> LayerPair:
-    before, after, again, also = _select(name, sides, rows)
-    return LayerPair.build(name, sides.others[name], before, after, NoiseFloor(again, also), measures)
+    before, after, floor = _select(name, sides, rows)
+    return LayerPair.build(name, sides.others[name], before, after, floor, measures)
 
 
-def _select(
-    name: str, sides: Sides, rows: Index
-) -> tuple[Representation, Representation, list[dict[str, Representation]], list[dict[str, Representation]]]:
-    """Select the examined rows of one layer from every encoding."""
-    unit = safe_unit(*(side[name].to_numpy.rows for side in (sides.before, sides.after)))
+Selected = tuple[Representation, Representation, NoiseFloor]
+"""Rows of a layer before and after the change, and of the encodings that differ only by noise."""
 
-    def chosen(side: Mapping[str, Representation]) -> Representation:
-        whole = side[name].to_numpy
-        one = whole if np.array_equal(rows, np.arange(whole.n_rows)) else whole.take_rows(rows)
-        return one if unit == 1 else Representation(one.rows / unit, one.precision)
+
+def _select(name: str, sides: Sides, rows: Index) -> Selected:
+    """Select the examined rows of one layer from every encoding; only these are converted."""
+
+    def chosen(side: Mapping[str, Rows]) -> Representation:
+        return side[name].take(rows).whole if len(rows) < len(side[name]) else side[name].whole
 
     before, after = chosen(sides.before), chosen(sides.after)
-    again, also = ([{name: chosen(side)} for side in group] for group in (sides.again, sides.also))
-    return before, after, again, also
+    unit = safe_unit(before.rows, after.rows)
+
+    def scaled(one: Representation) -> Representation:
+        return one if unit == 1 else Representation(one.rows / unit, one.precision)
+
+    again, also = ([{name: scaled(chosen(side))} for side in group] for group in (sides.again, sides.also))
+    return scaled(before), scaled(after), NoiseFloor(again, also)
 
 
 def _most_changed_layer(layers: Sequence[LayerChange]) -> str:

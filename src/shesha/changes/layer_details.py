@@ -17,12 +17,12 @@ from shesha.changes.class_distance_changes import (
     judge,
     noise_limit,
 )
-from shesha.changes.index_recall import deal_folds, recall_of_each
+from shesha.changes.index_recall import deal_folds, nearest_vectors
 from shesha.changes.layer_sources import NoiseFloor
 from shesha.comparison.engine import Evidence, Group, make_score
 from shesha.descriptors.spectrum_and_dimension import anisotropy, participation_ratio
 from shesha.drift.canary_check import drifts
-from shesha.kernels.neighbours import nearest_by_product
+from shesha.kernels.neighbours import nearest_by_product, shared_entries
 from shesha.kernels.regression import decompose_folds, predict_held_out
 from shesha.kernels.shapes import column_panels, rotate_rows
 from shesha.kernels.threads import single_threaded_blas
@@ -268,8 +268,10 @@ def _recovered_neighbours(predicted: Matrix, target: Matrix, fold: Index) -> flo
     for part in range(FOLDS):
         rows = np.flatnonzero(fold == part)
         if len(rows) > 2:
-            truth = nearest_by_product(vectors[rows], max(1, min(10, (len(rows) - 1) // 10))).lists
-            found += float(recall_of_each(queries[rows], vectors[rows], truth).sum())
+            k = max(1, min(10, (len(rows) - 1) // 10))
+            truth = nearest_by_product(vectors[rows], k).lists
+            near = nearest_vectors(queries[rows], vectors[rows], k)
+            found += float(shared_entries(truth, near).mean(axis=1).sum())
             total += len(rows)
     return found / total if total else float("nan")
 

@@ -23,7 +23,7 @@ from shesha.support.provenance import state
 from shesha.support.types import Array
 from shesha.support.warnings import RowNamesWarning, warn
 from shesha.support.wording import count, join_items, layers_by_depth, name_parts
-from shesha.views import Rdm, Representation, align_rows, check_named_arrays, select_layer_rows
+from shesha.views import Rdm, Representation, Rows, align_rows, rows_or_distances, select_layer_rows
 
 Match = Mapping[str, str] | Literal["name", "position"] | None
 Parts = tuple[str | int, ...]
@@ -377,7 +377,7 @@ def _half_precision(model: Any) -> Any:
     return copy.deepcopy(model).to(torch.bfloat16)
 
 
-Side = Mapping[str, Representation]
+Side = Mapping[str, Rows]
 
 
 @dataclass(frozen=True)
@@ -403,11 +403,7 @@ class Sides:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return next(iter(self.before.values())).n_rows
-
-    def every(self) -> list[Representation]:
-        """Return every layer of every encoding."""
-        return [source for side in (self.before, self.after, *self.again, *self.also) for source in side.values()]
+        return len(next(iter(self.before.values())))
 
 
 @dataclass(frozen=True)
@@ -475,7 +471,7 @@ def read_sides(
     matching = match_layers(list(read["before"]), list(read["after"]), match)
     matching.state()
     matched = matching.pairs
-    representations: dict[tuple[str, str], Representation] = {}
+    representations: dict[tuple[str, str], Rows] = {}
     for name, layers in read.items():
         for layer, other in matched.items():
             key = layer if name == "before" or name.startswith("again") else other
@@ -484,7 +480,7 @@ def read_sides(
             representations[name, layer] = layers[key]
     known = tuple(source.names for source in representations.values() if source.names is not None)
     first, second = representations["before", next(iter(matched))], representations["after", next(iter(matched))]
-    if not known and are_reordered(first.to_numpy.rows, second.to_numpy.rows):
+    if not known and are_reordered(first, second):
         state("after seems to contain the rows of before in another order")
         warn(
             "after seems to contain the rows of before in another order, but rows are paired by position. Pass arrays "
@@ -493,7 +489,7 @@ def read_sides(
         )
     aligned = align_rows({f"{name}[{layer}]": source for (name, layer), source in representations.items()})
     _require_same_counts(representations, matched)
-    sides: dict[str, dict[str, Representation]] = {name: {} for name in read}
+    sides: dict[str, dict[str, Rows]] = {name: {} for name in read}
     for (name, layer), source in zip(representations, aligned.values(), strict=True):
         sides[name][layer] = source
     again_sides, also_sides = (
@@ -502,13 +498,23 @@ def read_sides(
     return Sides(sides["before"], sides["after"], again_sides, also_sides, matching, known, along)
 
 
-def _check_layers(layers: Mapping[Any, Any], name: str) -> dict[str, Representation]:
-    checked = check_named_arrays(layers, name, name + "[{!r}]")
-    for layer, source in checked.items():
-        if source.has_distances_only or len(source.shape) != 2:
-            raise ValueError(f"{name}[{layer!r}] must be a matrix (n_rows, n_features), got shape {source.shape}")
+def _check_layers(layers: Mapping[Any, Any], name: str) -> dict[str, Rows]:
+    """Check all values in blocks, without a copy of all rows."""
+    checked = {str(layer): matrix_rows(values, f"{name}[{str(layer)!r}]") for layer, values in layers.items()}
+    if len(checked) < len(layers):
+        raise ValueError(f"{name} must have distinct names as text, got {', '.join(map(repr, layers))}")
+    for source in checked.values():
+        source.require_finite()
     state_narrow({name if layer == ALONE else layer: source.shape for layer, source in checked.items()})
     return dict(layers_by_depth(checked))
+
+
+def matrix_rows(values: Any, name: str) -> Rows:
+    """Return the rows of a matrix; refuse distances."""
+    rows = rows_or_distances(values, name)
+    if isinstance(rows, Rdm):
+        raise ValueError(f"{name} must be a matrix (n_rows, n_features), got distances (Rdm)")
+    return rows
 
 
 def _list_of_encodings(encodings: Any, name: str) -> list[Any]:
@@ -533,14 +539,14 @@ def _counterpart(layer: str, before: Sequence[str], names: Sequence[str], argume
     return matches[layer]
 
 
-def _require_same_counts(sources: Mapping[tuple[str, str], Representation], matched: Mapping[str, str]) -> None:
+def _require_same_counts(sources: Mapping[tuple[str, str], Rows], matched: Mapping[str, str]) -> None:
     (_, first), *rest = sources.items()
     for (name, layer), source in rest:
-        if source.n_rows != first.n_rows:
+        if len(source) != len(first):
             wide = source.shape == first.shape[::-1]
             own = layer if name == "before" or name.startswith("again") else matched[layer]
             raise ValueError(
-                f"{name}[{own!r}] must have the {first.n_rows:,} rows of before, got {source.n_rows:,} rows"
+                f"{name}[{own!r}] must have the {len(first):,} rows of before, got {len(source):,} rows"
                 + ("; its shape is the transpose of that of before" if wide else "; rows match by ids= (--id) only")
             )
 
@@ -577,13 +583,13 @@ class NoiseFloor:
     Attributes
     ----------
     again : sequence of mappings of layers
-        Further encodings of the same inputs by the unchanged model.
+        Chosen rows of further encodings of the same inputs by the unchanged model.
     also : sequence of mappings of layers
-        Encodings by further runs of the same change, such as trainings with other seeds.
+        Chosen rows of encodings by further runs of the same change, such as trainings with other seeds.
     """
 
-    again: Sequence[Side]
-    also: Sequence[Side]
+    again: Sequence[Mapping[str, Representation]]
+    also: Sequence[Mapping[str, Representation]]
 
     @property
     def source(self) -> str:

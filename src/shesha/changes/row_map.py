@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.changes.layer_sources import Sides
+from shesha.changes.layer_sources import Sides, matrix_rows
 from shesha.drift.canary_check import row_movement
 from shesha.inputs import MissingRows, Names, RowChoice, labels_in_order
 from shesha.inputs import validation as check
-from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
+from shesha.kernels.distances import METRICS, Metric
+from shesha.kernels.neighbours import shared_entries
 from shesha.kernels.spectrum import principal_plane, trustworthiness, turn_onto
 from shesha.results.diff import MovedRow
 from shesha.results.row_map import RowMap
@@ -23,7 +24,7 @@ from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number, spawn
 from shesha.support.types import Array, Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views import Neighbours, Representation, align_rows, select_rows
+from shesha.views import Neighbours, Representation, Rows, align_rows, select_rows
 
 _FEWEST_ROWS = 10
 _INDEXED = 5000
@@ -54,12 +55,13 @@ def require_usable_rows(sides: Sides) -> Index:
     """Return all rows; refuse rows without a direction in some layer, which are usually failures, and too few rows."""
     for side, layers in (("before", sides.before), ("after", sides.after)):
         for layer, source in layers.items():
-            zero = find_undirected_rows(source.to_numpy.rows, "cosine")
+            zero = source.undirected_rows("cosine")
             if len(zero):
                 raise ValueError(
                     check.zero_rows(f"{side}[{layer!r}]", zero, sides.n_rows, next(iter(sides.names), None))
                 )
-    zero = np.unique(np.concatenate([find_undirected_rows(source.to_numpy.rows, "cosine") for source in sides.every()]))
+    others = [source.undirected_rows("cosine") for side in (*sides.again, *sides.also) for source in side.values()]
+    zero = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *others]))
     if len(zero):
         raise ValueError(check.zero_rows("again and also", zero, sides.n_rows))
     if sides.n_rows < _FEWEST_ROWS:
@@ -117,9 +119,7 @@ def indexed_vectors(
 ) -> tuple[Index, Representation, Representation, list[Representation]]:
     """Return some rows, and the vectors that an index contains: a layer before, after and re-encoded."""
     chosen = draw_rows(rows, _INDEXED, seed)
-    before, after, *again = (
-        side[name].to_numpy.take_rows(chosen) for side in (sides.before, sides.after, *sides.again)
-    )
+    before, after, *again = (side[name].take(chosen).whole for side in (sides.before, sides.after, *sides.again))
     return chosen, before, after, again
 
 
@@ -145,10 +145,7 @@ def _nearest(side: Representation, k: int, metric: Metric = METRIC) -> Index:
 
 def _share_lost(lists: Index, others: Index) -> Vector:
     """Return the share of each row of a list that is not in the same row of the other."""
-    both = np.sort(np.hstack([lists, others]), axis=1)
-    n_kept = np.count_nonzero(both[:, 1:] == both[:, :-1], axis=1)
-    share: Vector = 1.0 - np.asarray(n_kept, dtype=float) / lists.shape[1]
-    return share
+    return np.asarray(1.0 - shared_entries(lists, others).mean(axis=1))
 
 
 def moved_rows(
@@ -293,16 +290,17 @@ def explore(
     along: dict[str, Any] = {"labels": labels, "row_names": row_names}
     sides, along = select_rows(sides, along, rows=rows, missing=missing, metric=metric)
     labels, row_names = along["labels"], along["row_names"]
-    built = {name: _matrix(side, name) for name, side in sides.items()}
-    first = next(iter(built.values()))
+    built = {name: matrix_rows(side, name) for name, side in sides.items()}
+    n_rows = len(next(iter(built.values())))
     for name, side in built.items():
-        if side.n_rows != first.n_rows:
-            raise ValueError(f"{name} must have the {first.n_rows:,} rows of {called[0]}, got {side.n_rows:,}")
+        if len(side) != n_rows:
+            raise ValueError(f"{name} must have the {n_rows:,} rows of {called[0]}, got {len(side):,}")
+        side.require_finite()
     known = tuple(side.names for side in built.values() if side.names is not None)
-    colours = labels_of_rows(_align_labels(labels, known, first.n_rows)) if labels is not None else ()
+    colours = labels_of_rows(_align_labels(labels, known, n_rows)) if labels is not None else ()
     return map_rows(
         align_rows(built),
-        _names_of_rows(row_names, known, first.n_rows),
+        _names_of_rows(row_names, known, n_rows),
         colours,
         metric=metric,
         k=k,
@@ -312,7 +310,7 @@ def explore(
 
 
 def map_rows(
-    sides: Mapping[str, Representation],
+    sides: Mapping[str, Rows],
     names: Sequence[str],
     labels: Sequence[str],
     *,
@@ -325,7 +323,7 @@ def map_rows(
 
     Parameters
     ----------
-    sides : mapping of Representation
+    sides : mapping of Rows
         One or two representations, by name.
     names, labels : sequence of str
         Name and label of each row; `labels` may be empty.
@@ -333,7 +331,7 @@ def map_rows(
         As for `explore`.
     """
     rows, notes = _choose_rows(list(sides.values()), metric, max_rows, seed)
-    chosen = {name: side.to_numpy.take_rows(rows) for name, side in sides.items()}
+    chosen = {name: side.take(rows).whole for name, side in sides.items()}
     n_neighbours = count_neighbours(k, len(rows))
     queries = trust_rows(len(rows), seed)
     places: dict[str, Matrix] = {}
@@ -355,19 +353,11 @@ def map_rows(
     )
 
 
-def _matrix(value: Any, name: str) -> Representation:
-    source = Representation.build(value, name)
-    if source.has_distances_only or len(source.shape) != 2:
-        what = "distances (Rdm)" if source.has_distances_only else f"shape {source.shape}"
-        raise ValueError(f"{name} must be a matrix (n_rows, n_features), got {what}")
-    return source
-
-
-def _choose_rows(sides: Sequence[Representation], metric: Metric, most: int, seed: Seed) -> tuple[Index, list[str]]:
+def _choose_rows(sides: Sequence[Rows], metric: Metric, most: int, seed: Seed) -> tuple[Index, list[str]]:
     """Return the rows to show, which have a direction on every side, or a random sample of many such rows."""
-    usable = np.ones(sides[0].n_rows, dtype=bool)
+    usable = np.ones(len(sides[0]), dtype=bool)
     for side in sides:
-        usable[find_undirected_rows(side.to_numpy.rows, metric)] = False
+        usable[side.undirected_rows(metric)] = False
     rows, notes = np.flatnonzero(usable), []
     if len(rows) < _FEWEST:
         raise ValueError(f"X must have at least {_FEWEST} rows with a direction, got {len(rows)}")

@@ -345,7 +345,7 @@ def _add_ceilings(repeated: SidesWithRepeats, work: Sequence[engine.Group], scor
     return False
 
 
-_MOST_ROWS_TESTED = 2_000
+MOST_ROWS_TESTED = 2_000
 """Largest number of rows for which the default computes chance levels and intervals, in about two processor seconds."""
 
 
@@ -497,7 +497,7 @@ def compare(
     n_rows = max(map(_n_rows, (first, second)))
     if calibrate is None:
         sampled = exact is False or any(one is not None for one in (folds, queries, pairs, error))
-        calibrate = is_default and n_rows <= _MOST_ROWS_TESTED and not sampled
+        calibrate = is_default and n_rows <= MOST_ROWS_TESTED and not sampled
     check.boolean(calibrate, "calibrate")
     chance = {"calibrate": calibrate, "n_draws": n_permutations, "alpha": alpha}
     request = PairRequest(

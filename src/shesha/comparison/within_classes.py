@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.comparison.compare import PairRequest, compare_in_memory, seed_measures
+from shesha.comparison.compare import MOST_ROWS_TESTED, PairRequest, compare_in_memory, seed_measures
 from shesha.comparison.engine import add_note, add_null, correct_p_values, name_pair
 from shesha.comparison.sampled_scores import Sampling
 from shesha.inputs import MissingRows, RowChoice, labels_in_order, orders, split_names
@@ -29,7 +29,7 @@ from shesha.support.progress import track
 from shesha.support.seeds import N_PERMUTATIONS, default_draws, number
 from shesha.support.types import Index, Labels, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.support.wording import count, natural_key
+from shesha.support.wording import count, join_items, natural_key
 from shesha.views import Rdm, Representation, select_rows
 
 SILHOUETTE, ILISI, CONNECTIVITY = "batch silhouette", "iLISI", "graph connectivity"
@@ -224,6 +224,8 @@ def compare_within(
     `blocks`, only pairs of rows of one class and one block are compared, so that an embedding from which a batch effect
     was removed is not blamed for it, and one that contains it is not credited with it.
 
+    From a class with more than 2,000 rows, 2,000 random rows are compared, because `compare` by default tests no more.
+
     Chance is not the standard for what was kept. A class counts as kept if the lower end of each measure's interval
     reaches the value of X with itself after a fifth of its variance was exchanged between the rows of the class, and as
     lost if no measure is above chance and every upper end is below the value after four fifths were exchanged. In
@@ -299,13 +301,16 @@ def compare_within(
             f"labels must contain a class of at least {count(min_rows, 'row')} that can be compared, got none "
             f"({reasons})"
         )
-    rows_of_both.state_rows(strata, excluded)
+    rows_of_both.state_rows(strata)
     if n_permutations is None:
         n_permutations = default_draws(len(strata), alpha, N_PERMUTATIONS)
     n_permutations = check.count(n_permutations, "n_permutations")
     request = _Request(rows_of_both, chosen, (str(names[0]), str(names[1])), n_permutations, alpha, confidence, seed)
     parts_of = {
-        name: [request.compare(rows, place, n_strata=len(parts)) for place, rows in enumerate(parts)]
+        name: [
+            request.compare(rows, place, n_strata=len(parts), weight=len(parts[place]))
+            for place, rows in enumerate(rows_of_both.draw_rows(parts, min_rows))
+        ]
         for name, parts in track(strata.items(), len(strata), "classes")
     }
     classes = {name: request.combine(parts) for name, parts in parts_of.items()}
@@ -320,7 +325,7 @@ def compare_within(
     return WithinClasses(
         *request.names,
         classes,
-        {name: sum(map(len, parts)) for name, parts in strata.items()},
+        {name: sum(part.n for part in parts) for name, parts in parts_of.items()},
         total,
         excluded,
         {measure.name: _correct_over_classes(classes, measure.name) for measure in chosen},
@@ -390,7 +395,20 @@ class _LabelledRows:
                 return [], f"its groups have only {round(np.exp(log_count))} permutations, so p cannot reach {alpha:g}"
         return large, ""
 
-    def state_rows(self, strata: dict[str, list[Index]], excluded: dict[str, str]) -> None:
+    def draw_rows(self, parts: list[Index], min_rows: int) -> list[Index]:
+        """Draw random rows of a class that is too large to be tested; each part and group keeps its share of them."""
+        share, rng = MOST_ROWS_TESTED / sum(map(len, parts)), np.random.default_rng(0)
+        if share >= 1:
+            return parts
+        drawn = []
+        for part in parts:
+            units = [part] if self.group is None else _split(part, self.group)
+            fewest = -(-min_rows // len(units))
+            some = [rng.choice(unit, max(fewest, round(share * len(unit))), replace=False) for unit in units]
+            drawn.append(np.sort(np.concatenate(some)))
+        return drawn
+
+    def state_rows(self, strata: dict[str, list[Index]]) -> None:
         """State how many rows are compared, and how many are not."""
         n, used = len(self.classes), sum(len(part) for parts in strata.values() for part in parts)
         unlabelled = sum(label is None for label in self.classes)
@@ -401,6 +419,9 @@ class _LabelledRows:
             provenance.state(f"{used:,} of {count(n, 'row')} compared{blocks}")
         elif blocks:
             provenance.state(f"rows compared{blocks}")
+        large = [name for name, parts in strata.items() if sum(map(len, parts)) > MOST_ROWS_TESTED]
+        if large:
+            provenance.state(f"{MOST_ROWS_TESTED:,} random rows drawn from {join_items(large)}")
 
     def mixing(self, names: tuple[str, str]) -> dict[str, dict[str, Number]]:
         """Return how well blocks are mixed in each representation; empty without blocks."""
@@ -416,6 +437,8 @@ class _Part:
     """The comparison of the rows of one class in one block."""
 
     n: int
+    weight: int
+    """Number of rows from which those that are compared were drawn."""
     comparison: Comparison
     nulls: dict[str, Vector]
     bars: dict[str, tuple[float, float]]
@@ -434,7 +457,7 @@ class _Request:
     confidence: float
     seed: Seed
 
-    def compare(self, rows: Index, place: int, *, n_strata: int) -> _Part:
+    def compare(self, rows: Index, place: int, *, n_strata: int, weight: int) -> _Part:
         """Compare some rows of both representations; the place in the class selects the permutations."""
         first, second = (side[rows] for side in self.rows_of_both.sides)
         if self.rows_of_both.block is not None:
@@ -460,7 +483,7 @@ class _Request:
             seed=self.seed if seed is None else seed + place,
         )
         comparison = compare_in_memory(first, second, request, nulls)
-        return _Part(len(rows), comparison, nulls, _bars(first, self.measures))
+        return _Part(len(rows), weight, comparison, nulls, _bars(first, self.measures))
 
     def combine(self, parts: list[_Part]) -> Comparison:
         """Return the mean over parts, weighted by rows, with its chance level and interval."""
@@ -487,7 +510,7 @@ class _Request:
         known = [place for place, score in enumerate(scores) if score.has_value]
         if not known:
             return scores[0], None
-        share = np.array([parts[place].n for place in known], dtype=np.float64)
+        share = np.array([parts[place].weight for place in known], dtype=np.float64)
         share /= share.sum()
         score = scores[known[0]]
         best = best_value(score.closer, (score.possible_low, score.possible_high), None)
@@ -553,7 +576,7 @@ def _value_or_nan(measure: Measure, first: Representation, second: Representatio
 
 def _mean(parts: list[_Part], measure: str, place: int) -> float:
     """Return the mean over parts of a value that counts as kept (place 0) or lost (place 1)."""
-    return float(np.average([part.bars[measure][place] for part in parts], weights=[part.n for part in parts]))
+    return float(np.average([part.bars[measure][place] for part in parts], weights=[part.weight for part in parts]))
 
 
 def _correct_over_classes(classes: dict[str, Comparison], measure: str) -> dict[str, float]:

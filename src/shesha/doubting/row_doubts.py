@@ -33,6 +33,14 @@ _UNEVEN, _OVERDISPERSED = 0.2, 4.0
 """Smallest coefficient of variation of the totals of rows, and smallest ratio of their variance to that of Poisson
 counts.
 """
+_MISSING_CODES = frozenset(
+    sign * float(f"{size:.6g}")
+    for sign in (1, -1)
+    for size in (99, 999, 9999, 99999, 999999, 1e10, 1e20, 1e30, 1e34, 1e35, 9.96921e36, np.finfo(np.float32).max)
+)
+"""Numbers that programs and file formats write for missing values."""
+_APART = 2.0
+"""How many times the range of all other values a code is away from them."""
 FEW_ROWS_ADVICE = (
     "Check these rows, and leave out faulty ones. Otherwise use a measure that a few rows cannot dominate:"
 )
@@ -54,6 +62,29 @@ def duplicates(subject: Subject) -> Doubt | None:
         "Duplicates count as independent evidence, so p-values and intervals are too small"
     )
     return Doubt("duplicates", share, None, text, "Keep one row of each set of duplicates, or pass the sets as groups=")
+
+
+@doubt("missing codes", of="both", cheap=True)
+def missing_codes(subject: Subject) -> Doubt | None:
+    """Check whether a number far from all others, such as -999, stands for missing values."""
+    for side, sample in enumerate(subject.samples):
+        rows = np.union1d(subject.places, subject.farthest_rows[side])
+        values = (sample if len(rows) == len(sample) else subject.read(side, rows)) * subject.units[side]
+        for extreme in (values.min(), values.max()):
+            coded = values == extreme
+            others = values[~coded]
+            if not others.size or coded.sum() < 2 or float(f"{extreme:.6g}") not in _MISSING_CODES:
+                continue
+            low, high = float(others.min()), float(others.max())
+            if max(low - extreme, extreme - high) > _APART * max(high - low, 1e-12):
+                n_rows = int(coded.any(axis=1).sum())
+                text = (
+                    f"{extreme:g} occurs in {n_rows:,} of {len(rows):,} checked rows, far from all other values "
+                    f"({low:.3g} to {high:.3g}), like a code for missing values"
+                )
+                advice = "If it means that a value is missing, replace it by NaN, and pass missing='drop'"
+                return Doubt("missing codes", n_rows / len(rows), None, text, advice)
+    return None
 
 
 @doubt("few rows")

@@ -7,12 +7,13 @@ names are ambiguous.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise, product
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shesha.inputs._other_libraries import split_names
 from shesha.inputs.identity import Names, could_identify, joined_values, named_index
@@ -25,6 +26,8 @@ RowChoice = Literal["same", "shared"]
 """Whether all inputs must have the same rows, or only the rows that all of them have are used."""
 MissingRows = Literal["refuse", "drop"]
 """What happens to rows with NaN, infinity or only zeros: an error, or they are left out everywhere."""
+_ENTRIES = 1 << 20
+"""Number of values that are read together."""
 _TOLD = 3
 """Maximum number of reordered representations that a warning names."""
 _BY_POSITION = "If row i of both is the same input, pass arrays without names (.to_numpy(), --by-position)"
@@ -220,18 +223,28 @@ def are_reordered(X: Any, Y: Any) -> bool:
     """
     if len(X) != len(Y) or len(X) < _FEWEST_REORDERED:
         return False
-    first, second = (np.asarray(rows, dtype=np.float64) for rows in (X, Y))
-    largest = max(np.abs(first).max(), np.abs(second).max())
+    largest = float(np.max([np.abs(rows).max() for side in (X, Y) for rows in _stretches(side)]))
     if not (np.isfinite(largest) and largest > 0):
         return False
     # One unit for both, so that squares neither overflow nor vanish.
-    a, b = ((rows / largest) @ (rows / largest).mean(axis=0) for rows in (first, second))
+    means = [sum((rows / largest).sum(axis=0) for rows in _stretches(side)) / len(X) for side in (X, Y)]
+    a, b = (
+        np.concatenate([rows / largest @ mean for rows in _stretches(side)])
+        for side, mean in zip((X, Y), means, strict=True)
+    )
     ordered = np.sort(a)
     # Whole numbers, such as counts, have ties.
     gaps = np.diff(ordered)
     gap = float(np.median(gaps[gaps > 1e-12 * np.ptp(ordered)])) if np.ptp(ordered) > 0 else 0.0
     near = float(np.median(np.abs(ordered - np.sort(b)))) <= _NEAR * gap
     return gap > 0 and near and float(np.median(np.abs(a - b))) > _FAR * gap
+
+
+def _stretches(rows: Any) -> Iterator[NDArray[np.float64]]:
+    """Yield the rows in double precision, a few at a time, because files may not fit in memory."""
+    step = max(1, _ENTRIES // max(1, rows.shape[1]))
+    for start in range(0, len(rows), step):
+        yield np.asarray(rows[start : start + step], dtype=np.float64)
 
 
 def _require_distinct(known: Mapping[str, Names], both: str) -> None:
@@ -347,6 +360,7 @@ _FORMS: tuple[Callable[[str], str], ...] = (
     _TRIMS[0],
     str.casefold,
     partial(re.compile(r"(?<!\d)0+(?=\d)").sub, ""),
+    partial(re.compile(r"-(?=[0-9a-f]{4})").sub, ""),
     # R replaces other characters by points.
     partial(re.compile(r"[^A-Za-z0-9.]").sub, "."),
     partial(_iso_date, day_first=True),

@@ -25,7 +25,7 @@ from shesha.support.device_arrays import (
     to_host,
 )
 from shesha.support.memory import memory_budget
-from shesha.support.types import Index, Matrix, Vector
+from shesha.support.types import Index, Mask, Matrix, Vector
 
 Halves = NDArray[np.bool_]
 """Mask of the rows in the first half, one line per split."""
@@ -444,6 +444,14 @@ def nearest_of_distances(condensed: Vector, n: int, k: int) -> Found:
         return near, 4 * _EPS * near
 
     return _run(_Search(lambda chosen: matrix[chosen], np.zeros(n), exact), n, k)
+
+
+def shared_entries(lists: Index, others: Index) -> Mask:
+    """Return which entries of each list of row numbers are in the other list of the same row, in any place."""
+    n_lists = len(lists)
+    # Numbers of different lists differ, so that one search finds all.
+    first = np.arange(n_lists)[:, None] * (1 + max(int(lists.max()), int(others.max())))
+    return np.isin(lists + first, others + first)
 
 
 def _run(search: _Search, n: int, k: int, *, include_self: bool = False) -> Found:

@@ -34,6 +34,7 @@ from shesha.support import device_arrays
 from shesha.support import memory as memory
 from shesha.support import types as kinds
 from shesha.support.device_arrays import array_shape, input_precision
+from shesha.support.provenance import state
 from shesha.support.types import Array, Index, Mask, Matrix, Vector
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn
 
@@ -180,9 +181,10 @@ def hint_of_distances(named: Mapping[str, Any]) -> None:
         shape = getattr(X, "shape", ())
         square = isinstance(shape, tuple) and len(shape) == 2 and shape[0] == shape[1]
         if square and looks_like_distances(split_names(X, name)[0]):
+            text = f"{name} looks like a matrix of distances, but is used as features"
+            state(text)
             warn(
-                f"{name} looks like a matrix of distances, but is used as features. If it contains distances, pass "
-                f"shesha.Rdm({name}), or --rdm on the command line",
+                f"{text}. If it contains distances, pass shesha.Rdm({name}), or --rdm on the command line",
                 MeasureWarning,
             )
 
@@ -638,7 +640,8 @@ class Rows:
             self._array = X
         else:
             self._array = check.raw_matrix(X, name, min_rows=min_rows, min_columns=min_columns)
-        self.precision = input_precision(self._array.data if self.is_sparse else self._array)
+        stored = X if device_arrays.stays(X) else self._array.data if self.is_sparse else self._array
+        self.precision = input_precision(stored)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the row names, which serve only to align rows."""
@@ -671,6 +674,16 @@ class Rows:
         step = max(1, entries // max(1, self.shape[1]))
         for start in range(0, len(self), step):
             yield start, self.read(slice(start, start + step))
+
+    def require_finite(self) -> None:
+        """Raise an error that names rows with NaN or infinity, without a copy of all rows."""
+        for start, block in self.blocks(_ENTRIES):
+            check.finite(block, self.name, first_row=start)
+
+    def undirected_rows(self, metric: Metric) -> Index:
+        """Return the rows for which a metric is undefined, without a copy of all rows."""
+        found = [start + find_undirected_rows(block, metric) for start, block in self.blocks(_ENTRIES)]
+        return np.concatenate([np.empty(0, dtype=np.intp), *found])
 
     @property
     def sample(self) -> Array:
