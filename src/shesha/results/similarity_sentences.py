@@ -217,7 +217,7 @@ def _null_within(result: WithinClasses) -> str:
     rows = say.span([result.sizes[name] for name in result.classes])
     return (
         f"{rows} rows per class; {result.n_draws:,} permutations of rows within the class"
-        f"{' and block' * bool(result.n_blocks)}, p corrected over the classes by Benjamini and Hochberg, level "
+        f"{' and block' * bool(result.n_blocks)}, p corrected over measures and classes by Holm's method, level "
         f"{result.alpha:g}"
     )
 
