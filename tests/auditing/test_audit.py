@@ -169,25 +169,6 @@ def test_no_representation_is_lost_to_another_of_the_same_name(layers, quick_aud
         quick_audit({1: layers["late"], "1": layers["early"]})
 
 
-@pytest.mark.parametrize(
-    ("data", "options", "error", "message"),
-    [
-        ({}, {}, ValueError, "representations must contain at least one matrix, got none"),
-        ({"a": np.ones(5)}, {}, ValueError, r"a must be 2-D \(n_samples, n_features\), got shape \(5,\)"),
-        ({"a": np.array([["b"]])}, {}, TypeError, "a must be a matrix of real numbers, got an array of dtype <U1"),
-        (None, {"metric": "manhattan"}, ValueError, "metric must be one of 'cosine', .*, got 'manhattan'"),
-        (None, {"confidence": 1.0}, ValueError, r"confidence must be in \(0, 1\), got 1.0"),
-        (None, {"n_bootstrap": -1}, ValueError, "n_bootstrap must be at least 0, got -1"),
-        (None, {"n_permutations": 18}, ValueError, "n_permutations must be at least 19, or 0 for none, got 18"),
-        (None, {"pairs": 99}, ValueError, "pairs must be at least 100, got 99"),
-        (None, {"seed": "today"}, TypeError, "seed must be an int, a numpy Generator or None, got str"),
-    ],
-)
-def test_bad_arguments_are_refused(layers, quick_audit, data, options, error, message):
-    with pytest.raises(error, match=message):
-        quick_audit(layers if data is None else data, **options)
-
-
 def activations_of_lengths(seed, effect):
     """Activations whose rows lie nearer a common direction the more tokens they have."""
     from shesha.extract import Activations

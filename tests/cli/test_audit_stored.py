@@ -10,14 +10,13 @@ from shesha.auditing import stored_audits
 from shesha.cli._options import name_options
 from shesha.report import as_full_text, as_text
 from shesha.results.audit_report import audit_page
-from shesha.results.paper_sentences import sentence_sections
 
 QUICK = ("--bootstrap", "10", "--permutations", "19")
 
 
 def full_report(audit):
     page = audit.stated(audit_page(audit, name_options))
-    return "\n\n".join([as_full_text(page), as_text(sentence_sections(audit))])
+    return "\n\n".join([as_full_text(page), as_text(audit.sentence_sections())])
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import shesha.measures as measures
 from shesha.cli._outputs import _first_screen
 from shesha.measures import registry as registry
 from shesha.report import as_text
-from shesha.results.paper_sentences import sentence_sections
 from shesha.support.provenance import add_statements
 from shesha.views import Features
 
@@ -38,7 +37,7 @@ def folder(tmp_path, arrays):
 
 def printed(result):
     """What a command prints about a result: its first screen and the sentence for a paper."""
-    return f"{_first_screen(result)}\n\n{as_text(sentence_sections(result))}\n"
+    return f"{_first_screen(result)}\n\n{as_text(result.sentence_sections())}\n"
 
 
 def without_seconds(text):

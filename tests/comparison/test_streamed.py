@@ -122,14 +122,6 @@ def test_the_tail_is_near_that_of_ten_thousand_permutations():
     assert (values > score.threshold).mean() == pytest.approx(0.05, abs=0.008)
 
 
-def test_results_print_convert_and_come_again():
-    moments = Moments.of(*related(500, 0.5))
-    first, second = (shesha.compare(moments, calibrate=True, seed=3) for _ in range(2))
-    assert str(first) == str(second).replace(f"{second['CKA'].seconds:.3f}", f"{first['CKA'].seconds:.3f}")
-    assert list(first.to_frame()["p_value"]) == pytest.approx(list(second.to_frame()["p_value"]), nan_ok=True)
-    assert "needs rows" in str(first)
-
-
 def test_measures_are_the_second_argument():
     moments = Moments.of(*related(100, 0.5))
     assert [one.name for one in shesha.compare(moments, ["CKA", "RV"])] == ["CKA", "RV"]
@@ -150,11 +142,3 @@ def test_no_rows_and_few_rows():
     equal = shesha.compare(Moments.of(np.ones((9, 2)), np.eye(9)), ["CKA", "CCA", "OrthProc", "MagDiff"])
     assert [one.has_value for one in equal] == [False, False, False, True]
     assert "all rows are equal" in equal["CKA"].reason
-
-
-def test_the_sentence_of_a_paper_states_no_p_of_zero():
-    found = shesha.compare(Moments.of(*related(20_000, 1.0)), "CKA", calibrate=True)
-    assert found["CKA"].p_value < 1e-6
-    text = " ".join(str(found.sentence()).split())
-    assert "p < 1e-6" in text
-    assert "p = 0" not in text

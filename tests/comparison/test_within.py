@@ -120,60 +120,6 @@ def test_rows_are_matched_by_name_and_rows_without_a_label_left_out(cells):
     assert list(part.classes) == ["B", "T"]
 
 
-def test_distances_are_refused(cells):
-    D = shesha.compute_rdm(cells[0])
-    with pytest.raises(TypeError, match=r"after must be features, to select the rows of each class, got distances"):
-        compare_within(cells[0], shesha.Rdm(D), cells[2], names=NAMES)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda X, Y, t: compare_within(X, Y, t[:-1]), r"labels must have one label for each of the 126 rows, got"),
-        (lambda X, Y, t: compare_within(X, Y[:-1], t), r"Y must have as many rows as X \(126\), got 125"),
-        (
-            lambda X, Y, t: compare_within(X, Y, t, min_rows=50),
-            r"labels must contain a class of at least 50 rows .*B: 45",
-        ),
-        (
-            lambda X, Y, t: compare_within(X, Y, t, names=("a", "a")),
-            r"names must be two different names, got \('a', 'a'\)",
-        ),
-        (lambda X, Y, t: compare_within(X, Y, t, min_rows=2), "min_rows must be at least 5, got 2"),
-        (lambda X, Y, t: compare_within(X, Y, t, "colour"), "measures must be one of|colour"),
-    ],
-)
-def test_bad_input_is_refused(cells, call, message):
-    with pytest.raises(ValueError, match=message):
-        call(*cells)
-
-
-def test_the_sentence_and_the_picture_name_the_class_that_lost_its_geometry(cells):
-    found = found_in(cells)
-    said = found.headline
-
-    def span(name, *classes):
-        values = sorted({f"{found[one][name].value:.2f}" for one in classes})
-        return f"{name} {' to '.join(values)} of 1"
-
-    ranges = {classes: ", ".join(span(name, *classes) for name in ("RSA", "CKA")) for classes in (("T",), ("B", "NK"))}
-    assert said == (
-        f"after, compared with before: lost the geometry within T ({ranges['T',]}); kept it within B, NK "
-        f"({ranges['B', 'NK']})."
-    )
-    assert (found.kept, found.lost) == (("B", "NK"), ("T",))
-    assert found.sentence().startswith(said.removesuffix("."))
-    assert " ".join(str(found).split()).startswith(f"Only 120 of 126 rows compared. {said}")
-    ax = found.plot("CKA")
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["B (n = 45)", "NK (n = 30)", "T (n = 45)"]
-    dots = {line.get_label(): line.get_xdata().tolist() for line in ax.get_lines()}
-    assert dots["not above chance"] == [found["T"]["CKA"].value]
-    assert dots["above chance"] == [found[name]["CKA"].value for name in ("B", "NK")]
-    assert dots["chance"] == [one["CKA"].chance for one in found]
-    with pytest.raises(KeyError, match="measure must be one of"):
-        found.plot("gulp")
-
-
 @pytest.mark.parametrize(
     ("signal", "verdict"), [(1.0, "kept"), (0.97, "kept"), (0.6, "partly kept"), (0.3, "partly kept"), (0.0, "lost")]
 )

@@ -122,12 +122,6 @@ def test_every_pooling_is_applied(write, tokenizer, pools, newer):
     assert found.info["embedding"] == "+".join(pools)
 
 
-def test_no_mode_and_no_modules_mean_the_mean(write, tokenizer):
-    folder = write(("Pooling", flags()))
-    expected = pooled(states(folder, tokenizer, stripped(TEXTS)), ["mean"])
-    np.testing.assert_allclose(encode(folder, TEXTS)["embedding"], expected, atol=1e-5)
-
-
 def dense(folder, number, weight, bias=None, *, pickled=False, **config):
     place = folder / f"{number}_Dense"
     write_json(place / "config.json", {"in_features": weight.shape[1], "out_features": weight.shape[0], **config})
@@ -227,14 +221,6 @@ def test_the_network_can_be_in_a_folder_of_its_own(write, tokenizer):
     np.testing.assert_allclose(encode(model, TEXTS)["embedding"], expected, atol=1e-5)
 
 
-def test_names_of_newer_versions_are_known(write):
-    folder = write(
-        ("sentence_transformers.sentence_transformer.modules.pooling.Pooling", flags("mean")),
-        prefix="sentence_transformers.base.modules.transformer.",
-    )
-    assert "embedding" in encode(folder, TEXTS)
-
-
 def test_the_embedding_can_be_asked_for_alone_and_left_out(write):
     folder = write(("Pooling", flags("mean")), ("Normalize", {}))
     everything = encode(folder, TEXTS)
@@ -304,13 +290,6 @@ def test_folders_outside_the_model_are_not_read(write):
         write_json(folder / "modules.json", listed)
         with pytest.raises(ValueError, match=r"modules\.json must list folders inside the model, got"):
             encode(folder, TEXTS)
-
-
-@pytest.mark.parametrize("kind", ["WordEmbeddings", "BoW", "StaticEmbedding", "CLIPModel"])
-def test_encoders_without_a_network_are_refused(tmp_path, kind):
-    write_json(tmp_path / "modules.json", [{"idx": 0, "path": "0", "type": f"sentence_transformers.models.{kind}"}])
-    with pytest.raises(ValueError, match=f"model must be a sentence encoder .* begins with {kind}; encode the texts"):
-        encode(tmp_path, TEXTS)
 
 
 @pytest.mark.parametrize("text", ["{", "[" * 100_000, "\x00"], ids=["half", "deep", "binary"])

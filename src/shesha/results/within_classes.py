@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shesha.report import Column, Drawing, Item, Page, Part, Section, Strip, Table, Text
+from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.comparison import Comparison, Score
 from shesha.results.comparison_pages import measure_explained
@@ -22,8 +23,6 @@ from shesha.support.wording import agree
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-    pass
 
 
 _ALL = "all rows"
@@ -284,6 +283,24 @@ class WithinClasses(Result):
         verdicts = [self.verdict(line["name"], line["class"]) if line["class"] != _ALL else "" for line in lines]
         return frame.assign(corrected_p_value=adjusted, verdict=verdicts)
 
+    def _claim(self) -> str:
+        p_values = {name: sorted(p for p in known.values() if p == p) for name, known in self.corrected.items()}
+        tested = [
+            f"{say.add_source(name)} p {' to '.join(dict.fromkeys(map(say.format_p, (known[0], known[-1]))))}"
+            for name, known in p_values.items()
+            if known
+        ]
+        return say.listing(self.headline, (), *tested, self._null)
+
+    @property
+    def _null(self) -> str:
+        rows = say.span(self.sizes[name] for name in self.classes)
+        return (
+            f"{rows} rows per class; {self.n_draws:,} permutations of rows within the class"
+            f"{' and block' * bool(self.n_blocks)}, p corrected over the classes by Benjamini and Hochberg, level "
+            f"{self.alpha:g}"
+        )
+
     def _page(self) -> Page:
         return within_classes_page(self)
 
@@ -412,6 +429,9 @@ class SeveralWithinClasses(Result):
         values, names = np.array(scores, dtype=float), list(self.classes)
         meaning = f"{chosen} with {self.reference}, calibrated"
         return heat_map(values, names, others, title=meaning, framed=framed, limits=(0.0, 1.0), ax=ax)
+
+    def _claim(self) -> str:
+        return ". ".join(comparison._claim() for comparison in self)
 
     def _page(self) -> Page:
         return several_within_classes_page(self)
