@@ -297,7 +297,7 @@ class WithinClasses(Result):
         rows = say.span(self.sizes[name] for name in self.classes)
         return (
             f"{rows} rows per class; {self.n_draws:,} permutations of rows within the class"
-            f"{' and block' * bool(self.n_blocks)}, p corrected over the classes by Benjamini and Hochberg, level "
+            f"{' and block' * bool(self.n_blocks)}, p corrected over measures and classes by Holm's method, level "
             f"{self.alpha:g}"
         )
 
