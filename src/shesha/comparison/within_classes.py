@@ -18,7 +18,7 @@ from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice, metric_of_rows
 from shesha.nulls.design_builder import equal_groups, exchange
-from shesha.nulls.null_summary import holm, best_value, summarise
+from shesha.nulls.null_summary import best_value, holm, summarise
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison, Number, Score
 from shesha.results.within_classes import SeveralWithinClasses, WithinClasses

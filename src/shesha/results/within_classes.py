@@ -384,8 +384,8 @@ class SeveralWithinClasses(Result):
     def column_note(self) -> str:
         """What the columns of the table mean."""
         return (
-            f"{WithinClasses.calibrated_note} p-values are corrected for the number of measures and classes of one representation. "
-            f"{self.levels_note}"
+            f"{WithinClasses.calibrated_note} p-values are corrected for the number of measures and classes of one "
+            f"representation. {self.levels_note}"
         )
 
     @property
