@@ -169,31 +169,22 @@ def scores_of_sums(units: Matrix, shifts: Matrix, directed: Vector, square: Vect
         return np.stack([mean, pairwise, magnitude, magnitude / np.sqrt(noise)], axis=-1)
 
 
-def members(
-    pools: Sequence[Pool],
-    chosen: Sequence[Index],
-    excluded: Sequence[Index],
-    *,
-    corrected: bool = True,
-) -> Vector:
-    """Score one null group, given its rows in each pool and the rows excluded from its controls.
+def members(pools: Sequence[Pool], chosen: Sequence[Index], *, corrected: bool = True) -> Vector:
+    """Score one null group, whose rows are excluded from its controls.
 
     Parameters
     ----------
     pools : sequence of Pool, one per block
     chosen : sequence of index arrays, one per block
         Indices of the rows of the null group.
-    excluded : sequence of index arrays, one per block
-        Indices of the chosen rows and of all other rows of their units; none of these serve as controls of the null
-        group.
     corrected : bool
         Whether to correct the reference. Use True if the shifts of the real group start from the mean of all rows of
         the pools, and False if they start from the mean of the remaining rows only.
     """
     tally = Tally.empty(pools[0].rows.shape[1])
-    for pool, indices, excluded_rows in zip(pools, chosen, excluded, strict=True):
+    for pool, indices in zip(pools, chosen, strict=True):
         if len(indices):
-            add_members(tally, pool, indices, excluded_rows, corrected=corrected)
+            add_members(tally, pool, indices, indices, corrected=corrected)
     return tally.scores()
 
 
@@ -381,7 +372,9 @@ class UnitSums:
     def slopes(self, parts: Parts, shifts: Shifts) -> NDArray[np.float64]:
         """Return the derivatives of the mean cosine with respect to the reference of each block."""
         others = shifts.units[self.group] - self.directions
-        (projections,) = parts_products(parts, self.row_unit, others)
+        projections = parts.rows.products(self.row_unit, others[:, None])[:, 0]
+        references = parts.references[parts.layout.block[parts.inside]]
+        projections[parts.inside] -= np.einsum("ij,ij->i", references, others[self.row_unit[parts.inside]])
         turned = parts.row_sums((projections * shifts.inverse**3)[None])[0]
         n_blocks = parts.shape[1]
         place = self.row_unit[parts.inside] * n_blocks + parts.layout.block[parts.inside]
@@ -415,14 +408,6 @@ class UnitSums:
         )
         scores[:, PAIR] = between_units(turned, (directions**2).sum(axis=1)[None], counts[None])
         return scores
-
-
-def parts_products(parts: Parts, codes: Index, vectors: Matrix) -> Matrix:
-    """Return the inner product of each row, minus its reference, with the vector of its code: (1, n)."""
-    products = parts.rows.products(codes, vectors[:, None])[:, 0]
-    references = np.einsum("ij,ij->i", parts.references[parts.layout.block[parts.inside]], vectors[codes[parts.inside]])
-    products[parts.inside] -= references
-    return np.asarray(products[None])
 
 
 def unit_signs(n_units: int, n_draws: int, rng: np.random.Generator) -> Matrix:
