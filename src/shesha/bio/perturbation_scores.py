@@ -321,8 +321,10 @@ def perturbation_effect_size(
     >>> perturbation_effect_size([[0, 0], [2, 0]], [[4, 4], [4, 4]])
     5.0
     """
+    refuse_other_types(n_bootstrap_ci, return_type)
+    check.fraction(ci, "ci", closed=False)
     controls, cells = both(X_control, X_perturbed)
-    distance = checked_effect_size(controls, cells, metric, n_bootstrap_ci, ci, seed, return_type)
+    distance = checked_effect_size(controls, cells, metric, seed)
     warn_of_shared_rows(controls, cells, controls_name="X_control", rows_name="X_perturbed")
     return distance
 
@@ -331,14 +333,9 @@ def checked_effect_size(
     controls: Matrix,
     cells: Matrix,
     metric: Literal["euclidean", "cohen"] = "euclidean",
-    n_bootstrap_ci: None = None,
-    ci: float = 0.95,
     seed: Seed = None,
-    return_type: Literal["float"] = "float",
 ) -> float:
     """`perturbation_effect_size` of matrices that were checked."""
-    refuse_other_types(n_bootstrap_ci, return_type)
-    check.fraction(ci, "ci", closed=False)
     check.choice(metric, ("euclidean", "cohen"), "metric")
     generator(seed)
     unit = safe_unit(controls, cells)

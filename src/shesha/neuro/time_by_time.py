@@ -11,15 +11,15 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import MissingRows, NamedRows, Names, coordinate_values, table_values
 from shesha.inputs import validation as check
-from shesha.kernels.condensed_matrices import square
 from shesha.kernels.condition_distances import Cube, centre_and_scale, condition_distances
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trials import Conditions, EqualTrials, Halves, How, Numbers, Trials, unused_trials
+from shesha.neuro.searchlight import permute_model
 from shesha.neuro.split_half_reliability import FEWEST_CONDITIONS, SplitScore
 from shesha.neuro.trial_order_null import Null, Orders
-from shesha.nulls import draw_permutations, identity_first, summarise
+from shesha.nulls import summarise
 from shesha.nulls.null_summary import number_against_null
 from shesha.results import OverTime
 from shesha.results import sentence_parts as say
@@ -509,9 +509,8 @@ def _model_correlations(
         raise ValueError(f"model must have all distances between the {n} conditions, got {got}")
     shown = NamedRows(np.zeros((n, 1)), Names.build(np.array(names, dtype=object)))
     condensed = select_rows({"conditions": shown, "model": rdm}, align=True)[0]["model"].condensed
-    drawn, exchanged = draw_permutations(n, check.count(n_permutations, "n_permutations"), alpha, design={}, seed=seed)
-    whole, (i, j) = square(centred_ranks(condensed[None])[0], n), np.triu_indices(n, k=1)
-    models = np.array([whole[order[i], order[j]] for order in identity_first(drawn)])
+    ranks = centred_ranks(condensed[None])[0]
+    models, exchanged = permute_model(ranks, n, n_permutations, alpha, None, seed)
     complete = ~np.isnan(distances).any(axis=1, keepdims=True)
     scores = models @ np.where(complete, centred_ranks(distances), np.nan).T
     return scores, "the conditions of the model" if exchanged == "all rows" else exchanged
