@@ -177,10 +177,10 @@ def perturbation_coherence(
     check.fraction(ci, "ci", closed=False)
     controls, cells = both(X_control, X_perturbed)
     warn_of_shared_rows(controls, cells, controls_name="X_control", rows_name="X_perturbed")
-    return checked_coherence(controls, cells, method, metric, k, regularization, seed, max_samples)
+    return coherence_of_matrices(controls, cells, method, metric, k, regularization, seed, max_samples)
 
 
-def checked_coherence(
+def coherence_of_matrices(
     controls: Matrix,
     cells: Matrix,
     method: Method = "standard",
@@ -324,12 +324,12 @@ def perturbation_effect_size(
     refuse_other_types(n_bootstrap_ci, return_type)
     check.fraction(ci, "ci", closed=False)
     controls, cells = both(X_control, X_perturbed)
-    distance = checked_effect_size(controls, cells, metric, seed)
+    distance = effect_size_of_matrices(controls, cells, metric, seed)
     warn_of_shared_rows(controls, cells, controls_name="X_control", rows_name="X_perturbed")
     return distance
 
 
-def checked_effect_size(
+def effect_size_of_matrices(
     controls: Matrix,
     cells: Matrix,
     metric: Literal["euclidean", "cohen"] = "euclidean",

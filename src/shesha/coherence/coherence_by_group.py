@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.controls import FEWEST_CONTROLS, LARGE, Layout, layout, warn_of_shared_rows, whitening_matrix
-from shesha.coherence.group_scores import PAIR, Evidence, between_units, evidence, scores_of_sums, unit_signs
+from shesha.coherence.group_scores import PAIR, Evidence, evidence, mean_cosine_over_units, scores_of_sums, unit_signs
 from shesha.coherence.null_groups import Draws, NullGroupScores, nearest_control_shifts, score_null_groups
 from shesha.coherence.scores import NO_DIRECTION
 from shesha.inputs import align_all_labels, align_labels
@@ -542,5 +542,5 @@ def _flip_signs(v: Matrix, unit: Index, n_draws: int, seed: Seed, *, between: bo
         turned, moved = (signs[start : start + step] @ vectors for vectors in sums)
         scores.append(scores_of_sums(turned, moved, directed, square, np.zeros(1), np.array([len(v)])))
         if between:
-            scores[-1][:, PAIR] = between_units(turned, (sums[0] ** 2).sum(axis=1)[None], counts)
+            scores[-1][:, PAIR] = mean_cosine_over_units(turned, (sums[0] ** 2).sum(axis=1)[None], counts)
     return np.concatenate(scores)

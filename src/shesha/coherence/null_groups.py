@@ -18,7 +18,7 @@ from shesha.coherence.group_scores import (
     Evidence,
     Tally,
     add_members,
-    between_units,
+    mean_cosine_over_units,
     members,
     unit_signs,
     windows,
@@ -229,7 +229,7 @@ class UnitDraws:
                 directions[unit] += inverse[start:end] @ shifts[start:end]
                 counts[unit] += (inverse[start:end] > 0).sum()
         scores = tally.scores()
-        scores[PAIR] = between_units(directions.sum(axis=0), (directions**2).sum(axis=1), counts)
+        scores[PAIR] = mean_cosine_over_units(directions.sum(axis=0), (directions**2).sum(axis=1), counts)
         return scores
 
 
@@ -338,11 +338,11 @@ def score_null_groups(
     if layout.unit is not None:
         return _unit_groups(rows, layout, draws, null=null, k=k)
     if null == "pooled":
-        return _collect(draws, lambda g: _pooled_groups(rows, layout, g, draws), "rows of controls and group")
+        return _collect(draws, lambda g: _draw_pooled_groups(rows, layout, g, draws), "rows of controls and group")
     pools = _control_pools(rows, layout)
     if k is None:
         return _window_groups(rows, layout, pools, draws)
-    matched, sizes = _matched_pools(pools, k, layout), layout.part_sizes()
+    matched, sizes = _build_matched_pools(pools, k, layout), layout.part_sizes()
 
     def score_group(g: int) -> tuple[NDArray[np.float64], str]:
         if reason := _too_many(sizes[g], pools):
@@ -360,9 +360,9 @@ def _control_pools(rows: RowPieces, layout: Layout) -> list[Pool]:
 
 def _flip_signs_of_units(observed: Evidence, g: int, draws: Draws) -> tuple[NDArray[np.float64], str]:
     assert observed.units is not None
-    if len(observed.units.of_group(g)) < 2:
+    if len(observed.units.units_in_group(g)) < 2:
         return np.empty((0, 4)), "its rows are of one unit (value of groups) only, and pairs within a unit do not count"
-    signs = unit_signs(len(observed.units.of_group(g)), draws.most, np.random.default_rng([draws.seed, g]))
+    signs = unit_signs(len(observed.units.units_in_group(g)), draws.most, np.random.default_rng([draws.seed, g]))
     signs = signs[draws.start : draws.stop] if len(signs) == draws.most else draws.part(signs)
     return observed.units.sign_flips(g, float(observed.squares[g]), int(observed.n[g]), signs), ""
 
@@ -370,7 +370,7 @@ def _flip_signs_of_units(observed: Evidence, g: int, draws: Draws) -> tuple[NDAr
 def _unit_groups(rows: RowPieces, layout: Layout, draws: Draws, *, null: str, k: int | None) -> NullGroupScores:
     """Draw null groups of whole units: of controls, or, for large groups, of controls and group."""
     pools = _control_pools(rows, layout)
-    matched = None if k is None else _matched_pools(pools, k, layout)
+    matched = None if k is None else _build_matched_pools(pools, k, layout)
     large = np.ones(layout.n_groups, dtype=bool) if null == "pooled" else large_groups_by_units(layout)
     large &= k is None
 
@@ -398,7 +398,7 @@ def _window_groups(rows: RowPieces, layout: Layout, pools: list[Pool], draws: Dr
     large = _large_groups(layout)
     none = np.empty((0, 4))
     scores = [
-        _pooled_groups(rows, layout, g, draws)[0] if is_large and draws.groups[g] else none
+        _draw_pooled_groups(rows, layout, g, draws)[0] if is_large and draws.groups[g] else none
         for g, is_large in enumerate(large)
     ]
     drawn = np.flatnonzero(~large)
@@ -447,7 +447,7 @@ def _collect(
     return NullGroupScores(scores, reasons, exchanged, () if large is None else tuple(large.tolist()))
 
 
-def _matched_pools(pools: list[Pool], k: int, layout: Layout) -> list[MatchedPool]:
+def _build_matched_pools(pools: list[Pool], k: int, layout: Layout) -> list[MatchedPool]:
     largest = layout.part_sizes().max(axis=0)
     return [MatchedPool.build(pool, k, int(n)) for pool, n in zip(pools, largest, strict=True)]
 
@@ -462,7 +462,7 @@ def _score_draws(pools: list[Pool], sizes: Index, score: Scorer, g: int, draws: 
     return np.stack(list(parallel(score_one, draws.numbers)))
 
 
-def _pooled_groups(rows: RowPieces, layout: Layout, g: int, draws: Draws) -> tuple[NDArray[np.float64], str]:
+def _draw_pooled_groups(rows: RowPieces, layout: Layout, g: int, draws: Draws) -> tuple[NDArray[np.float64], str]:
     """Draw null groups from controls and group together, which is exact if the group has no effect."""
     sizes = layout.part_sizes()[g]
     used = [b for b in range(layout.n_blocks) if sizes[b]]

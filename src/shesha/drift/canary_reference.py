@@ -338,9 +338,7 @@ def encode_canaries(
     for i in track(missing, len(missing), "re-encodings"):
         chosen = network if _is_half(i, half=half) else loaded
         with mute_progress(), ignore_statements():
-            _write(
-                files[i], _encode_again(chosen, data, np.random.default_rng([start, i]), SIZES[i % len(SIZES)], options)
-            )
+            _write(files[i], _reencode(chosen, data, np.random.default_rng([start, i]), SIZES[i % len(SIZES)], options))
     return CanaryEncodings(layer, np.asarray(extraction[layer]), tuple(files), dict(extraction.info))
 
 
@@ -371,7 +369,7 @@ def _half_precision(model: Any) -> Any:
     return copy.deepcopy(model).to(torch.bfloat16)
 
 
-def _encode_again(
+def _reencode(
     model: Any, data: Sequence[Any], rng: np.random.Generator, size: int, options: Mapping[str, Any]
 ) -> Matrix:
     """Encode the inputs in random batches of the given size, and return the rows in their original order."""

@@ -36,9 +36,9 @@ def state_fields(text: str, names: Sequence[str], optional: Sequence[str] = ()) 
     try:
         plain = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise damaged_state_error(f"no JSON ({error})") from error
+        raise state_error(f"no JSON ({error})") from error
     if not isinstance(plain, dict) or not set(names) <= set(plain) <= {*names, *optional}:
-        raise damaged_state_error(f"{str(text)[:60]!r} instead of {', '.join(names)}")
+        raise state_error(f"{str(text)[:60]!r} instead of {', '.join(names)}")
     return plain
 
 
@@ -46,7 +46,7 @@ def count_field(plain: Mapping[str, Any], name: str, most: int = MOST_COUNT) -> 
     """Return a field that must be a non-negative integer."""
     value = plain[name]
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise damaged_state_error(f"{name} = {str(value)[:40]}")
+        raise state_error(f"{name} = {str(value)[:40]}")
     return value
 
 
@@ -54,7 +54,7 @@ def number_field(plain: Mapping[str, Any], name: str, low: float, high: float) -
     """Return a field that must be a finite number between two limits."""
     value = plain[name]
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise damaged_state_error(f"{name} = {str(value)[:40]}")
+        raise state_error(f"{name} = {str(value)[:40]}")
     return float(value)
 
 
@@ -62,11 +62,11 @@ def list_field(plain: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     """Return the items of a field that must be a list, each as a field of this name."""
     value = plain[name]
     if not isinstance(value, list):
-        raise damaged_state_error(f"{name} = {str(value)[:40]}")
+        raise state_error(f"{name} = {str(value)[:40]}")
     return [{name: item} for item in value]
 
 
-def damaged_state_error(got: str) -> StoreError:
+def state_error(got: str) -> StoreError:
     """Return the error for a damaged state, whose message says what to do."""
     return StoreError(
         f"the evidence of earlier checks must be undamaged, got {got}; run `shesha monitor acknowledge` (or call "
@@ -403,7 +403,7 @@ class Stream:
         filled = [count_field(item, "counts") for item in list_field(plain, "counts")]
         capital = [number_field(item, "capital", 0.0, 1.0) for item in list_field(plain, "capital")]
         if len(bins) != len(filled) or len(capital) != len(BETS):
-            raise damaged_state_error(f"{len(filled)} counts for {len(bins)} bins, and {len(capital)} bets")
+            raise state_error(f"{len(filled)} counts for {len(bins)} bins, and {len(capital)} bets")
         counts = np.zeros(BINS, dtype=np.intp)
         counts[bins] = filled
         n_seen = count_field(plain, "n_seen")
@@ -411,7 +411,7 @@ class Stream:
         recent = np.array([number_field(item, "recent", -_FAR, _FAR) for item in list_field(plain, "recent")])
         width = count_field(plain, "recent_width", RECENT_AXES)
         if len(recent) % max(1, width) or bool(width) != bool(len(recent)):
-            raise damaged_state_error(f"{len(recent)} numbers in rows of {width}")
+            raise state_error(f"{len(recent)} numbers in rows of {width}")
         since = count_field(plain, "alarm_since", n_seen)
         kept = recent.reshape(-1, width) if width else recent.reshape(0, 0)
         return cls(

@@ -23,7 +23,7 @@ from shesha.neuro._trials import (
     Trials,
     Use,
     check_numbers,
-    unused_trials,
+    describe_use,
 )
 from shesha.results import NoiseCeiling
 from shesha.support import provenance
@@ -116,7 +116,7 @@ def noise_ceiling(
         # Without runs, odd and even trials serve as two runs.
         run, fewest = np.arange(trials.n_trials) % 2, FEWEST_IN_HALF
         if runs is not None:
-            run, fewest = trials.codes_of(rdms_or_trials, runs, "runs")[0], 1
+            run, fewest = trials.label_codes(rdms_or_trials, runs, "runs")[0], 1
             if run.max() < 1:
                 raise ValueError("runs must be at least 2, got 1")
         numbers = check_numbers(trials_per_run, "trials_per_run")
@@ -270,4 +270,4 @@ def _rdms_of_runs(
     else:
         sums = equal.sums(fields, trials.codes, trials.n_conditions)
     rdms = np.array([condition_distances(draw[:, :, :-1], draw[:, :, -1], metric) for draw in sums])
-    return rdms, unused_trials(equal, trials, "run")
+    return rdms, describe_use(equal, trials, "run")

@@ -212,7 +212,7 @@ def behaviour_coupling(
     >>> round(found.value, 2), found.significant
     (0.82, True)
     """
-    trials = Trials.without_conditions(X, missing=missing)
+    trials = Trials.from_responses(X, missing=missing)
     values = trials.take(check_outcome(align_labels(X, outcome, "outcome"), trials.n_total))
     trials = trials.keep(~np.isnan(values), "without an outcome")
     orders = Orders.build(

@@ -180,7 +180,7 @@ def searchlight(
     check.fraction(alpha, "alpha", closed=False)
     array = _responses(X, metric)
     empty = np.asarray(np.isnan(array).all(axis=(0, 1)))
-    graph = _without_features(_neighbourhoods(neighbours, len(empty)), empty)
+    graph = _drop_features(_neighbourhoods(neighbours, len(empty)), empty)
     patterns, distances, blocks = _conditions(X, np.where(empty, 0.0, array), model, blocks, missing)
     n_conditions = patterns.shape[1]
     n_centres = len(graph.indptr) - 1
@@ -305,7 +305,7 @@ def _conditions(
     return np.moveaxis(used.reshape(len(used), n_runs, n_features), 0, 1), rdm.condensed, along["blocks"]
 
 
-def _without_features(graph: sparse.csr_array, empty: NDArray[np.bool_]) -> sparse.csr_array:
+def _drop_features(graph: sparse.csr_array, empty: NDArray[np.bool_]) -> sparse.csr_array:
     """Leave features without any number out of all neighbourhoods, and state which neighbourhoods lack their centre."""
     n_centres, n_features = cast(Any, graph).shape
     if n_centres == n_features and (n_alone := int((cast(Any, graph).diagonal() == 0).sum())):

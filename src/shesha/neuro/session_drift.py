@@ -660,7 +660,7 @@ def tertiles(
 
 def _rows(X: Any, normalize: bool, missing: MissingRows, min_trials: int = 4) -> tuple[Matrix, Trials]:
     check.boolean(normalize, "normalize")
-    trials = Trials.without_conditions(X, min_trials=min_trials, missing=missing)
+    trials = Trials.from_responses(X, min_trials=min_trials, missing=missing)
     return centre_and_scale(trials.rates, unit=normalize, centred=False), trials
 
 

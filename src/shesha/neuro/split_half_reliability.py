@@ -32,8 +32,8 @@ from shesha.neuro._trials import (
     Numbers,
     Trials,
     Use,
+    describe_use,
     mean_of_known,
-    unused_trials,
 )
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
@@ -221,7 +221,7 @@ def split_score(
         odd, even = (set(trials.codes[start::2].tolist()) for start in (0, 1))
         if halves.how == "odd-even" and len(odd & even) < FEWEST_CONDITIONS:
             reason = "odd and even trials show different conditions; pass how='random' or how='blocks'"
-        use = unused_trials(equal, trials, "half")
+        use = describe_use(equal, trials, "half")
     reliability = {"reliability of all trials": float(2 * values[0] / (1 + values[0]))} if values[0] > 0 else {}
     n_silent, n_empty = int(trials.silent.sum()), int((~trials.rates.any(axis=1)).sum())
     silence = [f"{n_silent} of {trials.n_neurons} neurons without any response"] * (n_silent > 0)
@@ -369,7 +369,7 @@ def wuc(
         trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
     )
     options = {"how": how, "normalize": bool(normalize), "shrinkage": shrinkage, "null": null}
-    parts = None if blocks is None else trials.codes_of(X, blocks, "blocks")[0]
+    parts = None if blocks is None else trials.label_codes(X, blocks, "blocks")[0]
     return wuc_score(trials, halves, orders, normalize, intensity, options, parts)
 
 

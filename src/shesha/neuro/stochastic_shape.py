@@ -153,9 +153,7 @@ def stochastic_shape(
             f"weight must be 1 for energy distances, which do not separate means and covariances, got {weight}"
         )
     n_splits = check.count(n_splits, "n_splits")
-    first, second = _matched_clouds(
-        X, Y, conditions, conditions if conditions_of_Y is None else conditions_of_Y, missing
-    )
+    first, second = _match_clouds(X, Y, conditions, conditions if conditions_of_Y is None else conditions_of_Y, missing)
     unit = safe_unit(*first, *second)
     first, second = ([cloud / unit for cloud in side] for side in (first, second))
     scale = unit if kind == "gaussian" else unit**0.5
@@ -179,7 +177,7 @@ def stochastic_shape(
     )
 
 
-def _matched_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions, missing: MissingRows) -> tuple[Clouds, Clouds]:
+def _match_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions, missing: MissingRows) -> tuple[Clouds, Clouds]:
     """Return the trials of common conditions, centred, with equal numbers of columns on both sides."""
     sides = [
         Trials.build(data, shown, name, min_trials=_FEWEST_TRIALS, missing=missing)

@@ -15,7 +15,7 @@ from shesha.kernels.condition_distances import Cube, centre_and_scale, condition
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.threads import single_threaded_blas
-from shesha.neuro._trials import Conditions, EqualTrials, Halves, How, Numbers, Trials, unused_trials
+from shesha.neuro._trials import Conditions, EqualTrials, Halves, How, Numbers, Trials, describe_use
 from shesha.neuro.searchlight import permute_model
 from shesha.neuro.split_half_reliability import FEWEST_CONDITIONS, SplitScore
 from shesha.neuro.trial_order_null import Null, Orders
@@ -151,7 +151,7 @@ def tables_over_orders(
     if trials.n_conditions < FEWEST_CONDITIONS:
         correlations = np.full((1, len(named), len(named)), np.nan)
         return correlations, "fewer than three conditions have enough trials", fields
-    use = unused_trials(equal, trials, "half")
+    use = describe_use(equal, trials, "half")
     fields |= {"n_conditions": trials.n_conditions - len(use.dropped), "notes": (*trials.notes, *use.notes)}
     scores = [
         SplitScore.build(trials.values[:, :, time], trials.n_conditions, halves, metric, normalize, equal)

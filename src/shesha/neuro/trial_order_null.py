@@ -168,7 +168,7 @@ def permutation_null(
     """
     check.choice(closer, ("higher", "lower", "either"), "closer")
     kinds.function(statistic, "statistic")
-    trials = Trials.without_conditions(X, missing=missing)
+    trials = Trials.from_responses(X, missing=missing)
     values = trials.values
     orders = Orders.build(
         trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
