@@ -15,7 +15,7 @@ from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import length_unit, safe_unit
 from shesha.support import types as kinds
 from shesha.support.seeds import generator
-from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.types import Matrix, Seed, Vector
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -61,13 +61,10 @@ def from_neighbours(controls: Matrix, cells: Matrix, k: int, metric: Metric) -> 
     out = np.empty_like(cells)
     for start in range(0, len(cells), _PANEL):
         panel = slice(start, start + _PANEL)
-        near = _nearest(lengths - 2 * sought[panel] @ places.T, min(k, len(controls)))
+        nearest = min(k, len(controls))
+        near = np.argpartition(lengths - 2 * sought[panel] @ places.T, nearest - 1, axis=1)[:, :nearest]
         out[panel] = cells[panel] - controls[near].mean(axis=1)
     return out
-
-
-def _nearest(distances: Matrix, k: int) -> Index:
-    return np.argpartition(distances, k - 1, axis=1)[:, :k]
 
 
 def _units(rows: Matrix) -> Matrix:

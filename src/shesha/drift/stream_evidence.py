@@ -501,7 +501,8 @@ class Updates:
         scores = self._typical.scores(rows)
         # The seed depends on the number of earlier rows, so that another process breaks ties in the same way.
         p = stream.p_values(scores, np.random.default_rng([_TIES, self._seed, stream.n_seen]))
-        stream.bet(p, self.threshold)
+        # Unchanged rows reach 1 / alpha with probability at most alpha.
+        stream.bet(p, -log10(self._alpha))
         order = np.argsort(-scores, kind="stable")[:_STRANGEST]
         stream.remember(self._typical.leading(rows))
         sample = rows if len(rows) > RECENT else stream.recent
@@ -515,27 +516,34 @@ class Updates:
         verdict = self._verdict(stream, n_rows, float("nan"), ())
         return replace(verdict, state="not estimable", reason=reason)
 
-    @property
-    def threshold(self) -> float:
-        """Alarm threshold as a power of ten; unchanged rows reach 1 / alpha with probability at most alpha."""
-        return -log10(self._alpha)
-
     def _verdict(self, stream: Stream, n_rows: int, mean: float, strangest: tuple[int, ...]) -> StreamVerdict:
-        near = stream.log10_martingale >= self.threshold - 1
-        dependence = self._dependence or (_DEPENDED if stream.dependent else "")
-        alarm: State = "not estimable" if dependence else "alert"
-        return StreamVerdict(
-            state=alarm if stream.alarm_since else "watch" if near else "ok",
+        return stream_verdict(
+            stream.log10_martingale,
+            stream.alarm_since,
+            self._alpha,
+            self._dependence or (_DEPENDED if stream.dependent else ""),
             n_rows=n_rows,
             n_seen=stream.n_seen,
-            alpha=self._alpha,
-            log10_martingale=stream.log10_martingale,
             log10_highest=stream.log10_highest,
-            log10_threshold=self.threshold,
             mean_p_value=mean,
             strangest=strangest,
-            alarm_since=stream.alarm_since,
-            reason=dependence if stream.alarm_since else "",
-            dependence=dependence,
             unit="row" if self._reference.groups is None else "group",
         )
+
+
+def stream_verdict(
+    log10_martingale: float, alarm_since: int, alpha: float, dependence: str, **fields: Any
+) -> StreamVerdict:
+    """Return the verdict on a stream; if rows depend on each other, an alarm is not estimable."""
+    threshold = -log10(alpha)
+    alarm: State = "not estimable" if dependence else "alert"
+    return StreamVerdict(
+        state=alarm if alarm_since else "watch" if log10_martingale >= threshold - 1 else "ok",
+        alpha=alpha,
+        log10_martingale=log10_martingale,
+        log10_threshold=threshold,
+        alarm_since=alarm_since,
+        reason=dependence if alarm_since else "",
+        dependence=dependence,
+        **fields,
+    )

@@ -381,6 +381,13 @@ def alternate(codes: Labels, n_parts: int) -> Index:
     return parts
 
 
+def means_of_known(values: Array) -> Array:
+    """Mean of the values along the first axis that are not NaN; NaN if there are none."""
+    known = ~np.isnan(values)
+    counts = known.sum(axis=0)
+    return np.asarray(np.where(known, values, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan))
+
+
 def mean_of_known(values: Vector) -> float:
     """Mean of the values that are not NaN; NaN if there are none."""
     known = values[~np.isnan(values)]

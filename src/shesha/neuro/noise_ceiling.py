@@ -24,6 +24,8 @@ from shesha.neuro._trials import (
     Use,
     check_numbers,
     describe_use,
+    mean_of_known,
+    means_of_known,
 )
 from shesha.results import NoiseCeiling
 from shesha.support import provenance
@@ -206,19 +208,11 @@ def _pairwise_ceiling(repeats: Matrix, scaled: Callable[[Matrix], Matrix]) -> tu
         return float(scaled(first[both][None])[0] @ scaled(second[both][None])[0])
 
     everyone = range(len(vectors))
-    mean = _mean_of_known(vectors)
-    left_out = [similarity(vectors[k], _mean_of_known(vectors[[j for j in everyone if j != k]])) for k in everyone]
+    mean = means_of_known(vectors)
+    left_out = [similarity(vectors[k], means_of_known(vectors[[j for j in everyone if j != k]])) for k in everyone]
     included = [similarity(vector, mean) for vector in vectors]
     pairs = np.array([similarity(a, b) for a, b in combinations(vectors, 2)])
-    reliability = float(np.mean(pairs[~np.isnan(pairs)])) if not np.isnan(pairs).all() else float("nan")
-    return np.array(left_out), np.array(included), reliability
-
-
-def _mean_of_known(vectors: Matrix) -> Vector:
-    known = np.isfinite(vectors)
-    counts = known.sum(axis=0)
-    mean: Vector = np.where(known, vectors, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan)
-    return mean
+    return np.array(left_out), np.array(included), mean_of_known(pairs)
 
 
 def _ceiling(repeats: Matrix, scaled: Callable[[Matrix], Matrix]) -> tuple[Vector, Vector, float]:

@@ -15,7 +15,7 @@ from shesha.kernels.condition_distances import Cube, centre_and_scale, condition
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.threads import single_threaded_blas
-from shesha.neuro._trials import Conditions, EqualTrials, Halves, How, Numbers, Trials, describe_use
+from shesha.neuro._trials import Conditions, EqualTrials, Halves, How, Numbers, Trials, describe_use, means_of_known
 from shesha.neuro.searchlight import permute_model
 from shesha.neuro.split_half_reliability import FEWEST_CONDITIONS, SplitScore
 from shesha.neuro.trial_order_null import Null, Orders
@@ -188,9 +188,7 @@ def _table(scores: list[SplitScore], codes: Labels) -> Matrix:
     products = first @ second.transpose(0, 2, 1)
     jointly = np.isfinite(halves[0]).astype(np.float64) @ np.isfinite(halves[1]).astype(np.float64).transpose(0, 2, 1)
     known = ~np.isnan(products) & (jointly >= _FEWEST_PAIRS)
-    total = np.where(known, products, 0.0).sum(axis=0)
-    counts = known.sum(axis=0)
-    mean = total / np.where(counts > 0, counts, np.nan)
+    mean = means_of_known(np.where(known, products, np.nan))
     table: Matrix = (mean + mean.T) / 2
     return table
 
@@ -202,7 +200,7 @@ def _result(tables: Cube, reason: str, fields: dict[str, Any]) -> OverTime:
         check.not_estimable(f"over time: {reason}")
     fields["reason"] = reason if np.isnan(largest[0]) else ""
     null = largest[1:]
-    chance = _mean(tables[1:]) if len(null) else np.full(observed.shape, np.nan)
+    chance = means_of_known(tables[1:]) if len(null) else np.full(observed.shape, np.nan)
     p_values = np.full(observed.shape, np.nan)
     if len(null) and not np.isnan(largest[0]):
         for i, j in np.argwhere(~np.isnan(observed)):
@@ -223,13 +221,6 @@ def _result(tables: Cube, reason: str, fields: dict[str, Any]) -> OverTime:
 def _largest(tables: Cube) -> Vector:
     filled = np.where(np.isnan(tables), -np.inf, tables).max(axis=(1, 2))
     return np.where(np.isinf(filled), np.nan, filled)
-
-
-def _mean(tables: Cube) -> Matrix:
-    known = ~np.isnan(tables)
-    counts = known.sum(axis=0)
-    mean: Matrix = np.where(known, tables, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan)
-    return mean
 
 
 def standardise_over_draws(draws: Array, alpha: float) -> tuple[Array, Array]:
