@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
 from shesha.inputs.validation import require_squarable
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.support.types import Matrix
 
 NO_DIRECTION = 1e-9
@@ -93,7 +94,7 @@ def magnitude(shifts: ArrayLike) -> float:
     5.0
     """
     v = _shifts(shifts)
-    unit = _unit(v)
+    unit = length_unit(v)
     return float(np.linalg.norm((v / unit).mean(axis=0))) * unit
 
 
@@ -111,7 +112,7 @@ def spread(shifts: ArrayLike) -> float:
     1.0
     """
     v = _shifts(shifts)
-    unit = _unit(v)
+    unit = length_unit(v)
     v = v / unit
     return float(np.linalg.norm(v - v.mean(axis=0), axis=1).mean()) * unit
 
@@ -142,15 +143,10 @@ def _shifts(shifts: ArrayLike) -> Matrix:
 def _unit_shifts(shifts: ArrayLike) -> tuple[Matrix, Matrix]:
     """Return the shifts, and the nonzero shifts scaled to unit length."""
     v = _shifts(shifts)
-    v = v / _unit(v)
+    v = v / length_unit(v)
     lengths = np.linalg.norm(v, axis=1)
     there = lengths > NO_DIRECTION * lengths.max()
     return v, v[there] / lengths[there, None]
-
-
-def _unit(v: Matrix) -> float:
-    """Return a power of two near the largest number; division by it is exact, and squares do not overflow."""
-    return float(np.ldexp(0.5, np.frexp(np.abs(v).max() or 1.0)[1]))
 
 
 def expected_mean_cosine(n: int, n_features: int, n_controls: int | None = None) -> float:

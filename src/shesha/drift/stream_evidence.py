@@ -15,7 +15,8 @@ from shesha.drift.canary_reference import Reference
 from shesha.drift.row_dependence import dependence_text, group_means
 from shesha.inputs import Names, split_names
 from shesha.inputs import validation as check
-from shesha.kernels.rounding_and_scaling import is_constant
+from shesha.kernels.condition_distances import ledoit_wolf
+from shesha.kernels.rounding_and_scaling import is_constant, length_unit
 from shesha.results import CheckSequence, StreamVerdict
 from shesha.results.drift import State
 from shesha.support.sqlite import StoreError
@@ -270,13 +271,13 @@ class ReferenceDistribution:
             raise ValueError(
                 f"reference must have rows that differ, got {n} equal rows; pass a sample of typical inputs"
             )
-        unit = _power_of_two(rows)
+        unit = length_unit(rows)
         centre = rows.mean(axis=0)
         # Constant columns are set to 0, because their rounding errors would otherwise count as variance.
         centred = np.where(fixed, 0.0, rows / unit - centre / unit)
-        covariance = centred.T @ centred / n
-        share = _shrinkage(centred, covariance)
-        variances, axes = np.linalg.eigh(covariance)
+        products = centred.T @ centred
+        share = max(1e-4, ledoit_wolf(centred, products, d))
+        variances, axes = np.linalg.eigh(products / n)
         scale = max(float(variances.mean()), np.finfo(float).tiny)
         shrunk = (1 - share) * np.maximum(variances, 0.0) + share * scale
         # The lower limit prevents directions in which the reference has no variance from dominating the scores.
@@ -294,20 +295,6 @@ class ReferenceDistribution:
         white = (rows - self.centre) @ self.whitening
         scores: Vector = np.einsum("ij,ij->i", white, white)
         return scores
-
-
-def _power_of_two(rows: Matrix) -> float:
-    """Return a power of two near the largest absolute value; division by it is exact."""
-    return float(np.ldexp(1.0, np.frexp(np.abs(rows).max())[1] - 1))
-
-
-def _shrinkage(centred: Matrix, covariance: Matrix) -> float:
-    """Return the shrinkage intensity of Ledoit and Wolf."""
-    n, d = centred.shape
-    distance = float((covariance**2).sum() - np.trace(covariance) ** 2 / d)
-    lengths = np.einsum("ij,ij->i", centred, centred)
-    noise = (float((lengths**2).mean()) - float((covariance**2).sum())) / n
-    return 1.0 if distance <= 0 else min(1.0, max(noise / distance, 1e-4))
 
 
 def score_bins(scores: Vector) -> Index:

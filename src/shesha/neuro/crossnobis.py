@@ -309,9 +309,7 @@ def discriminability(
     trials = Trials.build(X, conditions, min_trials=1, missing=missing)
     parts, run_names = run_codes(X, trials, runs)
     crossed = Crossed.build(trials, parts, noise, run_names)
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     upper = np.triu_indices(trials.n_conditions, k=1)
 
     return orders.summarise(

@@ -214,9 +214,7 @@ def behaviour_coupling(
     trials = Trials.from_responses(X, missing=missing)
     values = trials.take(check_outcome(align_labels(X, outcome, "outcome"), trials.n_total))
     trials = trials.keep(~np.isnan(values), "without an outcome")
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     return coupling_score(trials, values[~np.isnan(values)], orders)
 
 

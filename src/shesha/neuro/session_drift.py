@@ -581,9 +581,7 @@ def centroid_drift(
       share of the chance level 0.9306
     """
     rows, trials = _rows(X, normalize, missing)
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     return drift_score(rows, trials, orders)
 
 
@@ -637,9 +635,7 @@ def tertiles(
     (0.956, 0.98, False)
     """
     rows, trials = _rows(X, normalize, missing, min_trials=6)
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     both = np.array([steps(rows[order], 3) for order in orders.orders])
     options: dict[str, Any] = {"reason": "one third of the session has no responses", "best": None}
     return Tertiles(

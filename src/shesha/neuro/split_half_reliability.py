@@ -189,9 +189,7 @@ def trial_split(
     check.boolean(normalize, "normalize")
     trials = Trials.build(X, conditions, min_trials=check.count(min_trials, "min_trials"), missing=missing)
     halves = Halves.build(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     options = {"how": how, "metric": metric, "normalize": bool(normalize), "null": null}
     equal = EqualTrials.build(trials_per_half, halves, n_splits, seed)
     return split_score(trials, halves, orders, metric, normalize, options | {"trials_per_half": trials_per_half}, equal)
@@ -365,9 +363,7 @@ def wuc(
     )
     trials = Trials.build(X, conditions, min_trials=check.count(min_trials, "min_trials", minimum=2), missing=missing)
     halves = Halves.build(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     options = {"how": how, "normalize": bool(normalize), "shrinkage": shrinkage, "null": null}
     parts = None if blocks is None else trials.label_codes(X, blocks, "blocks")[0]
     return wuc_score(trials, halves, orders, normalize, intensity, options, parts)

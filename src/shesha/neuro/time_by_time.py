@@ -131,9 +131,7 @@ def tables_over_orders(
     if trials.values.ndim != 3:
         raise ValueError(f"X must be (n_trials, n_neurons, n_times), got shape {trials.values.shape}")
     halves = Halves.build(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     named = times_of_trials(times, trials)
     options = {"how": how, "metric": metric, "normalize": bool(normalize), "null": null}
     fields: dict[str, Any] = {
