@@ -35,7 +35,7 @@ from shesha.support.provenance import state, state_left_out
 from shesha.support.types import Index
 from shesha.support.types import Index as Order
 from shesha.support.warnings import MeasureWarning, warn
-from shesha.support.wording import count, join_names
+from shesha.support.wording import count, join_names, natural_key
 from shesha.views import Rdm, Representation, Rows, looks_like_distances, rows_or_distances
 
 
@@ -421,12 +421,17 @@ def _expand_paths(
         if not is_folder(path, distances=distances):
             yield path
             continue
-        inside = [file for file in sorted(path.iterdir()) if not file.name.startswith((".", own_prefix))]
+        inside = [file for file in files_of(path) if not file.name.startswith((".", own_prefix))]
         readable = [file for file in inside if is_readable(file)]
         if not readable:
             raise ValueError(f"{path} must contain files that end in one of {', '.join(formats())}, got none")
         index.ignored += [str(file) for file in inside if file not in readable and not is_own_result(file)]
         yield from readable
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Return the paths in a folder in natural order, with layer_2 before layer_10."""
+    return sorted(folder.iterdir(), key=lambda path: natural_key(path.name))
 
 
 def is_folder(path: Path, *, distances: bool = False) -> bool:

@@ -29,8 +29,7 @@ from shesha.kernels.pairs import draw_tuples
 from shesha.kernels.rounding_and_scaling import ROUNDING, length_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, choose, takes_moments
-from shesha.measures.expected_cost import MINUTE, exact_seconds
-from shesha.measures.registry import PairSample, SampledPairs, SampledRows
+from shesha.measures.registry import MINUTE, PairSample, SampledPairs, SampledRows, exact_seconds
 from shesha.moments import Moments
 from shesha.results import Comparison, Score
 from shesha.support import memory

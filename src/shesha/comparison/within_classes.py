@@ -18,7 +18,7 @@ from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice, metric_of_rows
 from shesha.nulls.design_builder import equal_groups, exchange
-from shesha.nulls.null_summary import benjamini_hochberg, best_value, summarise
+from shesha.nulls.null_summary import best_value, holm, summarise
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison, Number, Score
 from shesha.results.within_classes import SeveralWithinClasses, WithinClasses
@@ -256,7 +256,7 @@ def compare_within(
         Number of permutations. Default: 200, or as many as one class needs to be significant after the correction for
         the number of classes.
     alpha, confidence, rows, missing, seed
-        As for `compare`. `alpha` is the level of p-values that are corrected for the number of classes.
+        As for `compare`. `alpha` is the level of p-values that are corrected for the number of measures and classes.
 
     Returns
     -------
@@ -580,8 +580,12 @@ def _mean(parts: list[_Part], measure: str, place: int) -> float:
 
 
 def _correct_over_classes(classes: dict[str, Comparison], measure: str) -> dict[str, float]:
-    """Return the p-values of one measure, corrected for the number of classes."""
-    corrected = benjamini_hochberg([comparison[measure].p_value for comparison in classes.values()])
+    """Return the p-values of one measure, corrected for the number of measures, then for the number of classes.
+
+    A class counts as partly kept if any measure is above chance, so the correction for the measures comes first.
+    """
+    scores = [comparison[measure] for comparison in classes.values()]
+    corrected = holm([score.corrected_p_value if score.has_null else np.nan for score in scores])
     return dict(zip(classes, corrected.tolist(), strict=True))
 
 

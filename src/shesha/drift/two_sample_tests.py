@@ -18,7 +18,6 @@ from shesha.nulls.null_summary import holm, number_against_null, undecided
 from shesha.results import TwoSample
 from shesha.results import sentence_parts as say
 from shesha.results.number import Number, NumberTable
-from shesha.results.paper_sentences import claim
 from shesha.support import memory
 from shesha.support import types as kinds
 from shesha.support.provenance import keep_statements, state
@@ -275,22 +274,9 @@ class TwoSampleTests(NumberTable):
         names = ", ".join(each.name for each in self.significant)
         return f"The two samples differ ({names}; {sizes})."
 
-
-@claim.register
-def _claim(result: TwoSampleTests) -> str:
-    clauses = [
-        f"{each.name} {say.format_number(each.value)} (null mean {say.format_number(each.chance)}, corrected p = "
-        f"{say.format_p(each.corrected_p_value)}, {say.draws(each.n_draws, each.exchanged)})"
-        if each.has_value
-        else f"{each.name} could not be estimated"
-        for each in result.numbers
-    ]
-    level = f"at a level of {result.numbers[0].alpha:g}"
-    doubt = "; rows depended on each other, so p is too small" if result.dependence else ""
-    return (
-        f"Two samples of {result.n_reference:,} and {result.n_window:,} rows were compared {level}: "
-        f"{say.join_clauses(clauses)}{doubt}"
-    )
+    def _claim(self) -> str:
+        drawn = dict.fromkeys(say.draws(each.n_draws, each.exchanged) for each in self if each.has_null)
+        return say.listing(self.headline, map(say.clause, self.numbers), *drawn, "corrected by Holm")
 
 
 @keep_statements

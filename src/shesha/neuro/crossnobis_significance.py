@@ -24,7 +24,6 @@ from shesha.report import Part, Table, Text
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.number import numeral, numeral_of_p
-from shesha.results.paper_sentences import claim
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import draws_needed, generator, number
@@ -370,6 +369,17 @@ class CrossnobisPairs(Result):
         }
         return pd.DataFrame(fields)
 
+    def _claim(self) -> str:
+        lines = zip(self.first, self.second, self.distances, self.corrected_p_values, strict=True)
+        ordered = sorted(lines, key=lambda line: (line[3] != line[3], line[3], -line[2]))
+        return say.listing(
+            self.headline,
+            [f"{a} and {b} {say.format_number(value)}, p = {say.format_p(p)}" for a, b, value, p in ordered],
+            f"cross-validated squared distances over {self.n_trials:,} trials of {self.n_neurons:,} neurons",
+            f"{say.draws(self.n_draws, self.exchanged)}, p corrected by the step-down maximum",
+            others="pairs",
+        )
+
     def _numbers(self) -> tuple[Part, ...]:
         """Return one row per pair of conditions, the most different first."""
         order = np.argsort([-value if value == value else np.inf for value in self.distances], kind="stable").tolist()
@@ -395,25 +405,6 @@ class CrossnobisPairs(Result):
                 framed += [place] if differs else []
         meaning = "squared distance per neuron (cross-validated)"
         return heat_map(distances, names, names, title=meaning, closer="lower", framed=framed, ax=ax)
-
-
-@claim.register
-def _claim(result: CrossnobisPairs) -> str:
-    lines = zip(result.first, result.second, result.distances, result.corrected_p_values, strict=True)
-    ordered = sorted(lines, key=lambda line: (line[3] != line[3], line[3], -line[2]))
-    clauses = say.join_clauses(
-        [f"{a} and {b} {say.format_number(value)}, p = {say.format_p(p)}" for a, b, value, p in ordered], "more pairs"
-    )
-    undecided = ""
-    if result.n_undecided:
-        pairs = say.count(result.n_undecided, "pair")
-        undecided = f"; {pairs} could not be decided, because {result._too_few}"
-    return (
-        f"{sum(result.significant)} of {say.count(len(result.first), 'pair')} of conditions differed at "
-        f"{result.alpha:g} by cross-validated "
-        f"squared distances over {result.n_trials:,} trials of {result.n_neurons:,} neurons: {clauses} "
-        f"({say.draws(result.n_draws, result.exchanged)}, p corrected by the step-down maximum{undecided})"
-    )
 
 
 @keep_statements

@@ -21,7 +21,6 @@ from shesha.nulls.null_summary import number_against_null
 from shesha.results import sentence_parts as say
 from shesha.results.base import draws_axes
 from shesha.results.number import TIE, Number, NumberTable
-from shesha.results.paper_sentences import claim
 from shesha.support import types as kinds
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements, state
@@ -91,22 +90,11 @@ class Searchlight(NumberTable):
         """Return the centres with the largest correlations first."""
         return sorted(self.numbers, key=lambda each: -each.value if each.has_value else np.inf)
 
-
-@claim.register
-def _claim(result: Searchlight) -> str:
-    best = result.maximum
-    start = (
-        f"{len(result.significant)} of {say.count(len(result), 'searchlight')} matched the model over "
-        f"{say.count(result.n_conditions, 'condition')} ({result.metric} distances, rank correlation; level "
-        f"{best.alpha:g}"
-    )
-    if not best.has_value:
-        return f"{start}); none had a value"
-    return (
-        f"{start}, corrected by the maximum over centres); the largest correlation was {say.format_number(best.value)} "
-        f"at {best.name} (p = {say.format_p(best.p_value)}, null maximum mean {say.format_number(best.chance)}, sd "
-        f"{say.format_number(best.chance_sd)}, {say.draws(best.n_draws, best.exchanged)})"
-    )
+    def _claim(self) -> str:
+        conditions = f"{count(self.n_conditions, 'condition')}, {self.metric} distances, rank correlation"
+        best = say.clause(self.maximum, "largest correlation")
+        drawn = say.draws(self.maximum.n_draws, self.maximum.exchanged)
+        return say.listing(self.headline, (), conditions, best, drawn)
 
 
 @keep_statements

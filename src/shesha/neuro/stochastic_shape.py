@@ -18,7 +18,6 @@ from shesha.neuro._trials import Conditions, Trials
 from shesha.report import page_width, wrap
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result
-from shesha.results.paper_sentences import claim
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import generator, number
 from shesha.support.types import Matrix, Seed
@@ -53,27 +52,20 @@ class StochasticShape(Result):
 
     def _text(self) -> str:
         """Return a text with the distance and the distances between halves of the trials."""
+        return "\n".join(wrap(f"{self._sentences}.", page_width()))
+
+    def _claim(self) -> str:
+        return f"{self._sentences} (Duong et al. 2023, {say.count(self.n_splits, 'split')})"
+
+    @property
+    def _sentences(self) -> str:
         value = f"{self.corrected:.4g}, corrected for few trials ({self.value:.4g} without correction)"
         within = f"{self.first_floor:.4g} and {self.second_floor:.4g} within the recordings"
-        text = (
+        return (
             f"{self.kind} shape distance {value}; {self.n_conditions} conditions with at least {self.fewest_trials} "
             f"trials each. Distance between halves of the trials: {self.half_distance:.4g} between the recordings, "
-            f"{within}."
+            f"{within}"
         )
-        return "\n".join(wrap(text, page_width()))
-
-
-@claim.register
-def _claim(result: StochasticShape) -> str:
-    floors = " and ".join(map(say.format_number, (result.first_floor, result.second_floor)))
-    return (
-        f"The {result.kind} shape distance (Duong et al. 2023) between the two recordings was "
-        f"{say.format_number(result.corrected)}, corrected for few trials ({say.format_number(result.value)} "
-        f"without correction), over {say.count(result.n_conditions, 'condition')} with at least "
-        f"{result.fewest_trials:,} trials; the distance between halves of the trials was "
-        f"{say.format_number(result.half_distance)} between the recordings, and {floors} within them "
-        f"({say.count(result.n_splits, 'split')})"
-    )
 
 
 @keep_statements

@@ -25,7 +25,6 @@ from shesha.results import OverTime
 from shesha.results import sentence_parts as say
 from shesha.results.base import draws_axes
 from shesha.results.number import TIE, Number, NumberTable
-from shesha.results.paper_sentences import claim
 from shesha.support.device_arrays import to_host
 from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import N_PERMUTATIONS, number, spawn
@@ -334,6 +333,15 @@ class TimeClusters(NumberTable):
             f"({self.what})."
         )
 
+    def _claim(self) -> str:
+        return say.listing(
+            self.headline,
+            [f"{say.clause(each)}, largest correlation {say.format_number(each.peak)}" for each in self.numbers],
+            f"mass of clusters of times with p below {self.forming:g}, p from the largest cluster in "
+            f"{say.draws(self.n_draws, self.exchanged)}",
+            others="clusters",
+        )
+
     @property
     def _significant(self) -> list[TimeCluster]:
         return [each for each in self.numbers if each.significant]
@@ -354,21 +362,6 @@ class TimeClusters(NumberTable):
         for each in self._significant:
             ax.axvspan(each.first, each.last, color="#b9c7d6", alpha=0.5, linewidth=0)
         return ax
-
-
-@claim.register
-def _claim(result: TimeClusters) -> str:
-    clauses = [
-        f"{each.name} (mass {say.format_number(each.value)}, largest correlation {say.format_number(each.peak)}, p = "
-        f"{say.format_p(each.corrected_p_value)})"
-        for each in result.numbers
-    ]
-    clusters = f": {say.join_clauses(clauses, 'clusters')}" if clauses else ""
-    return (
-        f"{len(result.significant)} of {say.count(len(result), 'cluster')} of times exceeded chance at "
-        f"{result.alpha:g} ({result.what}; clusters of times with p below {result.forming:g}, p of the mass from the "
-        f"largest cluster in {say.draws(result.n_draws, result.exchanged)}){clusters}"
-    )
 
 
 @keep_statements

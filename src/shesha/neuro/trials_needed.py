@@ -28,7 +28,6 @@ from shesha.nulls.null_summary import number_against_null
 from shesha.results import sentence_parts as say
 from shesha.results.base import draws_axes
 from shesha.results.number import NAN, Number, NumberTable
-from shesha.results.paper_sentences import claim
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import N_PERMUTATIONS, number, spawn
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed
@@ -107,32 +106,11 @@ class TrialsNeeded(NumberTable):
         places = [each.n_trials for each in self.numbers]
         return curves(places, lines, labels=("trials per condition", "reliability"), ax=ax)
 
-
-@claim.register
-def _claim(result: TrialsNeeded) -> str:
-    now = result.reliability
-    sizes = f"{say.count(result.n_conditions, 'condition')} and {result.n_neurons:,} neurons"
-    if not now.has_value:
-        return f"The reliability of the distances between {sizes} could not be estimated: {now.reason}"
-    test = ""
-    if now.has_null:
-        test = (
-            f", {say.verdict_phrase(now.p_value, now.alpha)} (p = {say.format_p(now.p_value)}, null mean "
-            f"{say.format_number(now.chance)}, sd {say.format_number(now.chance_sd)}, "
-            f"{say.draws(now.n_draws, now.exchanged)})"
-        )
-    needed = ""
-    if result.needed.has_value:
-        ends = (result.needed.low, result.needed.high)
-        limits = say.interval(*ends, result.needed.confidence) if all(map(isfinite, ends)) else ""
-        needed = (
-            f"; by the Spearman-Brown formula, a reliability of {say.format_number(result.target)} needs "
-            f"{say.format_number(result.needed.value)} trials per condition{limits}"
-        )
-    return (
-        f"With {now.n_trials} trials per condition, the reliability of the distances between {sizes} was "
-        f"{say.format_number(now.value)}{say.interval(now.low, now.high, now.confidence)}{test}{needed}"
-    )
+    def _claim(self) -> str:
+        now = self.reliability
+        subject = f"{self.headline} With {now.n_trials} trials per condition, the reliability of the distances"
+        over = f"{count(self.n_conditions, 'condition')} and {self.n_neurons:,} neurons (Spearman-Brown formula)"
+        return say.statement(now, subject, over)
 
 
 @keep_statements
