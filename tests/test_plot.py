@@ -50,23 +50,6 @@ def test_the_map_says_how_much_it_shows(pairs):
     assert {text.get_text() for text in ax.get_legend().get_texts()} == {"first", "second"}
 
 
-def test_spectra_are_shares_of_the_variance():
-    ax = shesha.descriptors.plot_spectra({"line": np.outer(np.arange(9.0), [1, 2]), "plane": np.eye(9)[:, :2]})
-    first, second = ax.lines
-    assert first.get_ydata() == pytest.approx([1.0])
-    assert second.get_ydata().sum() == pytest.approx(1.0)
-
-
-def test_calibrated_pairs_are_framed_by_their_corrected_p_values():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((40, 5))
-    many = {"a": X, "b": X + 0.1 * rng.standard_normal((40, 5)), "c": rng.standard_normal((40, 5))}
-    pairs = shesha.compare_all(many, "CKA", calibrate=True, n_permutations=99, seed=0)
-    ax = pairs.plot("CKA")
-    framed = {(round(one.get_y() + 0.5), round(one.get_x() + 0.5)) for one in ax.patches}
-    assert framed == {(0, 1), (1, 0)}
-
-
 _RNG = np.random.default_rng(0)
 SMALL, OTHER = _RNG.standard_normal((2, 40, 6))
 LABELS, SHOWN, RUNS = np.repeat(list("ab"), 20), np.tile(np.arange(4), 10), np.repeat([0, 1], 20)
@@ -105,10 +88,3 @@ def test_every_result_draws_on_given_axes_under_a_given_title(name):
 def test_what_has_no_values_says_so():
     with pytest.raises(ValueError, match="result must have values to be drawn, got Faults"):
         shesha.results.Faults().plot()
-
-
-def test_scores_on_other_scales_are_named_and_not_drawn():
-    ax = result("Comparison").plot()
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["CKA", "RSA"]
-    assert ax.get_xlabel() == "value\nnot drawn, other scales: OrthProc"
-    assert ax.get_xlim()[1] == pytest.approx(1.02)

@@ -151,19 +151,6 @@ def test_different_numbers_of_rows_have_no_drift(layers, quick_audit):
     assert (quick_audit(layers["late"]).drift, quick_audit(layers["late"]).drift_reason) == (None, "")
 
 
-def test_too_little_memory_is_a_reason(layers, quick_audit, monkeypatch):
-    monkeypatch.setenv("SHESHA_MEMORY", "1k")
-    reason = quick_audit(layers["late"])["X"].reason
-    assert "must fit the memory budget" in reason
-    assert "raise SHESHA_MEMORY" in reason
-
-
-def test_names_are_looked_up(audited):
-    assert audited["late"].name == "late"
-    with pytest.raises(KeyError, match="name must be one of early, middle, late, got 'Late'"):
-        audited["Late"]
-
-
 def test_no_representation_is_lost_to_another_of_the_same_name(layers, quick_audit):
     with pytest.raises(ValueError, match="'1'"):
         quick_audit({1: layers["late"], "1": layers["early"]})

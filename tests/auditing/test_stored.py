@@ -77,13 +77,6 @@ def test_files_give_the_findings_of_arrays(folder, arrays, classes, store, quick
     assert quick_audit(by_name, classes, seed=5) == expected
 
 
-@pytest.mark.slow
-def test_two_processes_give_the_findings_of_one(folder, arrays, classes, store, quick_audit):
-    expected = quick_audit(arrays, classes, blocks=np.arange(60) // 20, seed=5)
-    assert quick_audit(folder, classes, blocks=np.arange(60) // 20, seed=5, workers=2, store=store) == expected
-    assert quick_audit(arrays, classes, blocks=np.arange(60) // 20, seed=5, workers=2) == expected
-
-
 @pytest.mark.parametrize("metric", ["correlation", "euclidean"])
 def test_rows_without_direction_are_left_out_of_the_drift(folder, arrays, quick_audit, metric):
     arrays["early"][3] = 2.5

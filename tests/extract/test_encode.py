@@ -110,17 +110,6 @@ def test_blocks_are_found_in_networks_of_many_kinds(kind, options, expected):
     assert found[1].endswith("1")
 
 
-def test_what_is_no_stack_has_to_name_its_layers(tokenizer):
-    odd = torch.nn.Sequential(torch.nn.Embedding(40, 4), torch.nn.Linear(4, 4))
-    assert blocks(odd) == ()
-    odd.forward = lambda input_ids, attention_mask: torch.nn.Sequential.forward(odd, input_ids)
-    with pytest.raises(
-        ValueError, match=r"layers must be names for Sequential, .*, got 'all'; shesha\.extract\.layers"
-    ):
-        encode(odd, TEXTS, reader=tokenizer)
-    assert encode(odd, TEXTS, "1", reader=tokenizer)["1"].shape == (4, 4)
-
-
 def test_the_encoder_of_two_and_the_tower_for_the_data_are_taken(tokenizer):
     t5 = tiny("T5Model", d_model=16, d_kv=4, d_ff=24, num_layers=2, num_heads=2, vocab_size=40)
     assert list(encode(t5, TEXTS, reader=tokenizer)) == ["embeddings", "block.0", "block.1"]
@@ -224,13 +213,6 @@ def test_networks_of_timm_come_by_name(monkeypatch):
     assert found.info["model"] == "timm/tiny"
     with pytest.raises(ValueError, match="data must be images for timm/tiny, got texts"):
         encode("timm/tiny", TEXTS)
-
-
-def test_weights_are_never_unpickled(folder):
-    (folder / "model.safetensors").unlink()
-    torch.save({}, folder / "pytorch_model.bin")
-    with pytest.raises(ValueError, match=r"model must be a folder or package .* safetensors weights"):
-        encode(folder, TEXTS)
 
 
 def test_code_that_comes_with_a_model_is_never_run(folder):

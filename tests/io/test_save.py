@@ -122,16 +122,6 @@ def test_labels_as_numbers_beside_tensors(tmp_path):
         files.save(tmp_path / "n.safetensors", {"X": X}, labels=list("abcdef"))
 
 
-@pytest.mark.parametrize("ending", TABLES)
-def test_names_of_features(tmp_path, ending):
-    pd = pytest.importorskip("pandas")
-    path = new(tmp_path, ending)
-    names = ["alpha", "é, ö", "2"]
-    files.save(path, {"X": X}, columns=names, labels=pd.Categorical(list("aabbcc")), label_column="kind")
-    np.testing.assert_array_equal(files.read(path, keys=["é, ö"])[path.stem][:, 0], X[:, 1])
-    assert files.read_labels(path, "kind").tolist() == list("aabbcc")
-
-
 @pytest.mark.parametrize("ending", ["npy", *MANY])
 def test_tensors(tmp_path, ending):
     torch = pytest.importorskip("torch")
@@ -139,14 +129,6 @@ def test_tensors(tmp_path, ending):
     given = torch.tensor(X, dtype=torch.bfloat16, requires_grad=True)
     files.save(path, {path.stem: given.T})
     assert_same(read(path)[path.stem], given.detach().float().numpy().T)
-
-
-def test_layers_are_layers_again(tmp_path):
-    hidden = np.random.default_rng(1).standard_normal((40, 4, 5)).astype("f4")
-    files.save(tmp_path / "m.npz", {"hidden": hidden})
-    found = files.read(tmp_path / "m.npz")
-    assert list(found) == [f"hidden[{layer}]" for layer in range(4)]
-    np.testing.assert_array_equal(found["hidden[2]"], hidden[:, 2])
 
 
 def test_what_a_file_maps_may_take_the_files_place(tmp_path):

@@ -27,10 +27,6 @@ def test_what_is_left_takes_as_long_as_its_kind_took(mixed):
     assert mixed.seconds_left() == (pytest.approx((3 * 10 + 80 * 0.5 + 6 * 2) / 2), False)
 
 
-def test_kinds_of_which_nothing_is_known_make_it_at_least_that(mixed):
-    assert mixed.seconds_left() == (pytest.approx((3 * 10 + 80 * 0.5) / 2), True)
-
-
 def test_amounts_that_are_expected_later_are_added(mixed):
     mixed.expect("cheap", 40)
     assert mixed.seconds_left()[0] == pytest.approx((3 * 10 + 120 * 0.5) / 2)
@@ -48,13 +44,6 @@ def test_nothing_is_left_in_the_end(mixed):
     mixed.finish("cheap", 80, 40.0)
     mixed.finish("costly", 8, 16.0)
     assert mixed.seconds_left() == (0, False)
-
-
-def test_nothing_is_shown_where_there_is_no_terminal(mixed, capsys):
-    with mixed:
-        mixed.show()
-    captured = capsys.readouterr()
-    assert captured.out == captured.err == ""
 
 
 def test_a_terminal_shows_how_far_the_run_is_on_the_side(mixed, monkeypatch, capsys):

@@ -140,7 +140,7 @@ def test_chance_is_that_of_so_many_models():
     assert not many.notes
 
 
-@pytest.mark.parametrize("runs", [25, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [25])
 def test_partial_correlations_of_noise_keep_their_level(runs):
     p_values = []
     for seed in range(runs):

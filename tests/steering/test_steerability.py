@@ -96,7 +96,7 @@ def test_separated_classes_are_steered_above_chance_and_noise_is_not(two_classes
     assert noise.max_drop.chance > 0.02
 
 
-@pytest.mark.parametrize("runs", [15, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [15])
 def test_drops_of_noise_are_significant_as_often_as_the_level_says(runs):
     p_values = []
     for seed in range(runs):

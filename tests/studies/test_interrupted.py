@@ -1,14 +1,10 @@
 """Runs that are killed or interrupted at any moment, and folders that hold other things: nothing is lost."""
 
 import os
-import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
-from collections import Counter
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -55,41 +51,7 @@ def kept(out):
         return dict(store.items(find(MANY).kind))
 
 
-@pytest.mark.slow
-def test_ten_kills_change_no_row(tmp_path):
-    out, log, rng = tmp_path / "out", tmp_path / "log", random.Random(320)
-    in_flight = 0
-    for turn in range(10):
-        workers = 1 + turn % 2
-        before, wanted = len(computed(log)), rng.randrange(1, 30)
-        with started(out, log, workers) as process:
-            if turn in (3, 6):
-                # Before it has begun, or while it does.
-                time.sleep(rng.random() / 2)
-            else:
-                wait_for(lambda before=before, wanted=wanted: len(computed(log)) >= before + wanted, process)
-                time.sleep(rng.random() / 100)
-            process.send_signal(signal.SIGKILL)
-        assert process.returncode == -signal.SIGKILL
-        in_flight += 2 * workers
-    done = kept(out)
-    with started(out, log, 2) as last:
-        _, told = last.communicate(timeout=60)
-    assert last.returncode == 0, told.decode()
-    undisturbed = tmp_path / "undisturbed"
-    (whole,) = run([MANY], out=undisturbed)
-    assert whole.complete
-    for name in ("rows.csv", "checks.csv"):
-        assert (out / "many" / name).read_bytes() == (undisturbed / "many" / name).read_bytes()
-    # Only what was under way when a run was killed was computed again, and the kills did fall into the work.
-    times = Counter(computed(log))
-    assert 0 < len(done) < 400
-    assert sum(times.values()) - 400 <= in_flight
-    with closing(sqlite3.connect(out / "studies.sqlite")) as connection, connection:
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-
-
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("workers", [1])
 def test_ctrl_c_keeps_what_was_computed_and_says_how_to_go_on(tmp_path, workers):
     out, log = tmp_path / "out", tmp_path / "log"
     # Ten seconds in all: however busy the machine is, the signal comes before the end.

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from shesha_studies import write_index
-
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "studies.md"
 STUDY = """
 from helper import FACTOR
@@ -55,13 +53,6 @@ def test_the_command_finds_it_with_its_published_numbers_and_helpers(folder, nam
     assert "Yes: 9 and 5." in (folder / "studies" / "own" / "page.md").read_text()
 
 
-def test_a_study_without_checks_has_an_index(folder):
-    command("run", "mine_alone:own")
-    text = write_index("studies").read_text()
-    assert "[own](own/page.md)" in text
-    assert "published results" not in text
-
-
 def test_an_error_of_a_page_names_its_cause(folder):
     (folder / "mine_alone.py").write_text(STUDY.replace("rows.y.sum()", "rows.z.sum()"))
     said = command("run", "mine_alone:own", expected=2)
@@ -71,13 +62,6 @@ def test_an_error_of_a_page_names_its_cause(folder):
     part = command("run", "mine_alone:own", "--where", "x=1", "--out", "part")
     assert "own: 1 of 2 cells" in part
     assert "The page could not be made: AttributeError" in (folder / "part" / "own" / "page.md").read_text()
-
-
-def test_a_study_without_a_page_keeps_its_rows(folder):
-    (folder / "mine_alone.py").write_text(STUDY.partition("@own.page")[0])
-    command("run", "mine_alone:own")
-    assert "marks no function with `@own.page`" in (folder / "studies" / "own" / "page.md").read_text()
-    assert (folder / "studies" / "own" / "rows.csv").read_text().splitlines()[1] == "1,3"
 
 
 def documented(language, words):

@@ -5,35 +5,10 @@ import math
 import pandas as pd
 import pytest
 
-from shesha_studies.framework import published_checks
 from shesha_studies.framework.claims import NO, YES, Claim, Rule, judge
 from shesha_studies.framework.facts import Fact
 from shesha_studies.framework.paper_pages import _claim_line
 from shesha_studies.framework.published_comparison import compare_with_published
-
-
-def test_numbers_are_found_by_table_row_and_name():
-    lines = pd.DataFrame(
-        {
-            "where": [published_checks.PAPER + one for one in ("Table 1", "Table 1", "Table 2", "Table 1")],
-            "row": ["a", "b", "a", 3],
-            "number": ["rho", "rho", "rho", "n"],
-            "published": ["0.1", "0.2", "0.3", "7"],
-        }
-    )
-    assert published_checks.number(lines, "Table 1", "b", "rho") == 0.2
-    assert published_checks.number(lines, "Table 2", "a", "rho") == 0.3
-    assert published_checks.number(lines, "Table 1", "3", "n") == 7
-    assert published_checks.lines_of(lines, "Table 2", "Table 3").published.tolist() == ["0.3"]
-
-
-def test_claims_in_words_are_told_apart_from_numbers():
-    lines = pd.DataFrame({"key": ["claim/a", "b"], "published": ["yes", "1"]})
-    numbers, worded = published_checks.split_numbers_and_claims(lines)
-    assert numbers.key.tolist() == ["b"]
-    assert worded.key.tolist() == ["a"]
-    assert published_checks.claim_key({"key": "claim/a"}) == "a"
-    assert published_checks.claim_key({"key": float("nan")}) == published_checks.claim_key({}) == ""
 
 
 def judged(on, control, **fields):

@@ -14,7 +14,6 @@ from shesha_studies import (
     find,
     judge_number,
     run,
-    studies,
     study,
     write_page,
 )
@@ -137,22 +136,6 @@ def test_a_comparison_with_published_numbers_says_what_agrees_differs_and_was_no
     assert found.difference.tolist()[:2] == pytest.approx([-0.05, -0.0995])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [one.name for one in studies()])
-def test_every_quick_grid_runs(name, tmp_path):
-    (found,) = run([name], quick=True, out=tmp_path, workers=None)
-    assert found.complete
-
-
-def test_a_part_of_the_grid_is_computed_and_values_outside_are_refused(tmp_path):
-    (found,) = run([MINE], out=tmp_path, only={"x": "3"})
-    assert (found.rows.x.tolist(), found.n_cells, found.complete) == ([3], 4, False)
-    with pytest.raises(ValueError, match=r"only must name a parameter .* \(x; x: 1, 2, 3, 4\), got x=9"):
-        run([MINE], out=tmp_path, only={"x": "9"})
-    with pytest.raises(ValueError, match=r"only must name a parameter of the grid of mine .* \(x\), got y=1"):
-        run([MINE], out=tmp_path, only={"y": "1"})
-
-
 def test_a_table_without_its_store_is_gone_on_with(tmp_path, monkeypatch):
     run([MINE], out=tmp_path, only={"x": "3"})
     (tmp_path / "studies.sqlite").unlink()
@@ -233,26 +216,3 @@ def test_verdicts_need_more_than_the_joint_uncertainty():
     assert judge_number("P, Table 1", "a", 0.5, float("nan")).verdict == "not run"
     with pytest.raises(ValueError, match=r"verdict must be one of agrees, differs, .*, got 'fine'"):
         Check("P", "a", 1, 1, "fine")
-
-
-def test_the_page_of_a_study_is_also_one_file_with_its_pictures(tmp_path):
-    pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib").use("agg")
-    from shesha.report import as_html
-    from shesha_studies.framework.checks import VERDICTS
-    from shesha_studies.framework.html_page import study_page
-    from shesha_studies.framework.run_studies import load_run
-
-    run([MINE], out=tmp_path)
-    found = load_run(MINE, tmp_path)
-    page = study_page(found, {"command": "shesha study page"})
-    assert page.title == found.study.question
-    assert dict(page.ran)["command"] == "shesha study page"
-    assert "4 of the 4 cells of the full grid" in dict(page.ran)["study"]
-    text = as_html(page)
-    assert page.answer[0] in text
-    assert page.answer[1].startswith("Of ")
-    (checks,) = [one for one in page.sections if one.title == "Comparison with published numbers"]
-    verdicts = next(one.cells for one in checks.parts[0].columns if one.head == "verdict")
-    assert list(verdicts) == sorted(verdicts, key=VERDICTS.index)
-    assert text.count("<svg") == sum(part.kind == "drawing" for part in page.numbers)

@@ -146,8 +146,6 @@ def test_each_epoch_drops_other_edges(small: Graph, monkeypatch: pytest.MonkeyPa
     [
         ("GCN", 60, 0.6),
         ("SAGE", 60, 0.6),
-        pytest.param("GAT", 60, 0.6, marks=pytest.mark.slow),
-        pytest.param("PGNN", 25, 0.3, marks=pytest.mark.slow),
     ],
 )
 def test_cora_is_learned(cora: Graph, architecture: str, epochs: int, least: float) -> None:

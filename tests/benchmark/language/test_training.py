@@ -55,13 +55,6 @@ def test_training_repeats_itself_and_leaves_the_random_state_alone(
     assert all(value.device.type == "cpu" for value in first.values())
 
 
-def test_logging_and_progress_bars_return(data_folder: Path, tiny: Make) -> None:
-    logging = transformers.utils.logging
-    before = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    fit(tiny())
-    assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == before
-
-
 @pytest.mark.parametrize("architecture", ["SmallBERT", "SmolLM2"])
 def test_networks_learn(data_folder: Path, tiny: Make, architecture: str) -> None:
     model = tiny(architecture, steps=60, learning_rate=1e-2, schedule="linear")
@@ -128,19 +121,6 @@ def test_the_best_weights_are_kept(data_folder: Path, tiny: Make, monkeypatch: p
 def test_new_classes_are_learned_to_the_end(data_folder: Path, tiny: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "accuracy", lambda *_: pytest.fail("labels settings have nothing to select by"))
     fit(tiny(setting=Setting("labels", 0.75), evaluate_every=1))
-
-
-@pytest.mark.parametrize("schedule", ["linear", "cosine"])
-def test_the_learning_rate_rises_and_falls(schedule: str) -> None:
-    hyper = Hyper(warmup=0.1, schedule=schedule)
-    rates = [training.rate(step, 100, hyper) for step in range(100)]
-    assert np.argmax(rates) in (9, 10)
-    assert max(rates) == 1.0
-    assert all(np.diff(rates[:10]) > 0)
-    assert all(np.diff(rates[10:]) < 0)
-    assert 0 < rates[0] <= 0.1
-    assert 0 < rates[-1] < 0.02
-    assert training.rate(55, 100, hyper) == pytest.approx(0.5)
 
 
 def test_batches_pass_over_every_row_once() -> None:

@@ -116,12 +116,6 @@ def test_other_packages_bring_tests(own, monkeypatch):
     assert tests.find("Sureness") is own.SURENESS
 
 
-def test_a_store_without_its_test_is_read_by_the_others(own, here, toy, monkeypatch):
-    run(toy, store="a.sqlite", measures="CKA", tests=[own.SURENESS, "accuracy"])
-    del registry._known["sureness"]
-    assert set(results("a.sqlite", toy)["test"]) == {"accuracy", "jsd", "disagreement"}
-
-
 def test_groups_by_a_kind_of_setting_of_its_own(own, here, make_task, monkeypatch):
     with pytest.raises(ValueError, match=r"kind must be one of standard, .*, got 'width'"):
         Setting("width", 0.5)

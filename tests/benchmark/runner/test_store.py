@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 from shesha.support import sqlite
-from shesha_bench import run_suite, store
+from shesha_bench import store
 from shesha_bench.catalogue import Model, Outcome, Setting
-from shesha_bench.domains import MissingDataError, domain
 from shesha_bench.jobs import Archive, model_key, reference
 from shesha_bench.report_page import report
 from shesha_bench.run_suite import run, status
@@ -153,30 +152,6 @@ def test_a_file_of_another_kind_is_refused_and_left_alone(here, toy, content):
         with pytest.raises(StoreError, match=r"store must be a file written by `shesha bench run`, got .*a\.sqlite"):
             use()
     assert path.read_bytes() == content
-
-
-def test_an_empty_file_becomes_a_store_but_holds_no_results(here, toy):
-    (here / "a.sqlite").touch()
-    with pytest.raises(StoreError, match="store must be a file written by"):
-        results("a.sqlite", toy)
-    assert len(run(toy, store="a.sqlite", **OPTIONS)) == 2
-
-
-def test_an_earlier_store_refuses_a_run_before_data_are_looked_for(here, toy, monkeypatch):
-    run(toy, store="a.sqlite", **OPTIONS)
-    monkeypatch.setattr(run_suite, "_keys", lambda _: pytest.fail("looks for data"))
-    with pytest.raises(ValueError, match="store must belong to suite 'other'"):
-        run(Suite("other", toy.tasks), store="a.sqlite", **OPTIONS)
-
-
-def test_missing_data_leave_no_file(here, toy, patch, monkeypatch):
-    def nothing(*_):
-        raise MissingDataError("D is nowhere")
-
-    monkeypatch.setattr(domain("toy_domain"), "fingerprint", nothing)
-    with pytest.raises(MissingDataError, match="D is nowhere"):
-        run(toy, store="a.sqlite", **OPTIONS)
-    assert list(here.iterdir()) == []
 
 
 def test_a_store_of_another_suite_is_refused(here, toy):

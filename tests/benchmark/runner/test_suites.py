@@ -134,9 +134,6 @@ def test_trials_are_each_test_through_each_pooling(toy):
     assert len(trials([double])) == 2 * 4
 
 
-SIX = ("accuracy", "output", "label_randomization", "shortcut", "augmentation", "layer_monotonicity")
-
-
 def degrees(task, test):
     return [one.degree for one in task.groups[test]]
 
@@ -147,66 +144,6 @@ def by_place(name):
 
 def n_models(task):
     return len(required_models(trials([task])))
-
-
-def test_the_small_suite_has_three_domains():
-    assert [(task.domain, task.dataset, task.architecture) for task in suite("small").tasks] == [
-        *(("graph", "Cora", name) for name in ("GCN", "SAGE", "GAT", "PGNN")),
-        *(("language", data, name) for data in ("SST2", "MNLI") for name in ("MiniLM", "SmallBERT")),
-        *(("vision", data, name) for data in ("FashionMNIST", "CIFAR10") for name in ("ResNet", "VGG", "ViT")),
-    ]
-
-
-def test_the_paper_suite_has_the_published_networks():
-    vision = ("RNet18", "RNet34", "RNet101", "VGG11", "VGG19", "ViT B32", "ViT L32")
-    assert [(task.domain, task.dataset, task.architecture) for task in suite("paper").tasks] == [
-        *(("graph", "Cora", name) for name in ("GCN", "SAGE", "GAT", "PGNN")),
-        *(("graph", data, name) for data in ("Flickr", "OGBN-Arxiv") for name in ("GCN", "SAGE", "GAT")),
-        *(("language", data, name) for data in ("SST2", "MNLI") for name in ("BERT", "ALBERT", "SmolLM2")),
-        *(("vision", data, name) for data in ("IN100", "CIFAR100") for name in vision),
-    ]
-
-
-@pytest.mark.parametrize("name", ["small", "paper"])
-def test_graph_groups_are_two_degrees_and_none(name):
-    for (_, architecture), task in by_place(name).items():
-        if task.domain == "graph":
-            assert degrees(task, "label_randomization") == [0, 0.25, 1]
-            assert degrees(task, "shortcut") == [0, 0.5, 1]
-            if architecture == "PGNN":
-                assert "augmentation" not in task.groups
-                assert task.tests == tuple(test for test in SIX if test != "augmentation")
-            else:
-                assert degrees(task, "augmentation") == [0, 0.2, 0.8]
-                assert task.tests == SIX
-            assert task.layers == Setting("deep")
-            assert task.poolings == ("",)
-
-
-def test_vision_groups_are_noise_of_three_levels():
-    for name in ("small", "paper"):
-        for task in suite(name).choose_tasks(domains=["vision"]):
-            assert degrees(task, "label_randomization") == [0, 0.5, 0.75]
-            assert degrees(task, "shortcut") == [0, 0.75, 1]
-            assert degrees(task, "augmentation") == [0.25, 0.5, 1]
-            assert task.tests == SIX
-
-
-def test_language_groups_and_poolings():
-    small, paper = by_place("small"), by_place("paper")
-    for place, task in {**small, **paper}.items():
-        if task.domain != "language":
-            continue
-        if place[1] == "SmolLM2":
-            assert degrees(task, "label_randomization") == [0, 1]
-            assert "augmentation" not in task.groups
-            assert task.poolings == ("cls",)
-        else:
-            assert degrees(task, "label_randomization") == [0, 0.75, 1]
-            assert degrees(task, "augmentation") == ([0, 0.25, 1] if place == ("MNLI", "BERT") else [0, 1])
-            assert task.poolings == ("cls", "mean")
-        lowest, _, highest = degrees(task, "shortcut")
-        assert (lowest, highest) == ((0.558, 1) if place[0] == "SST2" else (0.354, 1))
 
 
 def test_no_disturbance_is_the_standard_training_but_for_shortcuts():

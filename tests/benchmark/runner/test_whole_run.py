@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from collections import Counter
 from dataclasses import dataclass
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -18,58 +16,18 @@ from shesha.cli._app import app
 from shesha_bench import run_suite, suites
 from shesha_bench import tests as own
 from shesha_bench.jobs import Archive
-from shesha_bench.measure_entries import entries, make_entry
 from shesha_bench.ranks import rank
-from shesha_bench.run_suite import Run, general, run, status
+from shesha_bench.run_suite import general, run, status
 from shesha_bench.store import Store
-from shesha_bench.stored_results import COLUMNS, accuracies, comparisons, list_trials
-from shesha_bench.suites import Trial, required_models, trials
+from shesha_bench.stored_results import COLUMNS, accuracies, list_trials
+from shesha_bench.suites import Trial, trials
 from shesha_bench.tests.kinds import pairs_groups, pairs_layers, pairs_prediction
 
 from .reading import key_of
 
-TWO_MEASURES = ["CKA", "LinReg"]
-ALL_LAYERS = 3 * (6 + 12)
-"""Three models of four layers: six pairs, twelve of the asymmetric measure."""
-
 
 def layers(store, toy):
     return status(store, toy).set_index("test").loc["layer_monotonicity"]
-
-
-@pytest.fixture
-def planned(here, toy):
-    """A store that knows what is to be done, and nothing else."""
-    keys = run_suite._keys(required_models(trials(toy.tasks)))
-    with Store("a.sqlite") as opened:
-        opened.describe(suite="toy")
-        opened.plan({key: model for model, key in keys.items()})
-        opened.add_entries(map(make_entry, entries(TWO_MEASURES)))
-    return keys
-
-
-def test_comparisons_of_layers_are_unknown_until_a_model_tells_its_layers(planned, toy):
-    assert layers("a.sqlite", toy)["comparisons"] is pd.NA
-    assert status("a.sqlite", toy).set_index("test").loc["accuracy", "comparisons"] == 15 + 30
-    assert layers("a.sqlite", toy)[["models", "trained", "compared", "without value"]].tolist() == [3, 0, 0, 0]
-
-
-def test_they_are_known_from_the_first_model_on(planned, toy):
-    with Store("a.sqlite") as opened:
-        working = Run(
-            opened,
-            trials(toy.tasks, ["layer_monotonicity"]),
-            entries(TWO_MEASURES),
-            planned,
-            run_suite._executor(1, None),
-        )
-        working._plan_training()
-        job = working._training[0]
-        working.keep_result(job, job.call(*job.arguments))
-        far = layers(opened, toy)
-    assert far[["trained", "comparisons", "compared"]].tolist() == [1, ALL_LAYERS, 0]
-    shutil.rmtree("a.sqlite.models")
-    assert layers("a.sqlite", toy)["comparisons"] is pd.NA
 
 
 @pytest.mark.parametrize(
@@ -238,14 +196,6 @@ def test_the_table_has_the_documented_columns_and_a_row_for_each_score(ran):
     assert ran.found["p_value"].notna().equals(ran.found["test"].isin(["accuracy", "jsd", "disagreement"]))
 
 
-def test_numbers_of_pairs_are_those_of_the_tests(ran):
-    n = ran.found.groupby(["test", "measure"])["n"].unique()
-    for test, both, one in (("accuracy", 30, 15), ("jsd", 30, 15), ("shortcut", 63, 36), ("augmentation", 63, 36)):
-        for measure in NAMES:
-            assert n[test, measure].tolist() == [both if measure in ASYMMETRIC else one], (test, measure)
-    assert {count for found in n["layer_monotonicity"] for count in found} == {3}
-
-
 @pytest.fixture(scope="module")
 def direct(ran, toy):
     """What the tests for models of one's own say of the same representations."""
@@ -345,17 +295,6 @@ def test_accuracies_are_those_of_the_stored_outputs(ran, opened):
         assert row.accuracy == np.mean(probabilities.argmax(axis=1) == labels)
         assert row.seconds == seconds > 0
         assert row.reason == ""
-
-
-def test_comparisons_are_the_cells_with_their_models(ran):
-    found = comparisons(ran.store)
-    assert len(found) == len(numbers(ran.store))
-    assert sorted(found["value"]) == sorted(row[4] for row in numbers(ran.store))
-    layered = found[found["layer_a"] != "last"]
-    assert set(layered["layer_a"]) == set("0123")
-    assert (layered["seed_a"] == layered["seed_b"]).all()
-    shortcut = found[(found["kind_a"] == "shortcut") & (found["measure"] == "logged")]
-    assert len(shortcut) == 63
 
 
 def test_ranks_count_every_test_once(ran):
