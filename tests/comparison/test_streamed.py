@@ -8,12 +8,11 @@ import shesha
 from shesha import Moments
 from shesha.comparison.moment_scores import (
     _add_interval,
-    _Sides,
-    _values_without_parts,
     jackknife_mean,
     jackknife_variance,
+    values_without_parts,
+    views_of_moments,
 )
-from shesha.moments import merge_all
 from shesha.results import Score
 
 
@@ -62,7 +61,7 @@ def test_a_bias_that_the_interval_does_not_cover_is_noted(tmp_path):
     assert "the interval describes the value for 2,000 rows" in found["CCA"].notes[0]
     assert found["unbiased CKA"].notes == ()
     parts = moments.parts()
-    (without,) = _values_without_parts(_Sides(moments, merge_all(parts)), parts, shesha.measures.choose(["CCA"]))
+    (without,) = values_without_parts(views_of_moments(moments), parts, shesha.measures.choose(["CCA"]))
     corrected = jackknife_mean(found["CCA"].value, without, np.array([part.n_rows for part in parts]))
     assert f"about {found['CCA'].value - corrected:+.2g}, or" in found["CCA"].notes[0]
     # More rows lower CCA, and lengthen the distance.
