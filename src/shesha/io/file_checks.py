@@ -136,6 +136,16 @@ def optional(module: str, path: Path) -> ModuleType:
     return require(module, "files", f"{package} must be installed to read {path.suffix} files such as {path}")
 
 
+@contextmanager
+def open_hdf5(path: Path) -> Iterator[Any]:
+    """Open an HDF5 file for reading."""
+    h5py = optional("h5py", path)
+    with reading(path):
+        root = h5py.File(path, "r")
+    with root:
+        yield root
+
+
 def require_memory(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[np.generic], instead: str) -> None:
     """Refuse an array that would not fit in memory, before it is read."""
     need, limit = math.prod(shape) * dtype.itemsize, memory_budget()

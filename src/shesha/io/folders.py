@@ -11,18 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from shesha.inputs import NamedRows, Names
+from shesha.inputs import Names
 from shesha.inputs.table_columns import Column
 from shesha.inputs.vector_columns import Vectors
-from shesha.io._unsupported_formats import Format, array_format
-from shesha.io.array_selection import Contents, Keys, NamedArrays, StoredArray
+from shesha.io._unsupported_formats import Format, array_format, table_format
+from shesha.io.array_selection import NamedArrays, StoredArray
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
 from shesha.io.large_matrices import npy_arrays
-from shesha.io.list_columns import dataset_table, is_dataset, labels_of_dataset, open_dataset
+from shesha.io.list_columns import dataset_table, is_dataset
 from shesha.io.single_cell_files import is_tenx_folder, tenx_folder_arrays
-from shesha.io.tables import Table, contents_of_table, labels_of_table, parquet_table, stack_blocks
+from shesha.io.tables import Table, parquet_table, stack_blocks
 from shesha.io.torch_files import torch_item
-from shesha.support.layer_axis import LayerAxis
 from shesha.support.provenance import state
 from shesha.support.types import Array
 from shesha.support.wording import join_names, natural_key
@@ -149,16 +148,6 @@ def _require_all_parts(path: Path, files: Sequence[Path]) -> None:
 def _partitions(path: Path, file: Path) -> dict[str, str]:
     parts = file.relative_to(path).parts[:-1]
     return dict(part.partition("=")[::2] for part in parts if _PARTITION.fullmatch(part))
-
-
-def open_parts(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
-    """Read the parts of a table, in natural order of their names, as one table."""
-    return contents_of_table(path, _table(path), keys, labels, layer_axis)
-
-
-def labels_of_parts(path: Path, column: str | None) -> Array | NamedRows:
-    """Read one column of a table in parts."""
-    return labels_of_table(path, _table(path), column)
 
 
 def _items(path: Path) -> list[Path]:
@@ -291,9 +280,9 @@ def refuse_spikes(path: Path) -> NamedArrays:
 FOLDERS: list[tuple[Callable[[Path], bool], Format]] = [
     (is_suite2p_folder, replace(array_format(suite2p_arrays), folder=True)),
     (is_spike_folder, replace(array_format(refuse_spikes), folder=True)),
-    (is_dataset, Format(labels_of_dataset, open_dataset, table=True, folder=True)),
+    (is_dataset, replace(table_format(dataset_table), folder=True)),
     (is_tenx_folder, replace(array_format(tenx_folder_arrays), folder=True)),
-    (lambda path: bool(_tables_inside(path)), Format(labels_of_parts, open_parts, table=True, folder=True)),
+    (lambda path: bool(_tables_inside(path)), replace(table_format(_table), folder=True)),
 ]
 """Folders that are one input, each with the function that recognises it."""
 ITEMS = replace(array_format(item_arrays), folder=True)

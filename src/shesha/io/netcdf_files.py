@@ -18,6 +18,7 @@ from shesha.io.array_selection import NamedArrays, StoredArray, refused
 from shesha.io.file_checks import (
     UnreadableFileError,
     file_stem,
+    open_hdf5,
     optional,
     reading,
     require_memory,
@@ -90,8 +91,7 @@ def _is_hdf5(path: Path) -> bool:
 
 def _require_own_values(path: Path) -> None:
     """Refuse links, and values in other files, which the netCDF library would follow."""
-    h5py = optional("h5py", path)
-    with reading(path), h5py.File(path, "r") as root:
+    with open_hdf5(path) as root, reading(path):
         require_own(path, root, list(root))
 
 
@@ -157,8 +157,7 @@ def _values(
     require_plausible(path, name, math.prod(shape) * dtype.itemsize, path.stat().st_size)
     hdf5 = _is_hdf5(path)
     if hdf5:
-        h5py = optional("h5py", path)
-        with reading(path), h5py.File(path, "r") as root:
+        with open_hdf5(path) as root, reading(path):
             inner = f"{place.strip('/')}/{name}".lstrip("/")
             if inner in root:
                 require_sound(path, inner, root[inner])

@@ -13,7 +13,7 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names, is_numeric, load_backed, numbers, split_names
 from shesha.inputs.table_columns import is_picture
-from shesha.io._unsupported_formats import Format, array_format
+from shesha.io._unsupported_formats import Format
 from shesha.io.array_selection import Contents, Keys, NamedArrays, StoredArray, contents, pick, visible_names, why_not
 from shesha.io.file_checks import (
     COMPRESSED,
@@ -21,6 +21,7 @@ from shesha.io.file_checks import (
     file_ending,
     file_stem,
     open_bytes,
+    open_hdf5,
     optional,
     reading,
     require_memory,
@@ -45,24 +46,6 @@ _RAW = ("raw", "raw.X")
 """Other names of the matrix raw/X."""
 _SPARSE = ("csr_matrix", "csc_matrix")
 _PARTS = ("data", "indices", "indptr")
-
-
-def open_h5ad(path: Path, keys: Keys) -> Contents:
-    """Read representations from an .h5ad file."""
-    h5py = optional("h5py", path)
-    with reading(path):
-        root = h5py.File(path, "r")
-    with root:
-        return open_anndata(path, root, keys)
-
-
-def labels_of_h5ad(path: Path, column: str | None) -> NamedRows:
-    """Read one column of obs from an .h5ad file."""
-    h5py = optional("h5py", path)
-    with reading(path):
-        root = h5py.File(path, "r")
-    with root:
-        return labels_of_anndata(path, root, column)
 
 
 def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
@@ -428,10 +411,7 @@ def _feature_types(folder: Path, prefix: str, n_features: int) -> Array | None:
 
 def tenx_hdf5_arrays(path: Path) -> NamedArrays:
     """Describe the matrix of a 10x .h5 file, which is stored by cells; each genome or type of feature is an array."""
-    h5py = optional("h5py", path)
-    with reading(path):
-        root = h5py.File(path, "r")
-    with root:
+    with open_hdf5(path) as root:
         with reading(path):
             groups = ["matrix"] if "matrix" in root else list(root)
         require_own(path, root, groups)
@@ -474,12 +454,9 @@ def _read_tenx(path: Path, group: str, shape: tuple[int, int], kind: np.dtype[An
         return np.asarray(matrix.toarray())
 
 
-def _loom_arrays(path: Path) -> NamedArrays:
+def loom_arrays(path: Path) -> NamedArrays:
     """Describe the matrix and layers of a Loom file, transposed to cells x genes, and the attributes of the cells."""
-    h5py = optional("h5py", path)
-    with reading(path):
-        root = h5py.File(path, "r")
-    with root:
+    with open_hdf5(path) as root:
         require_own(path, root, [name for name in ("matrix", "layers", "col_attrs") if name in root])
         arrays: dict[str, StoredArray] = {}
         with reading(path):
@@ -501,16 +478,9 @@ def _read_transposed(path: Path, place: str) -> Array:
     return np.ascontiguousarray(read_dataset(path, place).T)
 
 
-LOOM = array_format(_loom_arrays)
-"""The format of .loom files."""
-
-
 def _open_mudata(path: Path, keys: Keys, labels: Any, layer_axis: Any) -> Contents:
     """Read a representation per modality, for the cells that all modalities have."""
-    h5py = optional("h5py", path)
-    with reading(path):
-        root = h5py.File(path, "r")
-    with root:
+    with open_hdf5(path) as root:
         require_own(path, root, ["mod", "obsm", "obs"])
         elements: dict[str, StoredArray] = {}
         defaults: list[str] = []
@@ -579,10 +549,7 @@ def _shared_cells(path: Path, found: Contents, cells: dict[str, Array]) -> Conte
 
 
 def _labels_of_mudata(path: Path, column: str | None) -> Array | NamedRows:
-    h5py = optional("h5py", path)
-    with reading(path):
-        root = h5py.File(path, "r")
-    with root:
+    with open_hdf5(path) as root:
         require_own(path, root, ["mod", "obs"])
         modality, _, last = (column or "").partition(":")
         if column is not None and last and modality in root["mod"] and column not in root["obs"]:
@@ -601,5 +568,17 @@ def _obs_columns(group: Any) -> tuple[str, ...]:
     return tuple(map(str, group["obs"].attrs.get("column-order", ()))) if "obs" in group else ()
 
 
+def _open_h5ad(path: Path, keys: Keys, *_: Any) -> Contents:
+    with open_hdf5(path) as root:
+        return open_anndata(path, root, keys)
+
+
+def _labels_of_h5ad(path: Path, column: str | None) -> NamedRows:
+    with open_hdf5(path) as root:
+        return labels_of_anndata(path, root, column)
+
+
+ANNDATA = Format(_labels_of_h5ad, _open_h5ad)
+"""The format of .h5ad files."""
 MUDATA = Format(_labels_of_mudata, _open_mudata)
 """The format of .h5mu files."""
