@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,7 +16,7 @@ from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from shesha._version import __version__
 from shesha.extract._input_rows import Batch, Rows, model_fingerprint, token_counts
-from shesha.extract._resumable_files import Activations, open_draft, read_finished, require_same
+from shesha.extract._resumable_files import Activations, Draft, open_draft, read_finished, require_same
 from shesha.extract.pooling import Pooled
 from shesha.extract.torch_modules import EMBEDDING, INPUT, evaluation_mode, move_to_device
 from shesha.support.progress import track
@@ -311,12 +311,6 @@ class Work:
     """Whether the pooling is a function of the user, which receives outputs with their own axes."""
 
 
-class _Sink(Protocol):
-    done: int
-
-    def write(self, chosen: Index, values: Mapping[str, Array], row_shapes: Mapping[str, tuple[int, ...]]) -> None: ...
-
-
 class _Memory:
     """Arrays in memory that are filled batch by batch."""
 
@@ -352,7 +346,7 @@ def run(work: Work, target: Path | None) -> Activations:
         return Activations(contents[1], contents[0])
 
 
-def _fill(work: Work, sink: _Sink, device: torch.device) -> None:
+def _fill(work: Work, sink: _Memory | Draft, device: torch.device) -> None:
     order, size = batch_order(work.rows), work.batch_size
     batches = [order[start : start + size] for start in range(0, len(order), size)]
     first: dict[str, tuple[int, ...]] = {}

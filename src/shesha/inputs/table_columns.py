@@ -714,36 +714,3 @@ def is_numeric(column: pd.Series[Any]) -> bool:
         # Booleans with missing values, decimals and columns without any value have dtype object.
         return pd.api.types.infer_dtype(column, skipna=True) in {"boolean", "decimal", "empty"}
     return kind in "fiub" and pd.api.types.is_numeric_dtype(column.dtype)
-
-
-def polars_columns(frame: Any) -> list[Column]:
-    """Describe the columns of a polars table."""
-    return [_polars_column(frame[name]) for name in frame.columns]
-
-
-_POLARS_TEXT = ("String", "Utf8", "Categorical", "Enum")
-
-
-def _polars_column(series: Any) -> Column:
-    dtype, head = series.dtype, partial(_polars_head, series)
-    kind: Kind
-    if bool(dtype.is_numeric()) or str(dtype) in ("Boolean", "Null"):
-        kind, content = "numbers", "numbers"
-    elif type(dtype).__name__ in ("List", "Array", "Struct"):
-        kind, content = "lists", "lists"
-    elif type(dtype).__name__ in _POLARS_TEXT:
-        kind, content = "text", "text"
-    elif type(dtype).__name__ == "Binary":
-        kind, content = "bytes", "bytes"
-    elif type(dtype).__name__ == "Object":
-        kind, content = kind_of_value(next(iter(head()), None))
-    else:
-        kind, content = "other", "dates" if type(dtype).__name__ in ("Date", "Datetime", "Time") else f"{dtype} values"
-    return Column(series.name, kind, content, head, lambda: np.array(series.to_list(), dtype=None))
-
-
-def _polars_head(series: Any) -> Sequence[Any]:
-    values: list[Any] = series.head(SAMPLE).to_list()
-    if all(value is None for value in values):
-        values = series.drop_nulls().head(SAMPLE).to_list()
-    return values
