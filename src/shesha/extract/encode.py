@@ -219,8 +219,6 @@ def stream_layers(
     """
     require("torch", "torch")
     from shesha.extract.batch_loop import Recorder, batch_order
-
-    pass
     from shesha.extract.torch_modules import evaluation_mode, move_to_device
 
     size = validate.count(batch_size, "batch_size")

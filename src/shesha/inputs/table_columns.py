@@ -525,8 +525,8 @@ def _require_clean_text(usable: Sequence[Column], source: str, option: str) -> N
         if column.kind != "text" or is_identity_name(column.name):
             continue
         present = [str(value).strip() for value in column.head() if not is_missing(value)]
-        numbers = [value for value in present if _is_number(value)]
-        others = [value for value in present if not _is_number(value)]
+        numbers = [value for value in present if is_number(value)]
+        others = [value for value in present if not is_number(value)]
         decorated = [value for value in others if _DECORATED.fullmatch(value)]
         if present and decorated and len(numbers) + len(decorated) > len(present) // 2:
             example = max(decorated, key=lambda value: len(re.findall(r"\W", value)))
@@ -554,12 +554,13 @@ def _require_clean_text(usable: Sequence[Column], source: str, option: str) -> N
 
 def _first_text(values: Any) -> tuple[int, str]:
     for row, value in enumerate(values):
-        if isinstance(value, str) and not _is_number(value):
+        if isinstance(value, str) and not is_number(value):
             return row, value
     return -1, ""
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Return whether a value is a number, or text that is one."""
     try:
         float(value)
     except (TypeError, ValueError):

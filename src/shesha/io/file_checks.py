@@ -165,6 +165,27 @@ def require_plausible(path: Path, name: str, declared: int, stored: int) -> None
         )
 
 
+def dense_from_sparse(
+    path: Path, name: str, form: str, parts: Sequence[Any], shape: tuple[int, int], dtype: np.dtype[Any]
+) -> Any:
+    """Return the values, indices and pointers (or rows and columns) of a sparse matrix as a dense one, checked first.
+
+    SciPy does not check indices, so a damaged file could otherwise make it write outside the array.
+    """
+    from scipy import sparse
+
+    require_memory(path, name, shape, dtype, "write fewer rows or columns")
+    packed = sum(part.nbytes for part in parts)
+    require_plausible(path, name, math.prod(shape) * dtype.itemsize, packed)
+    values, *places = parts
+    with reading(path):
+        if form == "coo":
+            return sparse.coo_matrix((values, tuple(places)), shape=shape).toarray()
+        matrix = {"csr": sparse.csr_matrix, "csc": sparse.csc_matrix}[form]((values, *places), shape=shape)
+        matrix.check_format(full_check=True)
+        return matrix.toarray()
+
+
 def _open_zstandard(path: Path) -> IO[bytes]:
     pyarrow = optional("pyarrow", path)
     return io.BufferedReader(_Readable(pyarrow.CompressedInputStream(pyarrow.OSFile(str(path)), "zstd")))

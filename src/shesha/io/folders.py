@@ -15,8 +15,8 @@ from shesha.inputs import Names
 from shesha.inputs.table_columns import Column
 from shesha.inputs.vector_columns import Vectors
 from shesha.io._unsupported_formats import Format, array_format, table_format
-from shesha.io.array_selection import NamedArrays, StoredArray
-from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
+from shesha.io.array_selection import NamedArrays, StoredArray, stack_vectors
+from shesha.io.file_checks import UnreadableFileError, file_stem
 from shesha.io.large_matrices import npy_arrays
 from shesha.io.list_columns import dataset_table, is_dataset
 from shesha.io.single_cell_files import is_tenx_folder, tenx_folder_arrays
@@ -204,23 +204,12 @@ def item_arrays(path: Path) -> NamedArrays:
     state(f"{path.name}: {len(files)} files of one vector each")
     names = np.array([file_stem(file) for file in files], dtype=object)
     return NamedArrays(
-        {name or file_stem(path): _matrix(path, name, vectors) for name, vectors in found.items()},
+        {
+            name or file_stem(path): stack_vectors(path, name or "the vectors", vectors)
+            for name, vectors in found.items()
+        },
         Names.build(names, "file name", chosen="format"),
     )
-
-
-def _matrix(path: Path, name: str, vectors: Sequence[StoredArray]) -> StoredArray:
-    shape = (len(vectors), vectors[0].shape[-1])
-    dtype = np.result_type(*{vector.dtype for vector in vectors})
-
-    def load() -> Array:
-        require_memory(path, name or "the vectors", shape, dtype, "write fewer files")
-        matrix = np.empty(shape, dtype)
-        for row, vector in enumerate(vectors):
-            matrix[row] = np.ravel(vector.load())
-        return matrix
-
-    return StoredArray(shape, dtype, load)
 
 
 _SUITE2P = ("F.npy", "spks.npy", "Fneu.npy")

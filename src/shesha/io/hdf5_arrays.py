@@ -26,6 +26,7 @@ from shesha.io.array_selection import (
 from shesha.io.file_checks import (
     UnreadableFileError,
     deflate_size,
+    dense_from_sparse,
     open_hdf5,
     reading,
     require_memory,
@@ -419,15 +420,11 @@ def _sparse(path: Path, group: Mapping[str, Any]) -> StoredArray:
     shape, dtype, place = (rows, columns), group["data"].dtype, group.name  # type: ignore[attr-defined]
 
     def load() -> Array:
-        from scipy import sparse
-
         require_memory(path, place, shape, dtype, "save fewer rows")
         with open_hdf5(path) as root, reading(path):
             require_sound(path, place, root[place])
-            parts = tuple(root[f"{place}/{name}"][()] for name in ("data", "ir", "jc"))
-            require_plausible(path, place, math.prod(shape) * dtype.itemsize, sum(part.nbytes for part in parts))
-            matrix = sparse.csc_matrix((parts[0], parts[1].astype(np.int64), parts[2].astype(np.int64)), shape=shape)
-            matrix.check_format(full_check=True)
-            return np.asarray(matrix.toarray())
+            data, rows, starts = (root[f"{place}/{name}"][()] for name in ("data", "ir", "jc"))
+            parts = data, rows.astype(np.int64), starts.astype(np.int64)
+            return np.asarray(dense_from_sparse(path, place, "csc", parts, shape, dtype))
 
     return StoredArray(shape, dtype, load)

@@ -23,9 +23,10 @@ import numpy as np
 
 from shesha.inputs.table_columns import decide, state_layout
 from shesha.io._zarr import open_zarr_matrix
-from shesha.io.array_selection import StoredArray, refused, to_float32
+from shesha.io.array_selection import StoredArray, refused, strings, to_float32
 from shesha.io.file_checks import (
     UnreadableFileError,
+    dense_from_sparse,
     optional,
     reading,
     require_existing,
@@ -86,32 +87,23 @@ def npz_arrays(path: Path) -> dict[str, StoredArray]:
     return _sparse(path, arrays) if {"data", "format", "shape"} <= set(arrays) else arrays
 
 
-_PARTS = {b"csr": ("data", "indices", "indptr"), b"csc": ("data", "indices", "indptr"), b"coo": ("data", "row", "col")}
+_PARTS = {"csr": ("data", "indices", "indptr"), "csc": ("data", "indices", "indptr"), "coo": ("data", "row", "col")}
 """The arrays of the formats of sparse matrices that `scipy.sparse.save_npz` writes."""
 
 
 def _sparse(path: Path, arrays: dict[str, StoredArray]) -> dict[str, StoredArray]:
     """Describe the matrix that `scipy.sparse.save_npz` wrote; other arrays are unchanged."""
     kind, size = (np.ravel(arrays[name].load())[:3].tolist() for name in ("format", "shape"))
-    form = kind[0].encode() if kind and isinstance(kind[0], str) else kind[0] if kind else b""
+    form = strings(kind[:1]).tolist()[0] if kind else ""
     if form not in _PARTS or len(size) != 2 or not set(_PARTS[form]) <= set(arrays) or min(size) < 0:
         return arrays
     shape, dtype = (int(size[0]), int(size[1])), arrays["data"].dtype
 
     def load() -> Array:
-        from scipy import sparse
-
         require_memory(path, path.stem, shape, dtype, "save fewer rows")
-        loaded: list[Any] = [arrays[name].load() for name in _PARTS[form]]
-        data, places = loaded[0], loaded[1:]
-        packed = data.nbytes + sum(part.nbytes for part in places)
-        require_plausible(path, path.stem, math.prod(shape) * dtype.itemsize, packed)
-        with reading(path):
-            if form == b"coo":
-                return np.asarray(sparse.coo_matrix((data, tuple(places)), shape=shape).toarray())
-            matrix = (sparse.csr_matrix if form == b"csr" else sparse.csc_matrix)((data, *places), shape=shape)
-            matrix.check_format(full_check=True)
-            return np.asarray(matrix.toarray())
+        return np.asarray(
+            dense_from_sparse(path, path.stem, form, [arrays[name].load() for name in _PARTS[form]], shape, dtype)
+        )
 
     return {path.stem: StoredArray(shape, dtype, load)}
 
@@ -135,7 +127,7 @@ def _memory_map(path: Path) -> Array:
 def _describe(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[str, StoredArray]:
     name = member.filename.removesuffix(".npy")
     if name == member.filename:
-        return name, StoredArray((), np.dtype("V1"), lambda: np.empty(0), refusal="is not an array")
+        return name, refused("is not an array")
     with archive.open(member) as stream:
         shape, dtype = _header(stream)
         size = member.file_size - stream.tell()

@@ -14,10 +14,21 @@ import numpy as np
 from shesha.inputs import NamedRows, Names, is_numeric, load_backed, numbers, split_names
 from shesha.inputs.table_columns import is_picture
 from shesha.io._unsupported_formats import Format
-from shesha.io.array_selection import Contents, Keys, NamedArrays, StoredArray, contents, pick, visible_names, why_not
+from shesha.io.array_selection import (
+    Contents,
+    Keys,
+    NamedArrays,
+    StoredArray,
+    contents,
+    pick,
+    refused,
+    visible_names,
+    why_not,
+)
 from shesha.io.file_checks import (
     COMPRESSED,
     UnreadableFileError,
+    dense_from_sparse,
     file_ending,
     file_stem,
     open_bytes,
@@ -163,7 +174,7 @@ def _describe(path: Path, key: str, element: Any) -> StoredArray:
     elif hasattr(element, "dtype") and element.shape is not None:
         shape, dtype = tuple(element.shape), element.dtype
     else:
-        return _not_a_matrix(f"contains {encoding or 'a group'}, not a matrix")
+        return refused(f"contains {encoding or 'a group'}, not a matrix")
     return StoredArray(shape, dtype, partial(_dense, path, key, element, shape, dtype))
 
 
@@ -171,12 +182,8 @@ def _table(frame: pd.DataFrame) -> StoredArray:
     """Describe the numeric columns of a table as one array."""
     numeric = frame[[name for name, column in frame.items() if is_numeric(column)]]
     if not numeric.shape[1]:
-        return _not_a_matrix("is a table without numeric columns")
+        return refused("is a table without numeric columns")
     return StoredArray(numeric.shape, np.dtype(float), partial(numbers, numeric))
-
-
-def _not_a_matrix(refusal: str) -> StoredArray:
-    return StoredArray((), np.dtype("V1"), lambda: np.empty((0, 0)), refusal)
 
 
 def _dense(path: Path, key: str, element: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -442,16 +449,10 @@ def _tenx_types(path: Path, root: Any, group: str, n_features: int) -> Array | N
 
 
 def _read_tenx(path: Path, group: str, shape: tuple[int, int], kind: np.dtype[Any]) -> Array:
-    from scipy import sparse
-
     require_memory(path, group, shape, kind, _INSTEAD)
-    data, indices, indptr = (read_dataset(path, f"{group}/{name}") for name in ("data", "indices", "indptr"))
-    require_plausible(path, group, math.prod(shape) * kind.itemsize, data.nbytes + indices.nbytes + indptr.nbytes)
-    with reading(path):
-        # Genes x cells by columns is cells x genes by rows.
-        matrix = sparse.csr_matrix((data.astype(kind), indices, indptr), shape=shape)
-        matrix.check_format(full_check=True)
-        return np.asarray(matrix.toarray())
+    data, *places = (read_dataset(path, f"{group}/{name}") for name in _PARTS)
+    # Genes x cells by columns is cells x genes by rows.
+    return np.asarray(dense_from_sparse(path, group, "csr", [data.astype(kind), *places], shape, kind))
 
 
 def loom_arrays(path: Path) -> NamedArrays:

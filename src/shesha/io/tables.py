@@ -26,6 +26,7 @@ from shesha.inputs.table_columns import (
     Kind,
     Layout,
     decide,
+    is_number,
     is_unnamed,
     offered_keys,
     pandas_columns,
@@ -415,11 +416,11 @@ def _names_below_row_names(path: Path, separator: str) -> list[str]:
         header, *rows = csv.reader(lines, delimiter=separator)
     except (csv.Error, ValueError):
         return []
-    texts = [line.startswith('"') or not _is_number(row[0]) for line, row in zip(lines[1:], rows, strict=False) if row]
+    texts = [line.startswith('"') or not is_number(row[0]) for line, row in zip(lines[1:], rows, strict=False) if row]
     if len(rows) < 2 or not all(texts) or any(len(row) != len(header) + 1 for row in rows):
         return []
     distinct = len({row[0] for row in rows}) == len(rows) and len(set(header)) == len(header)
-    numeric = all(field in ("NA", "NaN", "") or _is_number(field) for row in rows for field in row[1:])
+    numeric = all(field in ("NA", "NaN", "") or is_number(field) for row in rows for field in row[1:])
     return header if distinct and numeric and all(row[-1] for row in rows) else []
 
 
@@ -430,7 +431,7 @@ def _require_one_header(path: Path, frame: pd.DataFrame) -> None:
     """Refuse a second line of column names, as pandas writes for a MultiIndex, which would be read as a row."""
     texts = [all(map(_is_text, frame.iloc[row, 1:])) for row in range(min(len(frame), _MOST_HEADERS))]
     n_headers = texts.index(False) if False in texts else 0
-    if 0 < n_headers < len(frame) and all(map(_is_number, map(str, frame.iloc[n_headers, 1:]))) and frame.shape[1] > 2:
+    if 0 < n_headers < len(frame) and all(map(is_number, map(str, frame.iloc[n_headers, 1:]))) and frame.shape[1] > 2:
         raise UnreadableFileError(
             f"{path} must have one line of column names, got {1 + n_headers}, as pandas writes for columns of several "
             f"levels; read it with pandas.read_csv(..., header={list(range(1 + n_headers))}, index_col=0), and write "
@@ -507,11 +508,11 @@ def _has_decimal_commas(path: Path, separator: str) -> bool:
         if place not in beside
     ]
     commas = [column for column in columns if any(map(_WITH_COMMA.fullmatch, column))]
-    commas = [column for column in commas if all(_WITH_COMMA.fullmatch(field) or _is_number(field) for field in column)]
+    commas = [column for column in commas if all(_WITH_COMMA.fullmatch(field) or is_number(field) for field in column)]
     if not commas:
         return False
     fields = [field for column in commas for field in column]
-    points = any("." in field for column in columns if all(map(_is_number, column)) for field in column)
+    points = any("." in field for column in columns if all(map(is_number, column)) for field in column)
     if points or any("." in field for field in fields) or all(_THOUSANDS.fullmatch(f) or "," not in f for f in fields):
         example = next(field for field in fields if "," in field)
         raise UnreadableFileError(
@@ -537,7 +538,7 @@ def has_names(path: Path, separator: str) -> bool:
     first = _first_line(path, separator)
     if any(field[:1] == "[" and find_vectors([field]) is not None for field in first):
         return False
-    if not all(map(_is_number, first)):
+    if not all(map(is_number, first)):
         return len(first) > 1 or not _is_repeated(path, first)
     # Tables that were joined side by side count more than once.
     starts = [place for place, name in enumerate(first) if name == first[0]]
@@ -558,16 +559,8 @@ def _first_line(path: Path, separator: str) -> list[str]:
         return next((row for row in csv.reader(stream, delimiter=separator) if row), [])
 
 
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
-
-
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and not _is_number(value)
+    return isinstance(value, str) and not is_number(value)
 
 
 def parquet_table(path: Path) -> Table:
