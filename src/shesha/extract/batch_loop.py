@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -351,10 +351,7 @@ def _fill(work: Work, sink: _Memory | Draft, device: torch.device) -> None:
     batches = [order[start : start + size] for start in range(0, len(order), size)]
     first: dict[str, tuple[int, ...]] = {}
     recorder = Recorder(work)
-    with ExitStack() as stack:
-        stack.enter_context(evaluation_mode(work.model))
-        recorder.find_axes(device)
-        stack.enter_context(recorder.hooks())
+    with recorder.open(device):
         todo = batches[sink.done :]
         for chosen in track(todo, len(todo), "batches"):
             values = recorder.read(chosen, device)
@@ -408,14 +405,18 @@ class Recorder:
         self.first_tokens = FirstTokens()
         self._dtype = next((p.dtype for p in work.model.parameters() if p.is_floating_point()), torch.float32)
 
-    def hooks(self) -> ExitStack:
-        """Return a context in which hooks record the layers."""
-        return self._hooks(self._pool)
+    @contextmanager
+    def open(self, device: torch.device) -> Iterator[None]:
+        """Within a context, run the model in evaluation mode, and record the layers by hooks."""
+        with evaluation_mode(self._work.model):
+            self.find_axes(device)
+            with self._hooks(self._pool):
+                yield
 
-    def _hooks(self, summary: Summary) -> ExitStack:
-        stack = ExitStack()
-        self._recording = stack.enter_context(record_outputs(self._work.model, tuple(self._work.names), summary))
-        return stack
+    @contextmanager
+    def _hooks(self, summary: Summary) -> Iterator[None]:
+        with record_outputs(self._work.model, tuple(self._work.names), summary) as self._recording:
+            yield
 
     def find_axes(self, device: torch.device) -> None:
         """Find the axis that numbers the inputs in each layer, by running three inputs, and two of them again.

@@ -506,6 +506,7 @@ def _require_sound(path: Path, place: str, dataset: Any) -> None:
     require_memory(path, place, shape, dtype, "write fewer rows")
     require_chunks(path, place, shape, dataset.chunks, dtype)
     if not hasattr(dataset, "file"):
-        require_bounded_chunks(path, place, path / dataset.path, tuple(dataset.chunks), dtype)
+        folder = Path(dataset.store.root) / dataset.path
+        require_bounded_chunks(path, place, folder, tuple(dataset.chunks), dtype)
     stored = dataset.id.get_storage_size() if hasattr(dataset, "file") else dataset.nbytes_stored()
     require_plausible(path, place, math.prod(shape) * dtype.itemsize, stored)
