@@ -275,7 +275,8 @@ def _kind(inputs: Any, pad: int) -> Rows:
     if isinstance(inputs, Mapping):
         if not inputs:
             raise ValueError("inputs must contain at least one field, got none")
-        return TokenRows(inputs, pad) if all(map(_is_ragged, inputs.values())) else FieldRows(inputs)
+        ragged = all(isinstance(rows, list | tuple) and all(map(_is_row, rows)) for rows in inputs.values())
+        return TokenRows(inputs, pad) if ragged else FieldRows(inputs)
     if _is_single_array(inputs):
         return ArrayRows(inputs)
     if _are_token_lists(inputs):
@@ -319,10 +320,6 @@ def _stack(items: Sequence[Any], name: str) -> Tensor:
             f"token lists of different lengths, pass {{{name!r}: inputs}}"
         )
     return torch.stack(tensors)
-
-
-def _is_ragged(values: Any) -> bool:
-    return isinstance(values, list | tuple) and all(_is_row(row) for row in values)
 
 
 def _is_row(row: Any) -> bool:

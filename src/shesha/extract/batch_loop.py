@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -93,7 +94,10 @@ class Recording:
         if tensor is None:
             raise ValueError(f"layers must return tensors, got {type(value).__name__} from {name}")
         self._calls[name] = self._calls.get(name, 0) + 1
-        self.found[self.call_name(name)] = _detach_copy(self._summary(name, tensor.detach()), tensor)
+        kept = self._summary(name, tensor.detach())
+        # Later in-place operations of the model would change a value that shares its memory.
+        shared = kept.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+        self.found[self.call_name(name)] = kept.clone() if shared else kept
 
     def call_name(self, name: str) -> str:
         """Return the name of the value being recorded, which contains the number of the call from the second on."""
@@ -115,11 +119,6 @@ def first_output(value: Any) -> tuple[Tensor | None, Tensor | None]:
     return next((found for item in inner if (found := first_output(item))[0] is not None), (None, None))
 
 
-def _detach_copy(kept: Tensor, source: Tensor) -> Tensor:
-    """Copy a value that shares memory with the model, because later in-place operations would change it."""
-    return kept.clone() if kept.untyped_storage().data_ptr() == source.untyped_storage().data_ptr() else kept
-
-
 @contextmanager
 def record_outputs(model: nn.Module, names: Sequence[str], summary: Summary) -> Iterator[Recording]:
     """Within a context, record the outputs of the named modules, or their inputs (``name:input``)."""
@@ -128,27 +127,18 @@ def record_outputs(model: nn.Module, names: Sequence[str], summary: Summary) -> 
     try:
         for name in names:
             module = model.get_submodule(name.removesuffix(INPUT))
+            take = partial(recording.take, name)
             if name.endswith(INPUT):
-                hooks.append(module.register_forward_pre_hook(_input_hook(recording, name), with_kwargs=True))
+                hook = module.register_forward_pre_hook(
+                    lambda _, args, named, take=take: take((*args, *named.values())), with_kwargs=True
+                )
             else:
-                hooks.append(module.register_forward_hook(_output_hook(recording, name)))
+                hook = module.register_forward_hook(lambda _, __, output, take=take: take(output))
+            hooks.append(hook)
         yield recording
     finally:
         for hook in hooks:
             hook.remove()
-
-
-def _output_hook(recording: Recording, name: str) -> Callable[[nn.Module, Any, Any], None]:
-    return lambda _, __, output: recording.take(name, output)
-
-
-def _input_hook(recording: Recording, name: str) -> Callable[[nn.Module, Any, dict[str, Any]], None]:
-    return lambda _, args, named: recording.take(name, (*args, *named.values()))
-
-
-def to_numpy_precision(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Move values to the CPU; half precision and integers are converted to single precision."""
-    return {name: value.to("cpu", _precision(value)) for name, value in values.items()}
 
 
 def _precision(value: Tensor) -> torch.dtype:
@@ -482,7 +472,10 @@ class Recorder:
     def read(self, chosen: Index, device: torch.device) -> dict[str, Array]:
         """Run the model on some inputs, and return one array per layer, in the order in which the layers ran."""
         wanted = self._outputs(chosen, device)
-        activations = {self._layer_name(name): value.numpy() for name, value in to_numpy_precision(wanted).items()}
+        # Half precision and integers are converted to single precision.
+        activations = {
+            self._layer_name(name): value.to("cpu", _precision(value)).numpy() for name, value in wanted.items()
+        }
         if not activations:
             raise ValueError(f"layers must run in the forward pass, got {', '.join(self._work.names)}")
         for name, rows in activations.items():
@@ -492,7 +485,7 @@ class Recorder:
                     f"from {name}; choose other layers, or pass a callable as pool"
                 )
         ordered = sorted(activations, key=lambda name: name != EMBEDDING)
-        return {name: _at_least_one_feature(activations[name]) for name in ordered}
+        return {name: activations[name].reshape(len(chosen), *activations[name].shape[1:] or (1,)) for name in ordered}
 
     def longest(self, row_shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape that a row has in the batch with most tokens."""
@@ -528,10 +521,6 @@ class Recorder:
 def _require_same_layers(first: Mapping[str, Any], later: Mapping[str, Any]) -> None:
     if list(first) != list(later):
         raise ValueError(f"layers must be the same in every batch, got {list(later)} after {list(first)}")
-
-
-def _at_least_one_feature(rows: Array) -> Array:
-    return rows[:, None] if rows.ndim == 1 else rows
 
 
 def batch_order(rows: Rows) -> Index:

@@ -236,7 +236,9 @@ def _from_pandas_frame(frame: pd.DataFrame, name: str) -> Parted:
         if places == list(range(len(columns))):
             return numbers(frame)
         # pandas cannot select columns whose bytes are in foreign order.
-        foreign = {i: dtype.newbyteorder("=") for i, dtype in enumerate(frame.dtypes) if _is_foreign(dtype)}
+        foreign = {
+            i: dtype.newbyteorder("=") for i, dtype in enumerate(frame.dtypes) if not getattr(dtype, "isnative", True)
+        }
         native = frame.set_axis(range(len(columns)), axis=1).astype(foreign) if foreign else frame
         return numbers(native.iloc[:, places])
 
@@ -287,10 +289,6 @@ def _from_columns(
         names.index = index
     state_layout(name, layout, values.shape, next(iter(layout.vectors), None))
     return values, names
-
-
-def _is_foreign(dtype: Any) -> bool:
-    return isinstance(dtype, np.dtype) and not dtype.isnative
 
 
 def _as_list(values: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -198,7 +198,8 @@ def contents(
 ) -> Contents:
     """Read those arrays that are representations; 3-D arrays are split into layers."""
     arrays = visible_names(path, arrays)
-    keys = [visible_name(key) if isinstance(key, str) else key for key in keys] if _is_listing(keys) else keys
+    if isinstance(keys, list | tuple):
+        keys = [visible_name(key) if isinstance(key, str) else key for key in keys]
     reasons = {name: why_not(array, layer_axis, distances) for name, array in arrays.items()}
     skipped = {name: reason for name, reason in reasons.items() if reason is not None}
     if keys is None:
@@ -292,10 +293,6 @@ def _require_layers(path: Path, arrays: Mapping[str, StoredArray], guessed: Iter
             )
 
 
-def _is_listing(keys: Keys) -> TypeGuard[Sequence[str]]:
-    return isinstance(keys, list | tuple)
-
-
 def visible_names(path: Path, contents: Mapping[str, Value]) -> Mapping[str, Value]:
     """Return contents by names without control characters, which could change a terminal or forge lines."""
     if all(name == visible_name(name) for name in contents):
@@ -371,7 +368,8 @@ def choose(path: Path, offered: Mapping[str, Sequence[str]], skipped: Mapping[st
     chosen: dict[str, None] = {}
     for key in check_names(keys):
         if key not in offered and key not in single:
-            raise UnknownKeyError(_refusal(path, key, everything, skipped))
+            reason = f", which cannot be used because it {skipped[key]}" if key in skipped else ""
+            raise UnknownKeyError(f"keys must be among {join_names(everything)} in {path}, got {key!r}{reason}")
         chosen |= dict.fromkeys(offered.get(key, [key]))
     return list(chosen)
 
@@ -386,12 +384,6 @@ def check_names(keys: Iterable[str]) -> list[str]:
     if not names:
         raise ValueError("keys must contain at least one name, got none; leave out keys= to read everything")
     return names
-
-
-def _refusal(path: Path, key: str, known: Iterable[str], skipped: Mapping[str, str]) -> str:
-    """Return the error message for an unknown key, which lists the known names."""
-    reason = f", which cannot be used because it {skipped[key]}" if key in skipped else ""
-    return f"keys must be among {join_names(known)} in {path}, got {key!r}{reason}"
 
 
 _MANY, _SPREAD = 8, 3

@@ -249,11 +249,6 @@ def open_bytes(path: Path) -> IO[bytes]:
     return path.open("rb") if opener is None else io.BufferedReader(_Limited(path, opener(path)), 1 << 20)
 
 
-def open_text(path: Path) -> IO[str]:
-    """Open a text file with its line ends as they are, compressed or not."""
-    return io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", newline="")
-
-
 MOST_CHUNKS = 1 << 18
 """Maximum number of chunks in an array; readers look up each chunk separately, which takes time."""
 

@@ -94,7 +94,8 @@ def _table(path: Path) -> Table:
                 f"folder {path} must contain parts with the same columns, got {join_names(part.names)} in "
                 f"{file.name} and {join_names(first.names)} in {files[0].name}"
             )
-    partitions = [_partitions(path, file) for file in files]
+    places = [[part for part in file.relative_to(path).parts[:-1] if _PARTITION.fullmatch(part)] for file in files]
+    partitions = [dict(part.partition("=")[::2] for part in parts) for parts in places]
     keys = [key for key in partitions[0] if key not in first.names]
 
     def read(names: Sequence[str]) -> Any:
@@ -145,11 +146,6 @@ def _require_all_parts(path: Path, files: Sequence[Path]) -> None:
         )
 
 
-def _partitions(path: Path, file: Path) -> dict[str, str]:
-    parts = file.relative_to(path).parts[:-1]
-    return dict(part.partition("=")[::2] for part in parts if _PARTITION.fullmatch(part))
-
-
 def _items(path: Path) -> list[Path]:
     """List the files of a folder if each seems to hold one vector, otherwise return an empty list."""
     files = _data_files(path)
@@ -174,13 +170,10 @@ def _vectors(file: Path) -> dict[str, StoredArray]:
     return {
         "" if name == own else name: array
         for name, array in arrays.items()
-        if array.refusal is None and array.shape and array.shape[-1] > 1 and _is_feature_type(array.dtype)
+        if array.refusal is None and array.shape and array.shape[-1] > 1
+        # Vectors are floats or codes of one byte.
+        if array.dtype.kind == "f" or (array.dtype.kind in "iu" and array.dtype.itemsize == 1)
     }
-
-
-def _is_feature_type(dtype: np.dtype[Any]) -> bool:
-    """Return whether values can be a vector: floats, codes of one byte, or bfloat16."""
-    return dtype.kind == "f" or (dtype.kind in "iu" and dtype.itemsize == 1)
 
 
 def item_arrays(path: Path) -> NamedArrays:

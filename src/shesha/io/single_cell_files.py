@@ -73,7 +73,8 @@ def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
         keys = [_full(elements, key) for key in keys]
     result = contents(path, wanted, keys)
     unread = {name: _why_unread(name, element) for name, element in elements.items() if name not in wanted}
-    _state_elements(path.name, result.representations)
+    sizes = (" x ".join(f"{length:,}" for length in matrix.shape) for matrix in result.representations.values())
+    state(f"{path.name}: {join_items(map(', '.join, zip(result.representations, sizes, strict=True)))}")
     by_gene = all(name == "X" or name.startswith("layers/") for name in result.representations)
     return replace(
         result,
@@ -139,13 +140,6 @@ def _why_unread(name: str, element: StoredArray) -> str:
     if why_not(element) is None and _is_picture(name, element):
         return f"has only {count(element.shape[1], 'column')}, like a UMAP; it is read only if --key names it"
     return "is read only if keys= names it"
-
-
-def _state_elements(source: str, representations: dict[str, Array]) -> None:
-    """State which elements were read."""
-    sizes = {name: " x ".join(f"{length:,}" for length in matrix.shape) for name, matrix in representations.items()}
-    taken = join_items(f"{name}, {size}" for name, size in sizes.items())
-    state(f"{source}: {taken}")
 
 
 def _elements(path: Path, root: Any) -> Iterator[tuple[str, StoredArray]]:

@@ -142,16 +142,12 @@ def csv_frame(path: Path, separator: str, *, named: bool = True, **options: Any)
         _require_names(path, layout)
     with _open_bytes(path) as stream, _explain_parser_error(path, RAGGED):
         # If pandas read the file in parts, the type of a column could change from one part to the next.
-        layout |= {"header": "infer" if named else None, "low_memory": False, **_precision_options(), **options}
+        layout |= {"header": "infer" if named else None, "low_memory": False, **options}
+        if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
+            # Exact numbers are the default of later versions, in which the option causes a warning.
+            layout["float_precision"] = "round_trip"
         frame: pd.DataFrame = pd.read_csv(stream, **layout)
     return frame
-
-
-def _precision_options() -> dict[str, Any]:
-    """Request exact numbers; since pandas 3.1 this is the default, and the option causes a warning."""
-    import pandas as pd
-
-    return {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
 
 
 def _require_names(path: Path, layout: dict[str, Any]) -> None:
@@ -249,7 +245,8 @@ def contents_of_table(
         arrays[file_stem(path)] = _matrix(table, layout.matrix)
     found = contents(path, arrays, None, layer_axis)
     if row_names is None and table.numbers is not None and arrays:
-        row_names = Names(partial(_count_rows, len(next(iter(found.representations.values()))), *table.numbers))
+        start, step, n_rows = *table.numbers, len(next(iter(found.representations.values())))
+        row_names = Names(lambda: start + step * np.arange(n_rows))
     for name, array in arrays.items():
         used = scale_columns(table.columns, name) if name in layout.vectors else ()
         rest = {column: why for column, why in layout.left_out.items() if column not in used}
@@ -264,10 +261,6 @@ def contents_of_table(
         row_names=row_names,
         column_names=columns,
     )
-
-
-def _count_rows(n_rows: int, start: int, step: int) -> Array:
-    return start + step * np.arange(n_rows)
 
 
 def _as_rows(layout: Layout, rows: Names | None) -> Layout:
@@ -450,12 +443,12 @@ def _require_one_header(path: Path, frame: pd.DataFrame) -> None:
 def frame_table(path: Path, frame: pd.DataFrame, *, from_text: bool = False) -> Table:
     """Describe the columns of a table that was read into memory; their names must be distinct texts."""
     columns = pandas_columns(frame, from_text=from_text)
-    return Table(tuple(columns), lambda names: frame[list(names)], partial(_frame_vectors, path, frame))
 
+    def vectors(name: str, found: Vectors) -> Array:
+        assert found.parse is not None
+        return found.parse(frame[name].tolist(), f"column {name!r} of {path}", 0)
 
-def _frame_vectors(path: Path, frame: pd.DataFrame, name: str, found: Vectors) -> Array:
-    assert found.parse is not None
-    return found.parse(frame[name].tolist(), f"column {name!r} of {path}", 0)
+    return Table(tuple(columns), lambda names: frame[list(names)], vectors)
 
 
 def _require_few_columns(path: Path, separator: str) -> None:
