@@ -10,14 +10,13 @@ from shesha.auditing import stored_audits
 from shesha.cli._options import name_options
 from shesha.report import as_full_text, as_text
 from shesha.results.audit_report import audit_page
-from shesha.results.paper_sentences import sentence_sections
 
 QUICK = ("--bootstrap", "10", "--permutations", "19")
 
 
 def full_report(audit):
     page = audit.stated(audit_page(audit, name_options))
-    return "\n\n".join([as_full_text(page), as_text(sentence_sections(audit))])
+    return "\n\n".join([as_full_text(page), as_text(audit.sentence_sections())])
 
 
 @pytest.fixture
@@ -76,9 +75,3 @@ def test_a_file_that_cannot_be_read_is_left_out(invoke, folder, expected):
     assert all(line in lines for line in text.splitlines()), "the report, with what was read after its answer"
     assert "half.npy must be a complete .npy file" in str(told[0].message)
     assert len(told) == 1
-
-
-def test_workers_must_be_some(invoke_main, folder):
-    ended = invoke_main("audit", folder, "--workers", "0")
-    assert ended.status != 0
-    assert "--workers must be at least 1, got 0" in ended.err

@@ -120,24 +120,6 @@ def test_tables_with_names_and_labels(files, invoke, X, kinds):
     assert "\nClasses\n" in ended.out and "yy" in ended.out
 
 
-def test_bad_requests_are_refused(files, invoke, invoke_main):
-    init(files, invoke)
-    assert "DIR must not contain a monitor yet" in init(files, invoke_main).err
-    assert "pass --overwrite for a new reference" in init(files, invoke_main).err
-    assert (
-        "--false-alarm must be at least 0.01 with 99 nulls, got 0.001"
-        in init(files, invoke_main, "--false-alarm", "0.001").err
-    )
-    assert "save the monitor with --keep-rows" in invoke_main("monitor", "update", files / "m", files / "same.npy").err
-    assert init(files, invoke, "--overwrite").status == 0
-    assert "--about must be NAME=TEXT, got 'revision'" in init(files, invoke_main, "--about", "revision").err
-    assert "no such directory" in invoke_main("monitor", "check", files / "none", files / "ref.npy").err
-    np.savez(files / "two.npz", a=np.eye(60), b=np.eye(60))
-    said = invoke_main("monitor", "check", files / "m", files / "two.npz").err
-    assert "FILE must contain one matrix, got a, b in" in said
-    assert invoke("monitor", "check", files / "m", files / "two.npz", "--key", "a").status in (1, 2)
-
-
 def test_the_recipe_for_pipelines_runs_commands_that_there_are(invoke):
     page = (Path(__file__).parents[2] / "docs" / "monitoring.md").read_text(encoding="utf-8")
     used = set(re.findall(r"(?:\$|run:) shesha monitor ([a-z]+)", page))

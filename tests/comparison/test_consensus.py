@@ -158,7 +158,7 @@ def test_representations_that_share_nothing_have_no_outliers_and_this_is_said():
     rng = np.random.default_rng(0)
     found = consensus({str(k): rng.standard_normal((40, 5)) for k in range(6)})
     assert found.shares_nothing and found.headline.startswith("The representations share no shape")
-    assert "shared no shape above chance" in found.sentence()
+    assert found.sentence().startswith(found.headline.removesuffix("."))
     truth = rng.standard_normal((40, 5))
     related = consensus({str(k): truth + rng.standard_normal((40, 5)) for k in range(6)})
     assert not related.shares_nothing and "outlier" in related.headline

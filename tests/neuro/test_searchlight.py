@@ -79,7 +79,7 @@ def test_a_place_that_follows_the_model_is_found():
     found = searchlight(X, model, GRAPH, metric="euclidean", names=[str(place) for place in PLACES])
     assert {each.name for each in found.significant} == {str(place) for place in PLACES[PLACES[:, 0] <= 1]}
     assert found.headline.startswith("24 of 48 centres match the model above chance")
-    assert found.sentence().startswith("24 of 48 searchlights matched the model over 12 conditions")
+    assert "(12 conditions, euclidean distances, rank correlation; largest correlation" in found.sentence()
     assert f"{found.maximum.name}" in str(found).split("\n\n")[1].splitlines()[1]
     assert found.plot(title="one subject").get_title() == "one subject"
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.results.paper_sentences import has_sentence
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e-?\d+)?(?![\w.]*\d)")
 SECTION = re.compile(r"section [\d.]+")
@@ -39,7 +38,7 @@ def numbers_in(plain):
 
 
 def test_every_whole_result_has_a_sentence(real_kind, real_result):
-    assert has_sentence(real_result(real_kind)) == (real_kind not in WITHOUT)
+    assert bool(real_result(real_kind).sentence_sections()) == (real_kind not in WITHOUT)
 
 
 def test_every_number_of_a_sentence_is_one_of_the_result(real_kind, real_result):
@@ -52,10 +51,8 @@ def test_every_number_of_a_sentence_is_one_of_the_result(real_kind, real_result)
     assert "nan" not in said
     # Levels that no field names, and sections of sources, are 0.05 and numbers of their own.
     known = [0.05, *(one for one in numbers_in(found.to_dict()) if one == one)]
-    if real_kind.startswith("PairwiseComparison"):
-        # The mean chance level of a measure is the one number that no field has.
-        scores = list(found.scores)
-        known += [np.mean([one.chance for one in scores if one.name == name]) for name in found.measures]
+    # The rates of a monitor are in percent.
+    known += [100 * one for one in known] if real_kind == "DriftVerdict" else []
     for text in NUMBER.findall(SECTION.sub("", said.removesuffix(f"{shesha.__version__})."))):
         digits = len(text.partition(".")[2].partition("e")[0])
         scale = 10.0 ** int(text.partition("e")[2] or 0)
@@ -97,7 +94,7 @@ def test_the_verdict_follows_from_p(pair, measure):
 
 def test_raw_values_have_no_p(real_result):
     assert "p =" not in real_result("Comparison, raw").sentence()
-    assert "without a chance level" in real_result("PairwiseComparison, raw").sentence()
+    assert "no pair has a chance level" in real_result("PairwiseComparison, raw").sentence()
 
 
 def test_designs_are_named_as_they_were_drawn(real_result):
@@ -113,7 +110,7 @@ def test_designs_are_named_as_they_were_drawn(real_result):
 def test_long_lists_are_counted(real_result):
     result = real_result("Comparison")
     n_others = sum(one.has_value for one in result.scores) - 5
-    assert n_others > 20 and f"; {n_others} more measures;" in result.sentence()
+    assert n_others > 20 and f"; {n_others} more measures (" in result.sentence()
     assert "10 more pairs" in real_result("CrossnobisPairs").sentence()
 
 
@@ -122,7 +119,7 @@ def test_what_could_not_be_estimated_says_why(real_result):
     said = replace(real_result("Estimate"), **nothing).sentence()
     assert said.startswith("Feature split (Raju 2026, section 3.2) could not be estimated: no pairs are left (")
     said = replace(real_result("Score"), value=float("nan"), reason="one row").sentence()
-    assert said.startswith("CKA (Kornblith et al. 2019) could not be estimated: one row (")
+    assert said.startswith("CKA (Kornblith et al. 2019) of the two representations could not be estimated: one row (")
 
 
 def test_a_part_of_a_result_has_none(real_result):

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.bio._anndata_fields import data_matrix, label_text, labels, require_anndata
 from shesha.inputs import MissingRows, load_backed, split_names
 from shesha.inputs import validation as check
+from shesha.inputs.class_labels import NO_LABEL
 from shesha.results.audit import LabelClasses
 from shesha.results.base import Result
 from shesha.support import provenance, wording
 from shesha.support import types as kinds
 from shesha.support.sampling_units import is_batch_name, is_unit_name, unit_labels
-from shesha.support.types import Index, Mask, Matrix
+from shesha.support.types import Array, Index, Mask, Matrix
 from shesha.support.warnings import CalibrationWarning, GuessedControlsWarning, MeasureWarning, warn
 from shesha.support.wording import count
 
@@ -114,7 +114,7 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
     for how, test in stages:
         matches = [label for label in known if all(map(test, _targets(label)))]
         if how != "exact":
-            matches = _without_targets(matches, known)
+            matches = _drop_targets(matches, known)
         if not matches:
             continue
         matches = [label for label in known if label in matches or set(_ALL_JOINTS.split(label)) <= set(matches)]
@@ -134,7 +134,7 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
     raise ValueError(f"control must be a label of the control cells, one of {among}, got None")
 
 
-def combined_perturbations(labels: Iterable[str], controls: Controls) -> dict[str, str]:
+def combination_names(labels: Iterable[str], controls: Controls) -> dict[str, str]:
     """Return a common name for labels that name the same targets in another order, or with a control word.
 
     Labels are joined by ``+ | & ; , : /`` or an underscore: 'A+B' equals 'B+A', and 'KLF1_control' and 'control+KLF1'
@@ -149,17 +149,17 @@ def combined_perturbations(labels: Iterable[str], controls: Controls) -> dict[st
     Examples
     --------
     >>> labels = ["ctrl", "KLF1+ctrl", "ctrl+KLF1", "A_B", "B_A", "C_1"]
-    >>> combined_perturbations(labels, Controls(("ctrl",), "exact"))
+    >>> combination_names(labels, Controls(("ctrl",), "exact"))
     {'KLF1+ctrl': 'KLF1', 'ctrl+KLF1': 'KLF1', 'A_B': 'A+B', 'B_A': 'A+B'}
     """
     members: dict[tuple[str, ...], list[str]] = {}
     for label in dict.fromkeys(labels):
         if label not in controls.labels:
-            members.setdefault(_perturbed_targets(label, controls), []).append(label)
+            members.setdefault(_target_names(label, controls), []).append(label)
     return {label: "+".join(targets) for targets, same in members.items() if len(same) > 1 for label in same}
 
 
-def _perturbed_targets(label: str, controls: Controls) -> tuple[str, ...]:
+def _target_names(label: str, controls: Controls) -> tuple[str, ...]:
     """Return the sorted targets of a label without control words; halves that repeat one another count once."""
     half, _, other = label.partition("__")
     text = half if half == other else label
@@ -189,7 +189,7 @@ def _check_named_controls(known: list[str], control: str | Sequence[str]) -> Con
     return Controls(tuple(dict.fromkeys(named)), "named")
 
 
-def _without_targets(matches: list[str], known: list[str]) -> list[str]:
+def _drop_targets(matches: list[str], known: list[str]) -> list[str]:
     """Return the labels of which no part names a target in another label: not KLF1_ctrl if there is CEBPA_KLF1."""
     known_parts = {label: _ALL_JOINTS.split(label) for label in known}
     counts = Counter(tuple(sorted(parts)) for parts in known_parts.values())
@@ -233,6 +233,61 @@ _MOST_CONTROLS, _MOST_LEVELS, _PERMUTATIONS, _UNEVEN = 500, 50, 199, 1e-4
 """Limits of the search for columns that act like batches: controls, values of a column, permutations, p of shares."""
 _CHECKED_ROWS = 200
 """Number of cells that are checked to distinguish raw counts from normalised values."""
+
+
+def require_anndata(adata: Any) -> None:
+    """Refuse objects without AnnData's attributes; anndata itself need not be installed."""
+    if not all(hasattr(adata, part) for part in ("obs", "obsm", "layers", "obs_names", "n_obs")):
+        raise TypeError(f"adata must be AnnData, got {type(adata).__name__}")
+
+
+def column(adata: Any, key: str, name: str) -> Array:
+    """Return a column of obs as objects, with None for cells without a label."""
+    from pandas import isna
+
+    if kinds.label(key, name) not in adata.obs:
+        known = check.join_items(map(str, adata.obs))
+        raise ValueError(f"{name} must be a column of adata.obs, one of {known or 'none'}, got {key!r}")
+    # The values are copied, because they may belong to adata and are read-only since pandas 3.0.
+    values = np.array(adata.obs[key], dtype=object)
+    values[np.asarray(isna(values), dtype=bool)] = None
+    return values
+
+
+def labels(adata: Any, key: str, name: str) -> NDArray[Any]:
+    """Return a column of obs as text, with None for cells without a label."""
+    return np.array([label_text(value) for value in column(adata, key, name)], dtype=object)
+
+
+def label_text(value: Any) -> str | None:
+    """Return a label as text, so that 1.0 equals 1; None for missing labels, also those written as 'nan'."""
+    if isinstance(value, float | np.floating) and value == np.floor(value):
+        value = int(value)
+    return None if value is None or str(value) in NO_LABEL else str(value)
+
+
+def data_matrix(adata: Any, layer: str | None) -> Any:
+    """Return X or a layer as it is: dense, sparse, on disk or lazy."""
+    if layer is None:
+        if adata.X is None:
+            raise ValueError("layer must name a matrix of adata, which has no X, got None")
+        return adata.X
+    if kinds.label(layer, "layer") not in adata.layers:
+        # Since version 0.13, anndata lists X among the layers with the key None.
+        known = check.join_items(name for name in adata.layers if name is not None)
+        raise ValueError(f"layer must be among {known or 'none'}, got {layer!r}")
+    return adata.layers[layer]
+
+
+def _load(block: Any) -> Any:
+    """Return rows that may be lazy or on disk as an array or a sparse matrix in memory."""
+    block = block.compute() if hasattr(block, "compute") else block
+    return block.to_memory() if hasattr(block, "to_memory") else block
+
+
+def dense_rows(matrix: Any, mask: Mask, name: str) -> Matrix:
+    """Return some rows of a stored matrix as a dense array, within the memory budget."""
+    return check.matrix(_load(matrix[np.flatnonzero(mask)]), name, min_rows=1)
 
 
 @dataclass(frozen=True)
@@ -296,11 +351,11 @@ def cell_design(
     values_by_name = {name: values[rows] for name, values in values_by_name.items()}
     labels = values_by_name["groupby"]
     controls = find_controls(labels, control)
-    same = combined_perturbations(labels.tolist(), controls)
+    same = combination_names(labels.tolist(), controls)
     labels = np.array([same.get(label, label) for label in labels], dtype=object)
     is_control = np.isin(labels, controls.labels)
     declared = {value for value in (groupby, per, blocks, groups) if isinstance(value, str)}
-    undeclared = undeclared_units(adata.obs, rows, labels, is_control, declared, has_units=groups is not None)
+    undeclared = notes_on_units(adata.obs, rows, labels, is_control, declared, has_units=groups is not None)
     if blocks is None:
         _warn_of_uneven_columns(adata.obs, rows, labels, is_control, matrix, declared)
     within = values_by_name.get("blocks")
@@ -344,7 +399,7 @@ def _notes_on_merged(same: dict[str, str]) -> tuple[str, ...]:
     return tuple(f"{check.join_items(map(repr, labels))} count as one, {name!r}" for name, labels in by_name.items())
 
 
-def undeclared_units(
+def notes_on_units(
     obs: Any, rows: Index, labels: NDArray[Any], is_control: Mask, declared: set[str], *, has_units: bool
 ) -> dict[str, str]:
     """Return, by option, notes on columns that look like sampling units or batches but are not declared."""
@@ -393,7 +448,7 @@ def _warn_of_uneven_columns(
             continue
         if values is None:
             values = _dense(matrix[sample])
-        if _depends_on(values, codes[sample]):
+        if _has_dependence(values, codes[sample]):
             found.append(name)
     if found:
         listed, first = check.join_items(map(repr, found)), found[0]
@@ -413,7 +468,7 @@ def _independence_p_value(counts: Matrix) -> float:
     return float(chi2_contingency(counts).pvalue) if min(counts.shape) > 1 else 1.0
 
 
-def _depends_on(values: Matrix, codes: Index) -> bool:
+def _has_dependence(values: Matrix, codes: Index) -> bool:
     """Return whether rows with one code are closer than random groups of these sizes, in all of 199 permutations."""
     members = (codes == np.unique(codes)[:, None]).astype(np.float64)
     if len(members) < 2 or members.sum(axis=1).min() < 2:
@@ -422,18 +477,17 @@ def _depends_on(values: Matrix, codes: Index) -> bool:
         return False
     values = values - values.mean(axis=0)
 
-    def between(lines: Matrix) -> float:
+    def between_groups(lines: Matrix) -> float:
         return float((((lines @ values) ** 2).sum(axis=1) / lines.sum(axis=1)).sum())
 
     rng = np.random.default_rng(0)
-    observed = between(members)
-    return all(between(members[:, rng.permutation(len(values))]) < observed for _ in range(_PERMUTATIONS))
+    observed = between_groups(members)
+    return all(between_groups(members[:, rng.permutation(len(values))]) < observed for _ in range(_PERMUTATIONS))
 
 
 def _dense(block: Any) -> Matrix:
     """Return rows that may be sparse or lazy as an array."""
-    block = block.compute() if hasattr(block, "compute") else block
-    block = block.to_memory() if hasattr(block, "to_memory") else block
+    block = _load(block)
     return np.nan_to_num(np.asarray(block.toarray() if hasattr(block, "toarray") else block, dtype=np.float64))
 
 
@@ -485,9 +539,7 @@ def _complete_rows(matrix: Any) -> Mask:
     """Return which rows contain only finite numbers; the matrix may be sparse, on disk or lazy."""
     complete = np.ones(matrix.shape[0], dtype=bool)
     for start in range(0, len(complete), _PIECE):
-        block = matrix[start : start + _PIECE]
-        block = block.compute() if hasattr(block, "compute") else block
-        block = block.to_memory() if hasattr(block, "to_memory") else block
+        block = _load(matrix[start : start + _PIECE])
         finite = block.copy() if hasattr(block, "toarray") else np.isfinite(np.asarray(block))
         if hasattr(finite, "toarray"):
             finite.data = ~np.isfinite(finite.data)
@@ -499,8 +551,7 @@ def _complete_rows(matrix: Any) -> Mask:
 
 def _warn_of_counts(matrix: Any, name: str) -> None:
     """Warn if values are raw counts, because sequencing depth then dominates all shifts."""
-    first = matrix[:_CHECKED_ROWS]
-    first = first.compute() if hasattr(first, "compute") else first
+    first = _load(matrix[:_CHECKED_ROWS])
     values = np.asarray(first.data if hasattr(first, "toarray") else first)
     if values.size and values.min() >= 0 and values.max() > 1 and (values == np.floor(values)).all():
         warn(

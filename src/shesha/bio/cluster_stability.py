@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.bio._anndata_fields import labels, require_anndata
+from shesha.bio.cell_design import labels, require_anndata
 from shesha.inputs import validation as check
 from shesha.io import from_anndata
 from shesha.nulls.null_summary import number_against_null, summarise
 from shesha.report import Part, Text
 from shesha.results import sentence_parts as say
 from shesha.results.number import Number, NumberTable
-from shesha.results.paper_sentences import claim
 from shesha.support import provenance
 from shesha.support import types as kinds
 from shesha.support.progress import track
@@ -73,22 +72,17 @@ class ClusterStability(NumberTable):
         how = f"{count(self.n_subsamples, 'subsample')} of {cells}, clustered again by {self.clustering}."
         return (*super()._numbers(), Text(f"{self.agreement.line()}."), Text(how))
 
-
-@claim.register
-def _claim(result: ClusterStability) -> str:
-    ordered = sorted(result.numbers, key=lambda each: (each.deciding_p_value, -each.value))
-    clauses = [
-        f"{each.name} {say.format_number(each.value)} (p = {say.format_p(each.deciding_p_value)})" for each in ordered
-    ]
-    whole = result.agreement
-    return (
-        f"{len(result.significant)} of {say.count(len(result), 'cluster')} were more stable than clusters of cells "
-        f"drawn from a single Gaussian, by the Jaccard index over {say.count(result.n_subsamples, 'subsample')} "
-        f"clustered again by {result.clustering}: {say.join_clauses(clauses, 'clusters')}; the adjusted Rand index "
-        f"was {say.format_number(whole.value)} (null mean {say.format_number(whole.chance)}, sd "
-        f"{say.format_number(whole.chance_sd)}, p = {say.format_p(whole.p_value)}, {whole.n_draws:,} draws from the "
-        f"Gaussian, p corrected by the maximum over clusters)"
-    )
+    def _claim(self) -> str:
+        drawn = f"{self.agreement.n_draws:,} draws from the Gaussian, p corrected by the maximum over clusters"
+        return say.listing(
+            self.headline,
+            map(say.clause, sorted(self.numbers, key=lambda each: (each.deciding_p_value, -each.value))),
+            f"Jaccard index; {count(self.n_subsamples, 'subsample')} clustered again by {self.clustering}; chance is "
+            "that of clusters of cells drawn from a single Gaussian",
+            say.clause(self.agreement, "adjusted Rand index"),
+            drawn,
+            others="clusters",
+        )
 
 
 @provenance.keep_statements
@@ -185,7 +179,7 @@ def cluster_stability(
     method, text = _method(adata, groupby, cluster, n_neighbors)
     X = check.matrix(from_anndata(adata, obsm=obsm).values, "adata")
     base = draw_seed(seed)
-    names = _given_clusters(adata, groupby, method, X)
+    names = _cluster_labels(adata, groupby, method, X)
     known = np.flatnonzero([name is not None for name in names])
     if len(known) < len(names):
         provenance.state(f"{len(names) - len(known):,} of {count(len(names), 'cell')} without a cluster left out")
@@ -304,7 +298,7 @@ def _interval(values: Vector) -> dict[str, Any]:
     return {"low": max(0.0, mean - half), "high": min(1.0, mean + half), "confidence": _CONFIDENCE}
 
 
-def _given_clusters(adata: Any, groupby: str, method: Clustering, X: Matrix) -> NDArray[Any]:
+def _cluster_labels(adata: Any, groupby: str, method: Clustering, X: Matrix) -> NDArray[Any]:
     """Return the cluster of each cell as text; None for cells without one."""
     if not isinstance(groupby, str) or groupby != "leiden" or groupby in adata.obs:
         return labels(adata, groupby, "groupby")

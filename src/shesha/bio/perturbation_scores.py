@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from shesha.bio._anndata_fields import iterate_perturbations
+from shesha.bio.cell_design import column, data_matrix, dense_rows, require_anndata
 from shesha.coherence.controls import warn_of_shared_rows
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import length_unit, safe_unit
 from shesha.support import types as kinds
 from shesha.support.seeds import generator
-from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.types import Matrix, Seed, Vector
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -61,13 +61,10 @@ def from_neighbours(controls: Matrix, cells: Matrix, k: int, metric: Metric) -> 
     out = np.empty_like(cells)
     for start in range(0, len(cells), _PANEL):
         panel = slice(start, start + _PANEL)
-        near = _nearest(lengths - 2 * sought[panel] @ places.T, min(k, len(controls)))
+        nearest = min(k, len(controls))
+        near = np.argpartition(lengths - 2 * sought[panel] @ places.T, nearest - 1, axis=1)[:, :nearest]
         out[panel] = cells[panel] - controls[near].mean(axis=1)
     return out
-
-
-def _nearest(distances: Matrix, k: int) -> Index:
-    return np.argpartition(distances, k - 1, axis=1)[:, :k]
 
 
 def _units(rows: Matrix) -> Matrix:
@@ -177,10 +174,10 @@ def perturbation_coherence(
     check.fraction(ci, "ci", closed=False)
     controls, cells = both(X_control, X_perturbed)
     warn_of_shared_rows(controls, cells, controls_name="X_control", rows_name="X_perturbed")
-    return checked_coherence(controls, cells, method, metric, k, regularization, seed, max_samples)
+    return coherence_of_matrices(controls, cells, method, metric, k, regularization, seed, max_samples)
 
 
-def checked_coherence(
+def coherence_of_matrices(
     controls: Matrix,
     cells: Matrix,
     method: Method = "standard",
@@ -321,24 +318,21 @@ def perturbation_effect_size(
     >>> perturbation_effect_size([[0, 0], [2, 0]], [[4, 4], [4, 4]])
     5.0
     """
+    refuse_other_types(n_bootstrap_ci, return_type)
+    check.fraction(ci, "ci", closed=False)
     controls, cells = both(X_control, X_perturbed)
-    distance = checked_effect_size(controls, cells, metric, n_bootstrap_ci, ci, seed, return_type)
+    distance = effect_size_of_matrices(controls, cells, metric, seed)
     warn_of_shared_rows(controls, cells, controls_name="X_control", rows_name="X_perturbed")
     return distance
 
 
-def checked_effect_size(
+def effect_size_of_matrices(
     controls: Matrix,
     cells: Matrix,
     metric: Literal["euclidean", "cohen"] = "euclidean",
-    n_bootstrap_ci: None = None,
-    ci: float = 0.95,
     seed: Seed = None,
-    return_type: Literal["float"] = "float",
 ) -> float:
     """`perturbation_effect_size` of matrices that were checked."""
-    refuse_other_types(n_bootstrap_ci, return_type)
-    check.fraction(ci, "ci", closed=False)
     check.choice(metric, ("euclidean", "cohen"), "metric")
     generator(seed)
     unit = safe_unit(controls, cells)
@@ -370,6 +364,22 @@ def refuse_other_types(n_bootstrap_ci: object, return_type: object) -> None:
             raise ValueError(
                 f"{name} must be {only!r}, got {value!r}: shesha.bio.perturbation_interval returns value and interval"
             )
+
+
+def _perturbations(adata: Any, key: str, control: str, layer: str | None) -> Iterator[tuple[Any, Matrix, Matrix]]:
+    """Yield the label, the controls and the cells of each perturbation, in order of first occurrence."""
+    require_anndata(adata)
+    values, matrix = column(adata, key, "perturbation_key"), data_matrix(adata, layer)
+    known = list(dict.fromkeys(label for label in values if label is not None))
+    if kinds.label(control, "control_label") not in set(known):
+        raise ValueError(
+            f"control_label must be a label of adata.obs[{key!r}], one of {check.join_items(known) or 'none'}, "
+            f"got {control!r}"
+        )
+    controls = dense_rows(matrix, values == control, "the control cells")
+    for label in known:
+        if label != control:
+            yield label, controls, dense_rows(matrix, values == label, f"the cells of {label}")
 
 
 def compute_coherence(
@@ -417,7 +427,7 @@ def compute_coherence(
     """
     return {
         perturbation: perturbation_coherence(controls, cells, method=method, **kwargs)
-        for perturbation, controls, cells in iterate_perturbations(adata, perturbation_key, control_label, layer)
+        for perturbation, controls, cells in _perturbations(adata, perturbation_key, control_label, layer)
     }
 
 
@@ -543,5 +553,5 @@ def compute_magnitude(
     """
     return {
         perturbation: perturbation_effect_size(controls, cells, metric=metric)
-        for perturbation, controls, cells in iterate_perturbations(adata, perturbation_key, control_label, layer)
+        for perturbation, controls, cells in _perturbations(adata, perturbation_key, control_label, layer)
     }

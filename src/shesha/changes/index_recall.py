@@ -19,7 +19,6 @@ from shesha.report import Part, Text
 from shesha.results import sentence_parts as say
 from shesha.results.diff import IndexAdvice, IndexChange, IndexMetric, Recall
 from shesha.results.number import NAN, Number, NumberTable, numeral, table_of_numbers
-from shesha.results.paper_sentences import claim
 from shesha.support import types as kinds
 from shesha.support.device_arrays import smallest
 from shesha.support.provenance import keep_statements
@@ -341,19 +340,13 @@ class StoredVectorsTable(NumberTable):
         queries = Text(f"Rows that find the fewest of their neighbours, as queries: {'; '.join(lines)}.")
         return (*table_of_numbers(self.numbers, self.WHAT, "row", overlap), queries)
 
-
-@claim.register
-def _claim(result: StoredVectorsTable) -> str:
-    clauses = [
-        f"{each.name} {say.format_number(each.value)}{say.interval(each.low, each.high, each.confidence)}, rank-biased "
-        f"overlap {say.format_number(each.rank_biased_overlap)}"
-        for each in result.numbers
-    ]
-    return (
-        f"The share of the {result.k} nearest vectors by {result.metric} that were found among "
-        f"{result.numbers[0].n_rows:,} stored vectors was {say.join_clauses(clauses)} (chance "
-        f"{say.format_number(result.numbers[0].chance)})"
-    )
+    def _claim(self) -> str:
+        overlap = [f", rank-biased overlap {say.format_number(each.rank_biased_overlap)}" for each in self.numbers]
+        return say.listing(
+            f"Share of the {self.k} nearest vectors by {self.metric} that are found among {self.numbers[0].n_rows:,} "
+            "stored vectors",
+            [f"{say.clause(each)}{text}" for each, text in zip(self.numbers, overlap, strict=True)],
+        )
 
 
 @keep_statements

@@ -147,17 +147,29 @@ def _floor(changes: Sequence[float], limits: Sequence[float]) -> float:
     return min(there, default=_LEAST) / 3
 
 
-def _name_points(ax: Axes, points: Sequence[tuple[float, float, str]]) -> None:
-    """Write names beside points, the first ones first; a name that would cover an earlier one is left out."""
+_BESIDE = ((5, 2, "left"), (-5, 2, "right"), (5, -8, "left"), (-5, -8, "right"), (0, 6, "center"), (0, -12, "center"))
+"""Where the name of a point may stand: horizontal and vertical distance in points, and alignment."""
+
+
+def _name_points(ax: Axes, points: Sequence[tuple[float, float]], names: Mapping[int, str]) -> None:
+    """Write names beside points, the first ones first; a name that would cover a point or a name is left out."""
+    from matplotlib.transforms import Bbox
+
     ax.figure.draw_without_rendering()  # type: ignore[union-attr]
-    boxes: list[Any] = []
-    for x, y, name in points:
-        text = ax.annotate(literal(name), (x, y), (4, 3), textcoords="offset points", fontsize="x-small")
-        box = text.get_window_extent()
-        if any(box.overlaps(other) for other in boxes):
+    inside = ax.get_window_extent()
+    boxes: list[Any] = [Bbox.from_bounds(x - 4, y - 4, 8, 8) for x, y in ax.transData.transform(points)]
+    for place, name in names.items():
+        for right, up, side in _BESIDE:
+            text = ax.annotate(
+                literal(name), points[place], (right, up), textcoords="offset points", ha=side, fontsize="x-small"
+            )
+            # The layout stays that for which the places were chosen.
+            text.set_in_layout(False)
+            box = text.get_window_extent()
+            if inside.containsx(box.x0) and inside.containsx(box.x1) and not any(box.overlaps(o) for o in boxes):
+                boxes.append(box)
+                break
             text.remove()
-        else:
-            boxes.append(box)
 
 
 _NAMED = 30
@@ -192,10 +204,10 @@ def against_chance(
     ax.plot(np.stack([x0, x]), np.stack([y0, y]), color=EXPECTED, linewidth=0.6, alpha=0.5, zorder=1)
     ax.scatter(x0, y0, s=26, facecolors="none", edgecolors=EXPECTED, zorder=2, label="chance, groups of the same size")
     ax.scatter(x, y, s=26, color=PALETTE[0], linewidths=0, zorder=3, label="groups")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
     if len(names) <= _NAMED:
         # Only the upper half is named, because names in the crowded lower half would overlap.
         upper = [place for place in np.argsort(-y).tolist() if y[place] >= np.nanmedian(y) and place < len(names)]
-        _name_points(ax, [(x[place], y[place], names[place]) for place in upper])
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize="small")
+        _name_points(ax, list(zip(x, y, strict=True)), {place: names[place] for place in upper})
     return ax

@@ -132,7 +132,6 @@ class Outputs:
             If the work was interrupted. The incomplete result is written first, then the exit status is 130.
         """
         from shesha.report import as_text
-        from shesha.results.paper_sentences import sentence_sections
 
         result = add_statements(result, collected_statements())
         plot, card = self.plot, self.card
@@ -143,7 +142,7 @@ class Outputs:
             shown = "\n".join([result.full_text(), *notes])
         else:
             is_complete = self.full or not (brief or getattr(result, "interrupted", False))
-            sentence = as_text(sentence_sections(result)) if is_complete else ""
+            sentence = as_text(result.sentence_sections()) if is_complete else ""
             shown = "\n\n".join(filter(None, ["\n".join([(report or _first_screen)(result), *notes]), sentence]))
         shown = name_values(shown)
         # The numbers are written first, and other outputs do not stop each other, so that a failing picture loses

@@ -169,31 +169,22 @@ def scores_of_sums(units: Matrix, shifts: Matrix, directed: Vector, square: Vect
         return np.stack([mean, pairwise, magnitude, magnitude / np.sqrt(noise)], axis=-1)
 
 
-def members(
-    pools: Sequence[Pool],
-    chosen: Sequence[Index],
-    excluded: Sequence[Index],
-    *,
-    corrected: bool = True,
-) -> Vector:
-    """Score one null group, given its rows in each pool and the rows excluded from its controls.
+def members(pools: Sequence[Pool], chosen: Sequence[Index], *, corrected: bool = True) -> Vector:
+    """Score one null group, whose rows are excluded from its controls.
 
     Parameters
     ----------
     pools : sequence of Pool, one per block
     chosen : sequence of index arrays, one per block
         Indices of the rows of the null group.
-    excluded : sequence of index arrays, one per block
-        Indices of the chosen rows and of all other rows of their units; none of these serve as controls of the null
-        group.
     corrected : bool
         Whether to correct the reference. Use True if the shifts of the real group start from the mean of all rows of
         the pools, and False if they start from the mean of the remaining rows only.
     """
     tally = Tally.empty(pools[0].rows.shape[1])
-    for pool, indices, excluded_rows in zip(pools, chosen, excluded, strict=True):
+    for pool, indices in zip(pools, chosen, strict=True):
         if len(indices):
-            add_members(tally, pool, indices, excluded_rows, corrected=corrected)
+            add_members(tally, pool, indices, indices, corrected=corrected)
     return tally.scores()
 
 
@@ -286,10 +277,6 @@ class Parts:
 class Shifts:
     """Summaries of shifts from which the scores and their standard errors are computed."""
 
-    mean: Matrix
-    """Mean shift of each group."""
-    size: Vector
-    """Length of the mean shift; NaN if it is zero."""
     inverse: Vector
     """One over the length of each row's shift; 0 if the shift is zero."""
     cosine: Vector
@@ -306,7 +293,7 @@ PAIR = 1
 """Column of the pairwise cosine in the arrays of scores."""
 
 
-def between_units(total: Matrix, units: Matrix, counts: Matrix) -> Vector:
+def mean_cosine_over_units(total: Matrix, units: Matrix, counts: Matrix) -> Vector:
     """Return the mean cosine over pairs of rows from different units.
 
     Parameters
@@ -360,23 +347,23 @@ class UnitSums:
         counts = np.bincount(row_unit[parts.inside], inverse[parts.inside] > 0, pairs.shape[1]).astype(np.float64)
         return cls(pairs[0], row_unit, per_unit[0], per_unit[1], counts)
 
-    def of_group(self, g: int) -> Index:
+    def units_in_group(self, g: int) -> Index:
         """Return the units of a group."""
         return np.flatnonzero(self.group == g)
 
     def mean_cosines(self, n_groups: int) -> Vector:
         """Return the mean cosine over pairs from different units, for each group."""
-        return np.array([self._mean_cosine(self.of_group(g)) for g in range(n_groups)])
+        return np.array([self._mean_cosine(self.units_in_group(g)) for g in range(n_groups)])
 
     def _mean_cosine(self, units: Index) -> float:
         vectors = self.directions[units]
-        return float(between_units(vectors.sum(axis=0), (vectors**2).sum(axis=1), self.counts[units]))
+        return float(mean_cosine_over_units(vectors.sum(axis=0), (vectors**2).sum(axis=1), self.counts[units]))
 
     def jackknife_variances(self, n_groups: int) -> Vector:
         """Return the variance of each group's mean cosine, from leaving out one unit at a time."""
         variances = np.full(n_groups, np.nan)
         for g in range(n_groups):
-            units = self.of_group(g)
+            units = self.units_in_group(g)
             if len(units) > 2:
                 values = np.array([self._mean_cosine(np.delete(units, k)) for k in range(len(units))])
                 variances[g] = (len(units) - 1) * values.var()
@@ -385,14 +372,16 @@ class UnitSums:
     def slopes(self, parts: Parts, shifts: Shifts) -> NDArray[np.float64]:
         """Return the derivatives of the mean cosine with respect to the reference of each block."""
         others = shifts.units[self.group] - self.directions
-        (projections,) = parts_products(parts, self.row_unit, others)
+        projections = parts.rows.products(self.row_unit, others[:, None])[:, 0]
+        references = parts.references[parts.layout.block[parts.inside]]
+        projections[parts.inside] -= np.einsum("ij,ij->i", references, others[self.row_unit[parts.inside]])
         turned = parts.row_sums((projections * shifts.inverse**3)[None])[0]
         n_blocks = parts.shape[1]
         place = self.row_unit[parts.inside] * n_blocks + parts.layout.block[parts.inside]
         added = np.bincount(place, shifts.inverse[parts.inside], len(self.group) * n_blocks).reshape(-1, n_blocks)
         totals = np.zeros_like(turned)
         np.add.at(totals, self.group, added[:, :, None] * others[:, None])
-        counts = [self.counts[self.of_group(g)] for g in range(parts.shape[0])]
+        counts = [self.counts[self.units_in_group(g)] for g in range(parts.shape[0])]
         n_pairs = np.array([one.sum() ** 2 - (one**2).sum() for one in counts], dtype=np.float64)
         return np.asarray(2 * (turned - totals) / np.where(n_pairs > 0, n_pairs, np.nan)[:, None, None])
 
@@ -409,7 +398,7 @@ class UnitSums:
             Number of its rows.
         signs : array of shape (n_draws, n_units)
         """
-        units = self.of_group(g)
+        units = self.units_in_group(g)
         if not len(signs):
             return np.empty((0, 4))
         directions, shifts, counts = self.directions[units], self.shifts[units], self.counts[units]
@@ -417,16 +406,8 @@ class UnitSums:
         scores = scores_of_sums(
             turned, signs @ shifts, counts.sum(keepdims=True), np.array([squares]), np.zeros(1), np.array([n])
         )
-        scores[:, PAIR] = between_units(turned, (directions**2).sum(axis=1)[None], counts[None])
+        scores[:, PAIR] = mean_cosine_over_units(turned, (directions**2).sum(axis=1)[None], counts[None])
         return scores
-
-
-def parts_products(parts: Parts, codes: Index, vectors: Matrix) -> Matrix:
-    """Return the inner product of each row, minus its reference, with the vector of its code: (1, n)."""
-    products = parts.rows.products(codes, vectors[:, None])[:, 0]
-    references = np.einsum("ij,ij->i", parts.references[parts.layout.block[parts.inside]], vectors[codes[parts.inside]])
-    products[parts.inside] -= references
-    return np.asarray(products[None])
 
 
 def unit_signs(n_units: int, n_draws: int, rng: np.random.Generator) -> Matrix:
@@ -442,8 +423,8 @@ _HELD_CONTROLS = 4096
 """Maximum number of controls, evenly spaced, from which the standard error of their mean is computed."""
 
 
-def row_variances(parts: Parts, shifts: Shifts) -> tuple[Matrix, Vector, NDArray[np.float64]]:
-    """Return the variances of both scores over a group's rows, their degrees of freedom, and slopes.
+def row_variance(parts: Parts, shifts: Shifts) -> tuple[Vector, NDArray[np.float64]]:
+    """Return the variance of each group's pairwise cosine over its rows, and its derivatives by the references.
 
     Parameters
     ----------
@@ -452,90 +433,54 @@ def row_variances(parts: Parts, shifts: Shifts) -> tuple[Matrix, Vector, NDArray
 
     Returns
     -------
-    variances : array of shape (2, n_groups)
-        Of the mean cosine and of the pairwise cosine.
-    degrees : array of shape (n_groups,)
-        Degrees of freedom: the number of units minus one.
-    slopes : array of shape (2, n_groups, n_blocks, n_features)
-        Derivatives of both scores with respect to the reference of each block.
+    variance : array of shape (n_groups,)
+    slopes : array of shape (n_groups, n_blocks, n_features)
+        Derivatives with respect to the reference of each block.
     """
-    direction = shifts.mean / shifts.size[:, None]
-    # The derivative of the mean cosine with respect to the direction of the mean shift is the component of the mean
-    # unit shift that is orthogonal to this direction.
-    across = shifts.units / shifts.directed[:, None] - shifts.mean_cosine[:, None] * direction
-    to_units, to_across = parts.products(shifts.units, across)
+    (to_units,) = parts.products(shifts.units)
     to_units *= shifts.inverse
-    there, cosine = shifts.inverse > 0, np.nan_to_num(shifts.cosine)
-    n, directed, size = (parts.spread_to_rows(values) for values in (parts.n, shifts.directed, shifts.size))
-    # The components of shifts that are orthogonal to the mean shift have mean zero, so the second term needs no
-    # centring.
-    of_mean = np.where(there, cosine - parts.spread_to_rows(shifts.mean_cosine), 0.0) * n / directed + to_across / size
-    of_pair = np.where(there, (to_units - 1) / (directed - 1) - parts.spread_to_rows(shifts.pairwise), 0.0)
-    of_pair *= n / directed
-    variances, degrees = _variances(parts, np.stack([of_mean, of_pair]))
-    # This is the jackknife factor for a mean over pairs, each of which contains two rows.
+    share = parts.spread_to_rows(parts.n) / (directed := parts.spread_to_rows(shifts.directed))
+    values = np.where(shifts.inverse > 0, (to_units - 1) / (directed - 1) - parts.spread_to_rows(shifts.pairwise), 0.0)
+    squares = np.bincount(parts.group, (values * share)[parts.inside] ** 2, parts.shape[0])
+    variance = squares * (parts.n / np.where(parts.n > 1, parts.n - 1, np.nan)) / parts.n**2
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Two rows form a single pair, whose cosine has no standard error.
-        variances[1] *= 4 * ((shifts.directed - 1) / (shifts.directed - 2)) ** 2
-    return variances, degrees, _slopes(parts, shifts, across, np.stack([cosine, to_units]))
+        # This is the jackknife factor for a mean over pairs, each of which contains two rows. Two rows form a single
+        # pair, whose cosine has no standard error.
+        variance *= 4 * ((shifts.directed - 1) / (shifts.directed - 2)) ** 2
+    turned = parts.row_sums((to_units * shifts.inverse**2)[None])[0]
+    total, n = parts.sums(shifts.inverse)[:, :, None], shifts.directed[:, None, None]
+    return variance, 2 * (turned - total * shifts.units[:, None]) / (n * (n - 1))
 
 
-def _slopes(parts: Parts, shifts: Shifts, across: Matrix, projections: Matrix) -> NDArray[np.float64]:
-    """Return the derivatives of both scores with respect to the references."""
-    turned = parts.row_sums(projections * shifts.inverse**2)
-    total = parts.sums(shifts.inverse)[:, :, None]
-    n, size = shifts.directed[:, None, None], shifts.size[:, None]
-    direction = shifts.mean / size
-    share = (parts.sizes / parts.n[:, None])[:, :, None]
-    turned[0] = (turned[0] - total * direction[:, None]) / n - share * (across / size)[:, None]
-    turned[1] = 2 * (turned[1] - total * shifts.units[:, None]) / (n * (n - 1))
-    return turned
-
-
-def _variances(parts: Parts, values: Matrix) -> tuple[Matrix, Vector]:
-    """Return the variance of each group's mean value; values of a unit are summed before squaring."""
-    group, values, n_groups = parts.group, values[:, parts.inside], parts.shape[0]
-    if parts.layout.unit is not None:
-        codes, unit_codes = np.unique(np.stack([group, parts.layout.unit[parts.inside]]), axis=1, return_inverse=True)
-        values = np.stack([np.bincount(unit_codes.ravel(), row, codes.shape[1]) for row in values])
-        group = codes[0]
-    n_units = np.bincount(group, minlength=n_groups).astype(np.float64)
-    squares = np.stack([np.bincount(group, row**2, n_groups) for row in values])
-    spare = n_units / np.where(n_units > 1, n_units - 1, np.nan)
-    return squares * spare / parts.n**2, n_units - 1
-
-
-def control_variances(parts: Parts, slopes: NDArray[np.float64]) -> tuple[Matrix, Vector]:
-    """Return the variances of both scores and of the mean shift due to the sampling of controls.
+def control_variance(parts: Parts, slopes: NDArray[np.float64]) -> tuple[Vector, Vector]:
+    """Return the variances of the pairwise cosine and of the mean shift due to the sampling of controls.
 
     Parameters
     ----------
     parts : Parts
-    slopes : array of shape (2, n_groups, n_blocks, n_features)
+    slopes : array of shape (n_groups, n_blocks, n_features)
 
     Returns
     -------
-    variances : array of shape (2, n_groups)
-        Of the mean cosine and of the pairwise cosine.
+    variance : array of shape (n_groups,)
+        Of the pairwise cosine.
     noise : array of shape (n_groups,)
         Variance of the references, summed over features.
     """
     layout = parts.layout
-    variances, noise = np.zeros((2, parts.shape[0])), np.zeros(parts.shape[0])
+    variance, noise = np.zeros(parts.shape[0]), np.zeros(parts.shape[0])
     for block in range(parts.shape[1]) if parts.centred else ():
         rows = layout.controls[layout.block[layout.controls] == block]
         if not len(rows):
             continue
         control_rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), _HELD_CONTROLS)).astype(np.intp)]
         controls, reference = parts.rows.take(control_rows), parts.references[block]
-        for k, slope in enumerate(slopes[:, :, block]):
-            variances[k] += _variance_of_mean(
-                controls @ slope.T - reference @ slope.T, layout.unit, control_rows, len(rows)
-            )
+        values = controls @ slopes[:, block].T - reference @ slopes[:, block].T
+        variance += _variance_of_mean(values, layout.unit, control_rows, len(rows))
         squares = controls.multiply(controls).sum() if hasattr(controls, "toarray") else float((controls**2).sum())
         scatter = (squares - len(control_rows) * float(reference @ reference)) / max(1, len(control_rows) - 1)
         noise += (parts.sizes[:, block] / parts.n) ** 2 * max(0.0, scatter) / len(rows)
-    return variances, noise
+    return variance, noise
 
 
 def _variance_of_mean(values: Matrix, unit: Index | None, control_rows: Index, n: int) -> Vector:
@@ -556,9 +501,8 @@ class Evidence:
     n: Index
     mean_cosine: Vector
     pairwise: Vector
-    mean_cosine_error: Vector
     pairwise_error: Vector
-    """Standard errors of both scores, over new samples of the group's rows (or units) and of the controls."""
+    """Standard error, over new samples of the group's rows (or units) and of the controls."""
     degrees: Vector
     """Degrees of freedom: the number of units (or rows) minus one."""
     magnitude: Vector
@@ -589,23 +533,25 @@ def evidence(rows: RowPieces, layout: Layout, *, centred: bool = True) -> Eviden
     squared = parts.squared_lengths()
     shifts, projections = _directions(parts, mean, squared)
     off_mean = np.maximum(0.0, squared - 2 * projections + parts.spread_to_rows((mean**2).sum(axis=1)))
-    variances, degrees, slopes = row_variances(parts, shifts)
     units = None if layout.unit is None else UnitSums.build(parts, shifts.inverse)
-    if units is not None:
+    if units is None:
+        n_units = parts.n
+        variance, slopes = row_variance(parts, shifts)
+    else:
         # Rows of a unit share its own effects, so only pairs of rows from different units count.
         shifts = replace(shifts, pairwise=units.mean_cosines(parts.shape[0]))
-        variances[PAIR] = units.jackknife_variances(parts.shape[0])
-        # Leaving out a unit leaves out its controls as well, if it has any.
-        slopes[PAIR] = 0.0 if layout.is_paired else units.slopes(parts, shifts)
-    control_variance, control_noise = control_variances(parts, slopes)
-    of_mean, of_pair = np.sqrt(variances + control_variance)
+        n_units = np.bincount(units.group, minlength=parts.shape[0])
+        variance, slopes = units.jackknife_variances(parts.shape[0]), units.slopes(parts, shifts)
+        if layout.is_paired:
+            # Leaving out a unit leaves out its controls as well.
+            slopes = np.zeros_like(slopes)
+    of_controls, control_noise = control_variance(parts, slopes)
     return Evidence(
         parts.n,
         shifts.mean_cosine,
         shifts.pairwise,
-        of_mean,
-        of_pair,
-        degrees,
+        np.sqrt(variance + of_controls),
+        n_units - 1.0,
         np.linalg.norm(mean, axis=1),
         parts.means(off_mean) / np.maximum(parts.n - 1, 1) + control_noise,
         parts.means(np.sqrt(off_mean)),
@@ -628,4 +574,4 @@ def _directions(parts: Parts, mean: Matrix, squared: Vector) -> tuple[Shifts, Ve
     n = np.where(n > 1, n, np.nan)
     mean_cosine = (units * mean).sum(axis=1) / (n * size)
     pairwise = ((units**2).sum(axis=1) - n) / (n * (n - 1))
-    return Shifts(mean, size, inverse, cosine, units, n, mean_cosine, pairwise), projections
+    return Shifts(inverse, cosine, units, n, mean_cosine, pairwise), projections

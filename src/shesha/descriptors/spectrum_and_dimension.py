@@ -19,8 +19,6 @@ from shesha.report import Part, Table, Text, options_in_words
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes
 from shesha.results.number import numeral
-from shesha.results.paper_sentences import claim
-from shesha.results.sentence_parts import add_source
 from shesha.support import types as kinds
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed, Vector
@@ -426,6 +424,12 @@ class DimensionCurve(Result):
         table = Table.of(names, columns, "Dimension over scale", "neighbours")
         return (table, Text(f"{self.n_rows:,} rows{left_out}.", ""), Text(_BEWARE, ""))
 
+    def _claim(self) -> str:
+        lines = zip(self.dimensions, self.errors, self.ranks, strict=True)
+        scales = [f"{value:.2f} +- {error:.2f} at neighbours {rank} and {2 * rank}" for value, error, rank in lines]
+        head = f"{say.add_source('intrinsic_dimension', 'Intrinsic dimension')} by Gride over {self.n_rows:,} rows"
+        return say.listing(head, scales, f"errors from {say.count(self.n_splits, 'random halving')}", others="scales")
+
 
 def dimension_over_scale(X: ArrayLike | Representation | Rows | Rdm, *, seed: Seed = 0) -> DimensionCurve:
     """Estimate the intrinsic dimension at increasing scales, with standard errors.
@@ -511,14 +515,3 @@ def _error(tables: Matrix, halves: Matrix, place: int) -> float:
     ]
     with np.errstate(invalid="ignore"):
         return float(np.sqrt(np.mean(np.diff(dimensions, axis=1) ** 2)) / 2)
-
-
-@claim.register
-def _claim(result: DimensionCurve) -> str:
-    lines = zip(result.dimensions, result.errors, result.ranks, strict=True)
-    scales = [f"{value:.2f} +- {error:.2f} at neighbours {rank} and {2 * rank}" for value, error, rank in lines]
-    return (
-        f"{add_source('intrinsic_dimension', 'Intrinsic dimension')} by Gride over "
-        f"{result.n_rows:,} rows was {say.join_clauses(scales, 'more scales')} (errors from "
-        f"{say.count(result.n_splits, 'random halving')})"
-    )

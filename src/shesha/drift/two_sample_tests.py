@@ -18,7 +18,6 @@ from shesha.nulls.null_summary import holm, number_against_null, undecided
 from shesha.results import TwoSample
 from shesha.results import sentence_parts as say
 from shesha.results.number import Number, NumberTable
-from shesha.results.paper_sentences import claim
 from shesha.support import memory
 from shesha.support import types as kinds
 from shesha.support.provenance import keep_statements, state
@@ -181,14 +180,14 @@ def _mmd(rows: Matrix, rng: np.random.Generator) -> Statistic:
     return statistic
 
 
-def _sliced_statistic(rows: Matrix, rng: np.random.Generator) -> Statistic:
+def _sliced_wasserstein(rows: Matrix, rng: np.random.Generator) -> Statistic:
     directions = rng.standard_normal((_DIRECTIONS, rows.shape[1]))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     projections = directions @ rows.T
     order = np.argsort(projections, axis=1)
     gaps = np.diff(np.take_along_axis(projections, order, axis=1), axis=1)
 
-    def _area_between(line: Vector) -> float:
+    def _cdf_area(line: Vector) -> float:
         """Return the area between the two distribution functions, averaged over all directions."""
         new = np.cumsum(line[order], axis=1)[:, :-1]
         both = np.arange(1, rows.shape[0])
@@ -196,7 +195,7 @@ def _sliced_statistic(rows: Matrix, rng: np.random.Generator) -> Statistic:
         gaps_between_means = np.abs(new / m - (both - new) / (len(line) - m))
         return float((gaps_between_means * gaps).sum(axis=1).mean())
 
-    return lambda dealt: np.array([_area_between(line) for line in dealt])
+    return lambda dealt: np.array([_cdf_area(line) for line in dealt])
 
 
 def _c2st(rows: Matrix, rng: np.random.Generator) -> Statistic:
@@ -236,7 +235,7 @@ def _area(predictions: Vector, line: Vector) -> float:
 _STATISTICS: dict[Test, Callable[[Matrix, np.random.Generator], Statistic]] = {
     "energy": _energy,
     "mmd": _mmd,
-    "sliced wasserstein": _sliced_statistic,
+    "sliced wasserstein": _sliced_wasserstein,
     "c2st": _c2st,
 }
 
@@ -275,22 +274,9 @@ class TwoSampleTests(NumberTable):
         names = ", ".join(each.name for each in self.significant)
         return f"The two samples differ ({names}; {sizes})."
 
-
-@claim.register
-def _claim(result: TwoSampleTests) -> str:
-    clauses = [
-        f"{each.name} {say.format_number(each.value)} (null mean {say.format_number(each.chance)}, corrected p = "
-        f"{say.format_p(each.corrected_p_value)}, {say.draws(each.n_draws, each.exchanged)})"
-        if each.has_value
-        else f"{each.name} could not be estimated"
-        for each in result.numbers
-    ]
-    level = f"at a level of {result.numbers[0].alpha:g}"
-    doubt = "; rows depended on each other, so p is too small" if result.dependence else ""
-    return (
-        f"Two samples of {result.n_reference:,} and {result.n_window:,} rows were compared {level}: "
-        f"{say.join_clauses(clauses)}{doubt}"
-    )
+    def _claim(self) -> str:
+        drawn = dict.fromkeys(say.draws(each.n_draws, each.exchanged) for each in self if each.has_null)
+        return say.listing(self.headline, map(say.clause, self.numbers), *drawn, "corrected by Holm")
 
 
 @keep_statements

@@ -24,7 +24,7 @@ from shesha.kernels.condition_distances import (
 )
 from shesha.kernels.rounding_and_scaling import length_unit, safe_unit
 from shesha.kernels.threads import single_threaded_blas
-from shesha.neuro._trials import Conditions, Trials
+from shesha.neuro._trials import Conditions, Trials, alternate, mean_of_known
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
 from shesha.support import memory, provenance
@@ -91,12 +91,12 @@ class Crossed:
 
     def _distances(self, codes: Labels) -> Matrix:
         if self.precisions and self.runs is not None:
-            pairs = {pair: self._multiply_by(precision) for pair, precision in self.precisions.items()}
+            pairs = {pair: self._multiplication(precision) for pair, precision in self.precisions.items()}
             return across_weighted_pairs(
                 self.rows, codes, self.runs, self.n_conditions, lambda a, b: pairs[min(a, b), max(a, b)]
             )
         if self.noise is None or isinstance(self.noise, np.ndarray):
-            weigh = None if self.noise is None else self._multiply_by(self.noise)
+            weigh = None if self.noise is None else self._multiplication(self.noise)
             if self.runs is not None:
                 return across_runs(self.rows, codes, self.runs, self.n_conditions, weigh)
             return across_folds(
@@ -104,7 +104,7 @@ class Crossed:
             )
         if self.runs is not None and self.within_cells:
             return across_runs(self.rows, codes, self.runs, self.n_conditions, self._estimate(*self._residuals(codes)))
-        folds = alternate_folds(codes) if self.runs is None else self.runs
+        folds = alternate(codes, FOLDS) if self.runs is None else self.runs
         groups = folds % FOLDS
         weighings: dict[tuple[int, int], Weigh] = {}
 
@@ -120,7 +120,7 @@ class Crossed:
         return across(self.rows, codes, folds, self.n_conditions, weigh_pair)
 
     @staticmethod
-    def _multiply_by(precision: Matrix) -> Weigh:
+    def _multiplication(precision: Matrix) -> Weigh:
         return lambda rows: np.asarray(rows @ precision)
 
     def _residuals(self, codes: Labels) -> tuple[Matrix, int]:
@@ -162,15 +162,6 @@ class Crossed:
 
 FOLDS = 4
 """Number of groups of runs, or of trials, from the others of which the noise of a pair is estimated."""
-
-
-def alternate_folds(codes: Labels) -> Labels:
-    """Alternate the trials of each condition between folds, so that each fold contains every condition."""
-    folds = np.zeros(len(codes), dtype=np.intp)
-    for code in np.unique(codes):
-        members = np.flatnonzero(codes == code)
-        folds[members] = np.arange(len(members)) % FOLDS
-    return folds
 
 
 def _has_repeats_within_runs(codes: Labels, runs: Labels) -> bool:
@@ -318,19 +309,12 @@ def discriminability(
     trials = Trials.build(X, conditions, min_trials=1, missing=missing)
     parts, run_names = run_codes(X, trials, runs)
     crossed = Crossed.build(trials, parts, noise, run_names)
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     upper = np.triu_indices(trials.n_conditions, k=1)
-
-    def mean(codes: Labels) -> float:
-        values = crossed.distances(codes)[upper]
-        known = values[~np.isnan(values)]
-        return float(known.mean()) if len(known) else float("nan")
 
     return orders.summarise(
         "mean cross-validated distance",
-        over_orders(lambda order: mean(trials.codes[order]), orders),
+        over_orders(lambda order: mean_of_known(crossed.distances(trials.codes[order])[upper]), orders),
         trials,
         best=None,
         reason="no pair of conditions occurs together in two runs",
@@ -405,4 +389,4 @@ def _asymmetry(matrix: Matrix) -> float:
 
 def run_codes(X: Any, trials: Trials, runs: Conditions | None) -> tuple[Labels | None, tuple[str, ...]]:
     """Return the number of each trial's run, and the names of the runs; None if every trial is its own run."""
-    return (None, ()) if runs is None else trials.codes_of(X, runs, "runs")
+    return (None, ()) if runs is None else trials.label_codes(X, runs, "runs")

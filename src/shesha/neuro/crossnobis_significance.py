@@ -16,15 +16,14 @@ from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import additive_residuals, residuals
 from shesha.kernels.threads import single_threaded_blas
-from shesha.neuro._trials import Conditions, Trials
-from shesha.neuro.crossnobis import FOLDS, NO_REPEATS, NO_VARIATION, Crossed, Estimate, alternate_folds, run_codes
+from shesha.neuro._trials import Conditions, Trials, alternate
+from shesha.neuro.crossnobis import FOLDS, NO_REPEATS, NO_VARIATION, Crossed, Estimate, run_codes
 from shesha.nulls import benjamini_hochberg, holm
 from shesha.nulls.null_summary import max_statistic_p_values
 from shesha.report import Part, Table, Text
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.number import numeral, numeral_of_p
-from shesha.results.paper_sentences import claim
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import draws_needed, generator, number
@@ -46,7 +45,7 @@ _NUMBERS = 2_000_000
 """Largest number of entries of one array, which limits how many draws are computed together."""
 
 
-def exchanged_distances(crossed: Crossed, codes: Labels, pair: tuple[int, int], first: Mask) -> Vector:
+def draw_distances(crossed: Crossed, codes: Labels, pair: tuple[int, int], first: Mask) -> Vector:
     """Return the squared distance of a pair of conditions for each draw, divided by the number of channels.
 
     The values are those of `Crossed.distances`. Sums over the trials of all other conditions are computed only once.
@@ -104,15 +103,15 @@ class _PairOfConditions:
             # As in `Crossed`, the trials of each condition alternate between folds.
             place = np.where(first, np.cumsum(first, axis=1), np.cumsum(~first, axis=1)) - 1
             draws = _Draws(self, first, place % FOLDS if self.estimated else np.zeros_like(place))
-            return draws.between_trials()
-        return _Draws(self, first, np.broadcast_to(runs[self.own], first.shape)).between_runs()
+            return draws.mean_over_trials()
+        return _Draws(self, first, np.broadcast_to(runs[self.own], first.shape)).mean_over_runs()
 
     @cached_property
     def folds(self) -> Labels:
         """Fold of every trial; those of the two conditions are not used."""
         if self.crossed.runs is not None:
             return np.asarray(self.crossed.runs % FOLDS)
-        return alternate_folds(self.codes)
+        return alternate(self.codes, FOLDS)
 
     def fixed(self, without: tuple[int, ...]) -> _Fixed:
         """Sums over the other conditions, without the trials in some folds."""
@@ -150,7 +149,7 @@ class _Draws:
         self.counts = indicator[0].sum(axis=1).reshape(2, self.n_parts)
         self._weighings: dict[tuple[int, ...], Weigh] = {}
 
-    def between_runs(self) -> Vector:
+    def mean_over_runs(self) -> Vector:
         """Mean product of the differences in two runs that contain both conditions."""
         shared = np.flatnonzero((self.counts > 0).all(axis=0))
         means = self.sums[:, :, shared] / self.counts[:, shared, None]
@@ -162,7 +161,7 @@ class _Draws:
             n += 1
         return total / n if n else np.full(len(total), np.nan)
 
-    def between_trials(self) -> Vector:
+    def mean_over_trials(self) -> Vector:
         """Mean product of different trials, combined into the distance."""
         products, squares = np.zeros((len(self.first), 2, 2)), np.zeros((len(self.first), 2))
         for a in range(self.n_parts):
@@ -370,6 +369,17 @@ class CrossnobisPairs(Result):
         }
         return pd.DataFrame(fields)
 
+    def _claim(self) -> str:
+        lines = zip(self.first, self.second, self.distances, self.corrected_p_values, strict=True)
+        ordered = sorted(lines, key=lambda line: (line[3] != line[3], line[3], -line[2]))
+        return say.listing(
+            self.headline,
+            [f"{a} and {b} {say.format_number(value)}, p = {say.format_p(p)}" for a, b, value, p in ordered],
+            f"cross-validated squared distances over {self.n_trials:,} trials of {self.n_neurons:,} neurons",
+            f"{say.draws(self.n_draws, self.exchanged)}, p corrected by the step-down maximum",
+            others="pairs",
+        )
+
     def _numbers(self) -> tuple[Part, ...]:
         """Return one row per pair of conditions, the most different first."""
         order = np.argsort([-value if value == value else np.inf for value in self.distances], kind="stable").tolist()
@@ -395,25 +405,6 @@ class CrossnobisPairs(Result):
                 framed += [place] if differs else []
         meaning = "squared distance per neuron (cross-validated)"
         return heat_map(distances, names, names, title=meaning, closer="lower", framed=framed, ax=ax)
-
-
-@claim.register
-def _claim(result: CrossnobisPairs) -> str:
-    lines = zip(result.first, result.second, result.distances, result.corrected_p_values, strict=True)
-    ordered = sorted(lines, key=lambda line: (line[3] != line[3], line[3], -line[2]))
-    clauses = say.join_clauses(
-        [f"{a} and {b} {say.format_number(value)}, p = {say.format_p(p)}" for a, b, value, p in ordered], "more pairs"
-    )
-    undecided = ""
-    if result.n_undecided:
-        pairs = say.count(result.n_undecided, "pair")
-        undecided = f"; {pairs} could not be decided, because {result._too_few}"
-    return (
-        f"{sum(result.significant)} of {say.count(len(result.first), 'pair')} of conditions differed at "
-        f"{result.alpha:g} by cross-validated "
-        f"squared distances over {result.n_trials:,} trials of {result.n_neurons:,} neurons: {clauses} "
-        f"({say.draws(result.n_draws, result.exchanged)}, p corrected by the step-down maximum{undecided})"
-    )
 
 
 @keep_statements
@@ -481,7 +472,7 @@ def crossnobis_test(
         observed = crossed.distances(trials.codes)
         tested = [pair for pair in pairs if observed[pair] == observed[pair]]
         draws = [
-            exchanged_distances(crossed, trials.codes, pair, _exchanges(trials.codes, parts, pair, keys))
+            draw_distances(crossed, trials.codes, pair, _exchanges(trials.codes, parts, pair, keys))
             for pair in track(tested, len(tested), "pairs")
         ]
     corrected = dict(zip(tested, max_statistic_p_values(draws, ["higher"] * len(draws)).tolist(), strict=True))

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata, spearmanr
 from scipy.stats import t as student
 
 from shesha.inputs import MissingRows, align_labels, table_values
@@ -20,7 +19,7 @@ from shesha.results import Correlation, SessionTable, TrialScore
 from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.provenance import keep_statements
-from shesha.support.types import Array, Seed, Vector
+from shesha.support.types import Array, Mask, Seed, Vector
 
 Interval = tuple[float, float]
 UNKNOWN: Interval = (float("nan"), float("nan"))
@@ -43,7 +42,7 @@ def mean_interval(values: Vector, clusters: Sequence[str], confidence: float) ->
 
 
 def jackknife_correlation(
-    score: Callable[[Vector], float], clusters: Sequence[str], confidence: float
+    score: Callable[[Mask], float], clusters: Sequence[str] | range, confidence: float
 ) -> tuple[Interval, float]:
     """Confidence interval and p-value of a correlation, from a jackknife over clusters.
 
@@ -147,11 +146,9 @@ def association(
     named = known[clusters].astype(str).tolist()
     (low, high), p_value = jackknife_correlation(score, named, confidence)
     value = score(np.ones(len(values), dtype=bool))
-    naive = (
-        float(spearmanr(values[:, 0], values[:, 1]).pvalue)
-        if not covariates
-        else _naive(value, len(values), len(covariates))
-    )
+    free = len(values) - 2 - len(covariates)
+    with np.errstate(divide="ignore"):
+        naive = float(2 * student.sf(abs(value) * np.sqrt(free / (1 - value**2)), free))
     return Correlation(
         name=f"{first} and {second}",
         first=first,
@@ -168,11 +165,6 @@ def association(
         closer="either",
         confidence=confidence,
     )
-
-
-def _naive(correlation: float, n: int, n_given: int) -> float:
-    free = n - 2 - n_given
-    return float(2 * student.sf(abs(correlation) * np.sqrt(free / (1 - correlation**2)), free))
 
 
 @keep_statements
@@ -219,19 +211,17 @@ def behaviour_coupling(
     >>> round(found.value, 2), found.significant
     (0.82, True)
     """
-    trials = Trials.without_conditions(X, missing=missing)
+    trials = Trials.from_responses(X, missing=missing)
     values = trials.take(check_outcome(align_labels(X, outcome, "outcome"), trials.n_total))
     trials = trials.keep(~np.isnan(values), "without an outcome")
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     return coupling_score(trials, values[~np.isnan(values)], orders)
 
 
 def coupling_score(trials: Trials, outcome: Vector, orders: Orders) -> TrialScore:
     """Score the coupling for trials and outcomes that have been checked."""
     # Sizes that differ only by rounding, such as those of unit-length responses, count as ties.
-    size, other = centred_ranks(np.linalg.norm(trials.rates, axis=1)[None])[0], _ranks(outcome)
+    size, other = centred_ranks(np.stack([np.linalg.norm(trials.rates, axis=1), outcome]))
     return orders.summarise(
         "coupling between response size and outcome",
         over_orders(lambda order: float(size @ other[order]), orders),
@@ -256,12 +246,3 @@ def check_outcome(outcome: ArrayLike, n_trials: int, name: str = "outcome") -> V
         rows = check.join_items(np.flatnonzero(np.isinf(values)))
         raise ValueError(f"{name} must be finite, got infinity in rows {rows}")
     return values
-
-
-def _ranks(values: Vector) -> Vector:
-    """Centred ranks scaled to unit length; NaN if all values are equal."""
-    ranks = rankdata(values)
-    ranks -= ranks.mean()
-    length = float(np.linalg.norm(ranks))
-    unit_ranks: Vector = ranks / (length if length > 0 else np.nan)
-    return unit_ranks

@@ -19,7 +19,7 @@ from shesha.inputs import validation as check
 from shesha.inputs.table_columns import decide, pandas_columns
 from shesha.kernels.condition_distances import agreement, centre_and_scale, condition_distances, half_sums
 from shesha.kernels.rounding_and_scaling import centred_units
-from shesha.neuro._trials import Trials
+from shesha.neuro._trials import Trials, alternate, name_sessions
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.nulls import summarise
 from shesha.nulls.null_summary import max_statistic_p_values
@@ -180,11 +180,7 @@ class _Session:
     def build(cls, name: str, X: Any, conditions: Any, missing: MissingRows) -> _Session:
         trials = Trials.build(X, conditions, f"session {name}", missing=missing)
         rows = np.column_stack([trials.rates, np.ones(trials.n_trials)])
-        place = np.empty(trials.n_trials, dtype=np.intp)
-        for code in range(-1, trials.n_conditions):
-            # The trials of each condition are alternated, so that each condition occurs in both halves.
-            members = np.flatnonzero(trials.codes == code)
-            place[members] = np.arange(len(members)) % 2
+        place = alternate(trials.codes, 2)
         sums = half_sums(rows, trials.codes, trials.n_conditions, place, np.array([[True, False]]))
         first, second = (half[0, :, :-1] / half[0, :, -1:] for half in sums)
         neurons = _column_names(X, trials)
@@ -194,8 +190,8 @@ class _Session:
     def n_neurons(self) -> int:
         return int(self.halves.shape[2])
 
-    def take_shared(self, conditions: Index, neurons: Index) -> Cube:
-        return self.halves[:, conditions][:, :, neurons]
+    def take(self, names: Sequence[str], neurons: Index) -> Cube:
+        return self.halves[:, [self.names.index(name) for name in names]][:, :, neurons]
 
 
 def _column_names(X: Any, trials: Trials) -> Names | None:
@@ -207,10 +203,6 @@ def _column_names(X: Any, trials: Trials) -> Names | None:
     names = Names.build(np.array([column.name for column in columns], dtype=object))
     names = names if trials.neurons is None else names.take(trials.neurons)
     return None if names.kind == "counted" or not names.distinct else names
-
-
-def _number_sessions(sessions: Any) -> dict[str, Any]:
-    return {str(i): session for i, session in enumerate(kinds.sequence(sessions, "sessions", "pairs (X, conditions)"))}
 
 
 @keep_statements
@@ -289,10 +281,10 @@ def session_drift(
     n_permutations = check.count(n_permutations, "n_permutations", minimum=19)
     check.fraction(alpha, "alpha", closed=False)
     check.fraction(confidence, "confidence", closed=False)
-    named = sessions if isinstance(sessions, Mapping) else _number_sessions(sessions)
+    named = name_sessions(sessions, "pairs (X, conditions)")
     if len(named) < 2:
         raise ValueError(f"sessions must be at least 2, got {len(named)}")
-    built = [_Session.build(str(name), *_pair(session, name), missing) for name, session in named.items()]
+    built = [_Session.build(name, *_pair(session, name), missing) for name, session in named]
     table = _table(tracked, built, first)
     rng, dividing = generator(seed), spawn(seed, _DIVISIONS)
     places = list(combinations(range(len(built)), 2))
@@ -312,16 +304,14 @@ def _changes(
     """For each part, the observed change, then its changes for random divisions of the trials of both sessions."""
     if not pair.parts:
         return np.empty((0, n_draws + 1))
-    shared = table[(table != MISSING).all(axis=1)]
-    names = [name for name in a.names if name in b.names]
+    names, shared = _shared(a, b, table)
     rates, codes, groups = [], [], []
     for place, (session, column) in enumerate(zip((a, b), shared.T, strict=True)):
-        number_of = np.array([names.index(name) if name in names else -1 for name in (*session.names, "")])
-        number_of[-1] = -1
-        own = number_of[session.codes]
+        number_of = [names.index(name) if name in names else -1 for name in session.names]
+        own = np.array([*number_of, -1])[session.codes]
         rates.append(session.rates[own >= 0][:, column])
         codes.append(own[own >= 0])
-        groups.append(2 * place + _alternate(codes[-1]))
+        groups.append(2 * place + alternate(codes[-1], 2))
     rows, code, group = np.concatenate(rates), np.concatenate(codes), np.concatenate(groups)
     by_code = np.argsort(code, kind="stable")
     changes = [[part.change for part in pair.parts]]
@@ -336,15 +326,6 @@ def _changes(
         ]
         changes.append([within - between for between, within in scores])
     return np.array(changes, dtype=np.float64).T
-
-
-def _alternate(codes: Labels) -> Index:
-    """Alternate the trials of each condition between two halves."""
-    place = np.empty(len(codes), dtype=np.intp)
-    for code in np.unique(codes):
-        members = np.flatnonzero(codes == code)
-        place[members] = np.arange(len(members)) % 2
-    return place
 
 
 def _means(rows: Matrix, cells: Index, n_conditions: int) -> Cube:
@@ -426,15 +407,11 @@ def _refuse_count_from_one(table: NDArray[np.intp], sessions: list[_Session]) ->
     as_given: list[float] = []
     from_one: list[float] = []
     for i, j in combinations(range(len(sessions)), 2):
-        names = [name for name in sessions[i].names if name in sessions[j].names]
         for agreements, columns in ((as_given, table[:, [i, j]]), (from_one, table[:, [i, j]] - 1)):
-            shared = columns[(columns >= 0).all(axis=1)]
-            if len(shared) >= _FEWEST and len(names) >= _FEWEST:
-                cubes = [
-                    session.take_shared(np.array([session.names.index(name) for name in names]), shared[:, side])
-                    for side, session in enumerate((sessions[i], sessions[j]))
-                ]
-                agreements.append(float(tuning_correlation(*cubes).mean()))
+            names, shared = _shared(sessions[i], sessions[j], columns)
+            if min(len(shared), len(names)) >= _FEWEST:
+                a, b = sessions[i].take(names, shared[:, 0]), sessions[j].take(names, shared[:, 1])
+                agreements.append(float(tuning_correlation(a, b).mean()))
     if not as_given or not from_one:
         return
     given, other = float(np.nanmean(as_given)), float(np.nanmean(from_one))
@@ -445,27 +422,26 @@ def _refuse_count_from_one(table: NDArray[np.intp], sessions: list[_Session]) ->
         )
 
 
+def _shared(a: _Session, b: _Session, table: NDArray[np.intp]) -> tuple[list[str], NDArray[np.intp]]:
+    """Return the conditions that both sessions have, and the columns of the neurons that both have."""
+    return [name for name in a.names if name in b.names], table[(table >= 0).all(axis=1)]
+
+
 def _compare_sessions(
     a: _Session, b: _Session, table: NDArray[np.intp], n_permutations: int, alpha: float, rng: np.random.Generator
 ) -> SessionPair:
-    shared = table[(table != MISSING).all(axis=1)]
-    names = [name for name in a.names if name in b.names]
+    names, shared = _shared(a, b, table)
     fields = (a.name, b.name, len(shared), len(names))
     if len(shared) < _FEWEST or len(names) < _FEWEST:
         n, kind = (len(shared), "neuron") if len(shared) < _FEWEST else (len(names), "condition")
         reason = f"they share only {count(n, kind)}, but at least {_FEWEST} are needed"
         check.not_estimable(f"sessions {a.name} and {b.name}: {reason}")
         return SessionPair(*fields, reason=reason)
-    indices = np.array([a.names.index(name) for name in names]), np.array([b.names.index(name) for name in names])
-    first, other = a.take_shared(indices[0], shared[:, 0]), b.take_shared(indices[1], shared[:, 1])
+    first, other = a.take(names, shared[:, 0]), b.take(names, shared[:, 1])
     nulls: dict[str, list[float]] = {name: [] for name in PARTS}
     distances = _distances(first), _distances(other)
     for _ in range(n_permutations):
-        other_neurons = (rng.choice(session.n_neurons, len(shared), replace=False) for session in (a, b))
-        c, d = (
-            session.take_shared(rows, cells)
-            for session, rows, cells in zip((a, b), indices, other_neurons, strict=True)
-        )
+        c, d = (session.take(names, rng.choice(session.n_neurons, len(shared), replace=False)) for session in (a, b))
         for name in ("population_vector", "rate", "tuning"):
             nulls[name].append(float(PARTS[name](c, d).mean()))
         relabelled = _relabel(distances[1], rng.permutation(len(names)))
@@ -605,9 +581,7 @@ def centroid_drift(
       share of the chance level 0.9306
     """
     rows, trials = _rows(X, normalize, missing)
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     return drift_score(rows, trials, orders)
 
 
@@ -661,9 +635,7 @@ def tertiles(
     (0.956, 0.98, False)
     """
     rows, trials = _rows(X, normalize, missing, min_trials=6)
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     both = np.array([steps(rows[order], 3) for order in orders.orders])
     options: dict[str, Any] = {"reason": "one third of the session has no responses", "best": None}
     return Tertiles(
@@ -677,7 +649,7 @@ def tertiles(
 
 def _rows(X: Any, normalize: bool, missing: MissingRows, min_trials: int = 4) -> tuple[Matrix, Trials]:
     check.boolean(normalize, "normalize")
-    trials = Trials.without_conditions(X, min_trials=min_trials, missing=missing)
+    trials = Trials.from_responses(X, min_trials=min_trials, missing=missing)
     return centre_and_scale(trials.rates, unit=normalize, centred=False), trials
 
 

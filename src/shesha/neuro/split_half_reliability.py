@@ -24,7 +24,17 @@ from shesha.kernels.condition_distances import (
     residuals,
 )
 from shesha.kernels.distances import METRICS, Metric
-from shesha.neuro._trials import Conditions, EqualTrials, Halves, How, Numbers, Trials, Use, unused_trials
+from shesha.neuro._trials import (
+    Conditions,
+    EqualTrials,
+    Halves,
+    How,
+    Numbers,
+    Trials,
+    Use,
+    describe_use,
+    mean_of_known,
+)
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
 from shesha.support.provenance import keep_statements
@@ -72,9 +82,7 @@ class SplitScore:
 
     def value(self, codes: Labels) -> float:
         """Mean agreement over those splits that have a value."""
-        agreements = agreement(*self.distances(codes))
-        known = agreements[~np.isnan(agreements)]
-        return float(known.mean()) if len(known) else float("nan")
+        return mean_of_known(agreement(*self.distances(codes)))
 
 
 @keep_statements
@@ -181,9 +189,7 @@ def trial_split(
     check.boolean(normalize, "normalize")
     trials = Trials.build(X, conditions, min_trials=check.count(min_trials, "min_trials"), missing=missing)
     halves = Halves.build(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     options = {"how": how, "metric": metric, "normalize": bool(normalize), "null": null}
     equal = EqualTrials.build(trials_per_half, halves, n_splits, seed)
     return split_score(trials, halves, orders, metric, normalize, options | {"trials_per_half": trials_per_half}, equal)
@@ -213,8 +219,11 @@ def split_score(
         odd, even = (set(trials.codes[start::2].tolist()) for start in (0, 1))
         if halves.how == "odd-even" and len(odd & even) < FEWEST_CONDITIONS:
             reason = "odd and even trials show different conditions; pass how='random' or how='blocks'"
-        use = unused_trials(equal, trials, "half")
+        use = describe_use(equal, trials, "half")
     reliability = {"reliability of all trials": float(2 * values[0] / (1 + values[0]))} if values[0] > 0 else {}
+    n_silent, n_empty = int(trials.silent.sum()), int((~trials.rates.any(axis=1)).sum())
+    silence = [f"{n_silent} of {trials.n_neurons} neurons without any response"] * (n_silent > 0)
+    silence += [f"{count(n_empty, 'trial')} without any response"] * (n_empty > 0)
     return orders.summarise(
         f"split of trials ({halves.text}, {use.text})",
         values,
@@ -223,17 +232,10 @@ def split_score(
         n_conditions=trials.n_conditions - len(use.dropped),
         n_unused=use.n_unused,
         dropped=use.dropped,
-        notes=(*trials.notes, *_silence(trials), *use.notes),
+        notes=(*trials.notes, *silence, *use.notes),
         further=reliability if equal is None else {},
         options=options,
     )
-
-
-def _silence(trials: Trials) -> tuple[str, ...]:
-    n_silent = int(trials.silent.sum())
-    n_empty = int((~trials.rates.any(axis=1)).sum())
-    notes = [f"{n_silent} of {trials.n_neurons} neurons without any response"] if n_silent else []
-    return (*notes, *([f"{count(n_empty, 'trial')} without any response"] if n_empty else []))
 
 
 _ROUNDING = 1e-12
@@ -259,9 +261,7 @@ class WhitenedScore:
         trials with one another would be larger than by chance, because the same trials make up the noise.
         """
         rows = self.rows if self.parts is None else additive_residuals(self.rows, codes, self.parts)[2]
-        cosines = [self._cosine(rows, codes, first[self.halves.unit]) for first in self.halves.first]
-        known = [value for value in cosines if value == value]
-        return float(np.mean(known)) if known else float("nan")
+        return mean_of_known(np.array([self._cosine(rows, codes, first) for first in self.halves.masks]))
 
     def _cosine(self, rows: Matrix, codes: Labels, first: Mask) -> float:
         sums = []
@@ -363,11 +363,9 @@ def wuc(
     )
     trials = Trials.build(X, conditions, min_trials=check.count(min_trials, "min_trials", minimum=2), missing=missing)
     halves = Halves.build(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     options = {"how": how, "normalize": bool(normalize), "shrinkage": shrinkage, "null": null}
-    parts = None if blocks is None else trials.codes_of(X, blocks, "blocks")[0]
+    parts = None if blocks is None else trials.label_codes(X, blocks, "blocks")[0]
     return wuc_score(trials, halves, orders, normalize, intensity, options, parts)
 
 

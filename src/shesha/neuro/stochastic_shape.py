@@ -10,6 +10,7 @@ import numpy as np
 
 from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
+from shesha.kernels.condition_distances import compress_columns
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.kernels.shapes import energy_distance, gaussian_distance
 from shesha.kernels.threads import single_threaded_blas
@@ -17,7 +18,6 @@ from shesha.neuro._trials import Conditions, Trials
 from shesha.report import page_width, wrap
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result
-from shesha.results.paper_sentences import claim
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import generator, number
 from shesha.support.types import Matrix, Seed
@@ -52,27 +52,20 @@ class StochasticShape(Result):
 
     def _text(self) -> str:
         """Return a text with the distance and the distances between halves of the trials."""
+        return "\n".join(wrap(f"{self._sentences}.", page_width()))
+
+    def _claim(self) -> str:
+        return f"{self._sentences} (Duong et al. 2023, {say.count(self.n_splits, 'split')})"
+
+    @property
+    def _sentences(self) -> str:
         value = f"{self.corrected:.4g}, corrected for few trials ({self.value:.4g} without correction)"
         within = f"{self.first_floor:.4g} and {self.second_floor:.4g} within the recordings"
-        text = (
+        return (
             f"{self.kind} shape distance {value}; {self.n_conditions} conditions with at least {self.fewest_trials} "
             f"trials each. Distance between halves of the trials: {self.half_distance:.4g} between the recordings, "
-            f"{within}."
+            f"{within}"
         )
-        return "\n".join(wrap(text, page_width()))
-
-
-@claim.register
-def _claim(result: StochasticShape) -> str:
-    floors = " and ".join(map(say.format_number, (result.first_floor, result.second_floor)))
-    return (
-        f"The {result.kind} shape distance (Duong et al. 2023) between the two recordings was "
-        f"{say.format_number(result.corrected)}, corrected for few trials ({say.format_number(result.value)} "
-        f"without correction), over {say.count(result.n_conditions, 'condition')} with at least "
-        f"{result.fewest_trials:,} trials; the distance between halves of the trials was "
-        f"{say.format_number(result.half_distance)} between the recordings, and {floors} within them "
-        f"({say.count(result.n_splits, 'split')})"
-    )
 
 
 @keep_statements
@@ -153,9 +146,7 @@ def stochastic_shape(
             f"weight must be 1 for energy distances, which do not separate means and covariances, got {weight}"
         )
     n_splits = check.count(n_splits, "n_splits")
-    first, second = _matched_clouds(
-        X, Y, conditions, conditions if conditions_of_Y is None else conditions_of_Y, missing
-    )
+    first, second = _match_clouds(X, Y, conditions, conditions if conditions_of_Y is None else conditions_of_Y, missing)
     unit = safe_unit(*first, *second)
     first, second = ([cloud / unit for cloud in side] for side in (first, second))
     scale = unit if kind == "gaussian" else unit**0.5
@@ -179,7 +170,7 @@ def stochastic_shape(
     )
 
 
-def _matched_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions, missing: MissingRows) -> tuple[Clouds, Clouds]:
+def _match_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions, missing: MissingRows) -> tuple[Clouds, Clouds]:
     """Return the trials of common conditions, centred, with equal numbers of columns on both sides."""
     sides = [
         Trials.build(data, shown, name, min_trials=_FEWEST_TRIALS, missing=missing)
@@ -195,19 +186,11 @@ def _matched_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions, missing:
     for side in sides:
         rates = [side.rates[side.codes == side.names.index(name)] for name in shared]
         centre = np.mean([cloud.mean(axis=0) for cloud in rates], axis=0)
-        clouds.append(_few_columns([cloud - centre for cloud in rates]))
+        rows = compress_columns(np.concatenate(rates) - centre)
+        clouds.append(np.split(rows, np.cumsum([len(cloud) for cloud in rates])[:-1]))
     width = max(side[0].shape[1] for side in clouds)
     first, second = ([np.pad(cloud, ((0, 0), (0, width - cloud.shape[1]))) for cloud in side] for side in clouds)
     return first, second
-
-
-def _few_columns(clouds: Clouds) -> Clouds:
-    """Rotate the trials into as few columns as they span, which leaves distances unchanged."""
-    rows = np.concatenate(clouds)
-    if rows.shape[1] <= len(rows):
-        return clouds
-    u, values, _ = np.linalg.svd(rows, full_matrices=False)
-    return list(np.split(u * values, np.cumsum([len(cloud) for cloud in clouds])[:-1]))
 
 
 def _squared(first: Sequence[Matrix], second: Sequence[Matrix], kind: Kind, weight: float) -> float:

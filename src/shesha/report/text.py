@@ -10,7 +10,7 @@ from dataclasses import replace
 from math import isfinite
 
 from shesha.report.sections import Explained, HeatMap, Item, Lines, Page, Part, Point, Section, Table, Text
-from shesha.report.text_layout import columns, page_width, table, wrap
+from shesha.report.text_layout import columns, fit_names, page_width, table, wrap
 from shesha.support.wording import count, shorten
 
 _BOLD, _CARE, _GOOD, _QUIET, _PLAIN = (f"\x1b[{code}m" for code in (1, 33, 32, 2, 0))
@@ -193,7 +193,9 @@ def _table(part: Table, width: int, rows: int | None, *, narrow: bool) -> list[s
         [replace(column, cells=tuple(column.cells[i] for i in places), strips=()) for column in group]
         for group in part.groups
     ]
-    names = [shorten(part.names[i], width // 2 - 2) for i in places]
+    # Names may break lines, and a name that is still too long is cut at the end.
+    names = fit_names([" ".join(part.names[i].split()) for i in places], groups, width)
+    names = [shorten(name, width // 2 - 2) for name in names]
     left_out = len(part.names) - len(names)
     more = f"{left_out:,} more: see to_frame(), --json or --html"
     lines = table(names, groups, width)

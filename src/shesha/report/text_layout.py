@@ -145,6 +145,29 @@ def table(names: Sequence[str], groups: Sequence[Sequence[Column]], width: int) 
     return lines
 
 
+_SHORTEST_NAME = 16
+"""Fewest characters to which names of rows are cut, so that all columns fit beside them."""
+
+
+def fit_names(names: Sequence[str], groups: Sequence[Sequence[Column]], width: int) -> list[str]:
+    """Cut long names in the middle if all columns then fit beside them and the names still differ.
+
+    Examples
+    --------
+    >>> names = ["model.layers.0.mlp.down_proj.output", "model.layers.1.mlp.down_proj.output"]
+    >>> fit_names(names, [[Column("change", ("0.01", "0.02"))]], 36)
+    ['model.layers.0.mlp.down_p...', 'model.layers.1.mlp.down_p...']
+    """
+    room = width - _columns_that_fit([column for group in groups for column in group if not column.empty])
+    longest = max(map(len, names), default=0)
+    for head in range(room - 3, 0, -1) if _SHORTEST_NAME <= room < longest else ():
+        tail = room - 3 - head
+        cut = [name if len(name) <= room else f"{name[:head]}...{name[len(name) - tail :]}" for name in names]
+        if len(set(cut)) == len(set(names)):
+            return cut
+    return list(names)
+
+
 def blocks(
     groups: Sequence[Sequence[Column]], room: int, taken: Callable[[Sequence[Column]], int]
 ) -> Iterator[list[Column]]:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    pass
-
 
 _NAMED = 5
 """Most rows or columns that one sentence names."""
@@ -363,9 +361,12 @@ class Audit(Result):
     @draws_axes
     def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw both split scores of every representation, with intervals and chance thresholds."""
-        pass
-
         return draw(self, ax)
+
+    def _claim(self) -> str:
+        from shesha.results.audit_report import audit_claim
+
+        return audit_claim(self)
 
     def _page(self) -> Page:
         from shesha.results.audit_report import audit_page

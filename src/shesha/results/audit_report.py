@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf
 from typing import TYPE_CHECKING
 
 from shesha.report import (
@@ -33,11 +34,8 @@ from shesha.results.audit_verdict import (
     verdict,
     what_to_do,
 )
-from shesha.results.base import reaches_level
 from shesha.results.generic_page import run_details
 from shesha.results.number import numeral, numeral_of_p
-from shesha.results.paper_sentences import claim
-from shesha.results.sentence_parts import add_source
 from shesha.support.wording import count, lowercase_start
 
 if TYPE_CHECKING:
@@ -447,52 +445,25 @@ def _sizes(audit: Audit) -> str:
     return "; ".join(several)
 
 
-@claim.register
-def _audit(result: Audit) -> str:
+def audit_claim(result: Audit) -> str:
+    """Return the sentence for a paper: the leading scores of each representation, and the null distribution."""
     # Columns such as principal components share nothing: labels and rotated axes are reported instead.
     is_fitted = all(map(has_uninformative_axes, result.representations))
-    names = ("supervised_alignment", "basis_averaged_split") if is_fitted else ("feature_split",)
-    clauses = [_score_clause(name, result) for name in names if any(find_estimate(one, name) for one in result)]
-    return (
-        "; ".join([*clauses[:1], *map(lowercase_start, clauses[1:])])
-        or "The stability of the geometry could not be estimated"
-    )
-
-
-def _score_clause(name: str, result: Audit) -> str:
-    """Report one score: that of a single representation, or the lowest and the highest of several."""
-    title = add_source(name, result.meanings[name].title)
-    estimates = {one.name: find_estimate(one, name) for one in result.representations}
-    known = {row: one for row, one in estimates.items() if one is not None and one.has_value}
-    if not known:
-        return f"{title} could not be estimated"
-    low, *_, high = sorted(known, key=lambda row: known[row].value) * 2
-    rows = f"over {say.span([one.n_rows for one in known.values()])} rows"
-    missing = f", {len(estimates) - len(known)} not estimable" if len(known) < len(estimates) else ""
-    if len(known) == 1:
-        return f"{title} of {low} was {_value_with_interval(known[low])} {rows}{missing}{_chance_clause(known)}"
-    ends = " to ".join(f"{_value_with_interval(known[row])} in {row}" for row in (low, high))
-    return f"{title} of {len(known)} representations {rows} was {ends}{missing}{_chance_clause(known)}"
-
-
-def _value_with_interval(estimate: Estimate) -> str:
-    return f"{say.format_number(estimate.value)}{say.interval(estimate.low, estimate.high, estimate.confidence)}"
-
-
-def _chance_clause(known: Mapping[str, Estimate]) -> str:
-    """Report how many scores are above chance, and the null distributions."""
-    tested = [one for one in known.values() if one.has_null]
-    if not tested:
-        return ""
-    first = tested[0]
-    null = f"{say.draws(first.n_draws, first.exchanged)})"
-    if len(tested) == 1:
-        return f", {say.null(first, first.alpha)}, {null}"
-    n_above = sum(reaches_level(one.p_value, first.alpha) for one in tested)
-    p_values, means = ([getattr(one, part) for one in tested] for part in ("p_value", "chance"))
-    least, most = say.format_p(min(p_values)), say.format_p(max(p_values))
-    p = f"p = {most}" if least == most else f"p from {least} to {most}"
-    return (
-        f"; {n_above} of {len(tested)} above chance at {first.alpha:g} ({p}, null means "
-        f"{say.format_number(min(means))} to {say.format_number(max(means))}, {null}"
-    )
+    claims = []
+    for name in (_ALIGNMENT, "basis_averaged_split") if is_fitted else (_LEADING,):
+        scores = {one.name: score for one in result if (score := find_estimate(one, name)) is not None}
+        title = say.add_source(name, result.meanings[name].title) if scores else ""
+        rows = f"{say.span(score.n_rows for score in scores.values() if score.has_value)} rows"
+        if len(scores) == 1:
+            ((of, score),) = scores.items()
+            claims.append(say.statement(score, f"{title} of {of}", rows))
+        elif scores:
+            ordered = sorted(scores, key=lambda of: -scores[of].value if scores[of].has_value else inf)
+            tested = [score for score in scores.values() if score.has_null]
+            null = dict.fromkeys(say.draws(score.n_draws, score.exchanged) for score in tested)
+            n_above = sum(score.significant for score in tested)
+            above = f", {n_above} of {len(tested)} above chance at {tested[0].alpha:g}" if tested else ""
+            clauses = [say.clause(scores[of], of) for of in ordered]
+            head = f"{title} of {len(scores)} representations over {rows}{above}"
+            claims.append(say.listing(head, clauses, *null, others="representations"))
+    return "; ".join(claims) or "The stability of the geometry could not be estimated"

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, get_args, 
 
 import numpy as np
 
-from shesha._version import __version__
+from shesha._version import DISTRIBUTION, __version__
 from shesha.report import (
     MORE,
     Metric,
     Page,
     Part,
     Section,
+    Text,
     as_card,
     as_full_text,
     as_html,
@@ -36,7 +37,6 @@ from shesha.report import (
     wrap,
 )
 from shesha.results.generic_page import every_number, generic_page, limit_rows
-from shesha.results.paper_sentences import has_sentence, paper_sentence, sentence_sections
 from shesha.support import types as argument_types
 from shesha.support.files import write_text
 from shesha.support.provenance import restricts_rows
@@ -322,7 +322,7 @@ class Result:
         for name in table.columns[[not isinstance(kind, np.dtype) or kind.kind == "O" for kind in table.dtypes]]:
             table[name] = ["" if cell is None or cell != cell else str(cell) for cell in table[name]]
         table.attrs, table.index = {}, table.index.astype(str)
-        words = {"text": str(self), "sentence": self.sentence() if has_sentence(self) else ""}
+        words = {"text": str(self), "sentence": self.sentence() if self._claim() else ""}
         return {**words, "table": table, "json": self.to_json()}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -350,7 +350,22 @@ class Result:
         ValueError
             If this is a part of another result; the sentence then belongs to that result.
         """
-        return paper_sentence(self)
+        claim = self._claim()
+        if not claim:
+            raise ValueError(
+                f"result must be a whole result to have a sentence, got {type(self).__name__}, a part of one"
+            )
+        return f"{claim} ({DISTRIBUTION} {__version__})."
+
+    def _claim(self) -> str:
+        """Return the sentence for a paper without the version and the full stop; empty for parts of results."""
+        return ""
+
+    def sentence_sections(self) -> tuple[Section, ...]:
+        """Return a section of a report with the sentence for a paper; nothing for parts of results."""
+        if not self._claim():
+            return ()
+        return (Section("Sentence for a paper", (Text(self.sentence(), hanging=""),)),)
 
     def _text(self) -> str:
         """Return the text of a result that is a sentence; results with tables override `_numbers` or `_page`."""
@@ -380,7 +395,7 @@ class Result:
         """Return everything on the page that text can show, and the sentence for a paper if there is one."""
         is_sentence = _is_sentence(type(self))
         text = self._sentence_text() if is_sentence else visible(as_full_text(self.stated(self._page())))
-        return "\n\n".join(filter(None, [text, as_text(sentence_sections(self))]))
+        return "\n\n".join(filter(None, [text, as_text(self.sentence_sections())]))
 
     def stated(self, page: Page) -> Page:
         """Return a page with the statements on the inputs in its answer.
@@ -435,7 +450,7 @@ class Result:
         """
         page, facts = self._bounded_page(), about or {}
         ran = (*facts.items(), *_unknown_data(facts), *page.ran)
-        sections = (*page.sections, *self._every_number(), *sentence_sections(self))
+        sections = (*page.sections, *self._every_number(), *self.sentence_sections())
         return replace(self.stated(page), sections=sections, ran=ran)
 
     def save_card(

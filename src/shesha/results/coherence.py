@@ -16,7 +16,6 @@ from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.correlation import Correlation
 from shesha.results.generic_page import as_table, field_explanations, run_details
 from shesha.results.number import NAN, Number, frame_of_numbers, numeral, table_of_numbers
-from shesha.results.paper_sentences import claim
 from shesha.support.seeds import draws_needed, undecided
 from shesha.support.wording import agree_with_share, count, join_items
 
@@ -90,6 +89,14 @@ class Coherence(Number):
             f"{self.coherence:.3f}{chance}, magnitude {self.magnitude:.3g}"
         )
 
+    def _claim(self) -> str:
+        over = f"{self.n_rows:,} rows against {self.n_controls:,} controls"
+        drawn = f"{self.n_draws:,} null groups"
+        return say.statement(self, f"The unbiased {_SOURCE} of {self.name}", over, drawn=drawn)
+
+
+_SOURCE = "coherence of shifts (Raju 2026)"
+
 
 @dataclass(frozen=True, kw_only=True)
 class CoherenceTable(Result):
@@ -135,18 +142,44 @@ class CoherenceTable(Result):
     @property
     def headline(self) -> str:
         """How many groups shift in a common direction above chance, and which groups these are."""
-        tested = [group for group in self.groups if group.has_null]
-        if not tested:
-            return f"No chance level was computed for {count(len(self.groups), self.group_noun)}."
         above = self.named(TOGETHER)
         listed = f": {_list_names(above)}" if above else ""
         doubt = f" {self.undecided_note}" if self.undecided_note else ""
-        moves = agree_with_share(len(above), len(tested), "shifts its", "shift their")
         if above and self.undeclared:
             doubt += f" Not declared: {join_items(self.undeclared)}; if its values differ, p-values are too small."
+        return f"{self._n_above}{listed}.{doubt}"
+
+    @property
+    def _n_above(self) -> str:
+        """How many groups shift in a common direction above chance."""
+        tested, n = [group for group in self.groups if group.has_null], len(self.named(TOGETHER))
+        if not tested:
+            return f"No chance level was computed for {count(len(self.groups), self.group_noun)}"
+        moves = agree_with_share(n, len(tested), "shifts its", "shift their")
         return (
-            f"{len(above)} of {count(len(tested), self.group_noun)} {moves} {self.row_noun}s in a common direction, "
-            f"above chance (corrected p at most {tested[0].alpha:g}){listed}.{doubt}"
+            f"{n} of {count(len(tested), self.group_noun)} {moves} {self.row_noun}s in a common direction, "
+            f"above chance (corrected p at most {tested[0].alpha:g})"
+        )
+
+    def _claim(self) -> str:
+        tested = [group for group in self.groups if group.has_null]
+        above = self.named(TOGETHER)
+        shown = above or sorted(tested, key=lambda group: (group.corrected_p_value, -group.value))[:1] or self.groups
+        n_undecided = len(self.named(UNDECIDED))
+        few = f"; {n_undecided} cannot be decided with so few units or null groups" if n_undecided else ""
+        n_draws = say.span(group.n_draws for group in tested)
+        signs = self.exchanged.startswith("signs")
+        null = f"{n_draws} random choices of the {self.exchanged}" if signs else f"{n_draws} null groups"
+        null += "" if signs else f" of {self.exchanged}"
+        shuffled = f", of permuted labels for {count(self.n_shuffled, f'large {self.group_noun}')}"
+        return say.listing(
+            f"{self._n_above}{few}",
+            [say.clause(group, f"{group.name} ({count(group.n_rows, self.row_noun)})") for group in shown],
+            f"unbiased {_SOURCE}, {self.method}, against {self.n_controls:,} controls",
+            f"p compared with {null}{shuffled if self.n_shuffled else ''}, corrected by Benjamini and Hochberg"
+            if tested
+            else "",
+            others=f"{self.group_noun}s",
         )
 
     @property
@@ -204,8 +237,7 @@ class CoherenceTable(Result):
         values, chance = [group.value for group in self.groups], [group.chance for group in self.groups]
         names = [group.name for group in self.groups]
         ax = against_chance((magnitudes, values), ([0.0] * len(names), chance), names, ax=ax)
-        ax.set_xlabel("magnitude, less noise")
-        ax.set_ylabel("unbiased coherence")
+        ax.set(xlabel="magnitude, less noise", ylabel="unbiased coherence")
         return ax
 
 
@@ -380,59 +412,3 @@ class EDistances(Result):
         table = table_of_numbers(rows, "E-distances", "pair", {"E-distance": [numeral(p.e_distance) for p in pairs]})
         left_out = "; ".join(f"{name} ({why})" for name, why in self.excluded.items())
         return (*table, *texts([f"Not compared: {left_out}." if left_out else ""]))
-
-
-_SOURCE = "coherence of shifts (Raju 2026)"
-
-
-@claim.register
-def _coherence(result: Coherence) -> str:
-    start = (
-        f"The {result.n_rows:,} rows of {result.name} had an unbiased {_SOURCE} of {_unbiased(result)} against "
-        f"{result.n_controls:,} controls"
-    )
-    if not result.has_null:
-        return f"{start}, without a chance level ({result.reason})"
-    return f"{start} (p = {say.format_p(result.p_value)}, {result.n_draws:,} null groups)"
-
-
-def _unbiased(group: Coherence) -> str:
-    ends = say.interval(group.low, group.high, group.confidence)
-    return f"{say.format_number(group.value)}{ends}"
-
-
-@claim.register
-def _table(result: CoherenceTable) -> str:
-    tested = [group for group in result.groups if group.has_null]
-    above = result.named(TOGETHER)
-    closest = [] if above else sorted(tested, key=lambda group: (group.corrected_p_value, -group.value))[:1]
-    listed = say.join_clauses(
-        [_group(group, result.row_noun) for group in above or closest], f"more {result.group_noun}s"
-    )
-    which = "" if above or not closest else "closest: "
-    undecided = result.named(UNDECIDED)
-    doubt = f"; {len(undecided)} cannot be decided with so few units or null groups" if undecided else ""
-    shuffled = f" (for {say.count(result.n_shuffled, f'large {result.group_noun}')}, of permuted labels)"
-    alpha, rows = result.groups[0].alpha, f"{result.row_noun}s"
-    whose = agree_with_share(len(above), len(tested), "its", "their")
-    return (
-        f"{len(above)} of {say.count(len(tested), result.group_noun)} shifted {whose} {rows} in a common direction, "
-        f"above chance (corrected p at most {alpha:g}, Benjamini and Hochberg) by the unbiased "
-        f"{_SOURCE}, {result.method}, against {result.n_controls:,} controls "
-        f"({which}{listed or 'no chance level'}){doubt}; p-values compare it with {_null_groups(result)}"
-        f"{shuffled if result.n_shuffled else ''}"
-    )
-
-
-def _null_groups(result: CoherenceTable) -> str:
-    """Return how many null groups there were, and of what."""
-    tested = [group.n_draws for group in result.groups if group.has_null]
-    n = say.span(tested) if tested else "0"
-    if result.exchanged.startswith("signs"):
-        return f"{n} random choices of the {result.exchanged}"
-    return f"{n} null groups of {result.exchanged}"
-
-
-def _group(group: Coherence, noun: str) -> str:
-    p = say.format_p(group.corrected_p_value)
-    return f"{group.name} {_unbiased(group)} over {say.count(group.n_rows, noun)}, corrected p = {p}"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shesha.charts import Style, full_range, heat_map, leaf_order, similarity_map, style_options
 from shesha.report import Column, Metric, Page, Section, Table
+from shesha.results import sentence_parts as say
 from shesha.results.base import Result, reaches_level
 from shesha.results.doubts import Doubts
 from shesha.results.number import Number, frame_of_numbers, numeral
@@ -67,13 +68,19 @@ class NoiseCeiling(Result):
 
     def _text(self) -> str:
         """Return a text with the ceiling."""
-        ceiling = f"no noise ceiling ({self.reason})"
-        if self.has_value:
-            ceiling = (
-                f"noise ceiling {self.lower:.4g} to {self.upper:.4g}, reliability {self.reliability:.4g} "
-                f"({self.n_repeats} repeats of {self.n_rows:,} rows{self._known_pairs_clause}; {self.closer} is closer)"
-            )
-        return "\n".join([f"{self.measure}: {ceiling}", *(f"  note: {text}" for text in self.notes)])
+        return "\n".join([f"{self.measure}: {self._ceiling}", *(f"  note: {text}" for text in self.notes)])
+
+    @property
+    def _ceiling(self) -> str:
+        if not self.has_value:
+            return f"no noise ceiling ({self.reason})"
+        return (
+            f"noise ceiling {self.lower:.4g} to {self.upper:.4g}, reliability {self.reliability:.4g} "
+            f"({self.n_repeats} repeats of {self.n_rows:,} rows{self._known_pairs_clause}; {self.closer} is closer)"
+        )
+
+    def _claim(self) -> str:
+        return f"{say.add_source(self.measure)}: {self._ceiling}"
 
     @property
     def _known_pairs_clause(self) -> str:
@@ -146,6 +153,9 @@ class Score(Number, NoiseCeilingFields):
             yield "interrupted: fewer permutations than requested"
         if self.doubts:
             yield from (f"! {line}" for line in str(self.doubts).split("\n"))
+
+    def _claim(self) -> str:
+        return say.statement(self, f"{say.add_source(self.name)} of the two representations", f"{self.n_rows:,} rows")
 
 
 def format_range(low: float, high: float) -> str:
@@ -284,6 +294,24 @@ class Comparison(Result):
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per measure."""
         return frame_of_numbers(self.scores, full=full)
+
+    def _claim(self) -> str:
+        known = [score for score in self.scores if score.has_value]
+        if len(known) > say.MOST + 1:
+            known.sort(key=lambda score: score.name not in RECOMMENDED)
+        clauses = [
+            say.clause(score, say.add_source(score.name), self.confidence)
+            + ("" if score.held_out is None else f", held out {say.format_number(score.held_out)} ({self.folds} folds)")
+            for score in known
+        ]
+        drawn = say.draws(self.n_draws, self.exchanged) if self.n_draws else ""
+        head = f"Similarity of {self.first} and {self.second} over {self.shapes[0][0]:,} rows"
+        return say.listing(
+            head,
+            clauses or ["no measure has a value"],
+            drawn or (self.exchanged and f"permutations of {self.exchanged}"),
+            others="measures",
+        )
 
     def _page(self) -> Page:
         from shesha.results.comparison_pages import comparison_page
@@ -572,6 +600,26 @@ class PairwiseComparison(PairTables, Result):
         table = pd.DataFrame(coordinates, index=list(self.names), columns=[f"x{i + 1}" for i in range(n_dimensions)])
         table.attrs["explained"] = explained
         return table
+
+    def _claim(self) -> str:
+        from shesha.results.comparison_pages import significance_sentence
+
+        n_rows = [shape[0] for shape in self.shapes] or [pair.n_rows for pair in self.scores]
+        clauses = []
+        few = len(self.measures) <= say.MOST + 1
+        for name in sorted(self.measures, key=lambda name: not few and name not in RECOMMENDED):
+            known = [pair for pair in self._pairs_for(name) if pair.has_value and pair.first != pair.second]
+            ordered = sorted(known, key=lambda pair: pair.value, reverse=known[0].closer == "higher")
+            ends = " to ".join(say.clause(pair, pair.pair()) for pair in dict.fromkeys((*ordered[:1], *ordered[-1:])))
+            tested = f", {significance_sentence(self, name)}" if known else ""
+            clauses.append(f"{say.add_source(name)} {f'from {ends}' if ends else 'not estimable'}{tested}")
+        n_pairs = len({(pair.first, pair.second) for pair in self.scores})
+        what = count(len(self.names), "representation") if self.names else count(n_pairs, "pair")
+        null = say.draws(self.n_draws, self.exchanged) if self.exchanged else ""
+        corrected = f"p corrected for the number of pairs ({say.CORRECTIONS[self.correction]})" if null else ""
+        return say.listing(
+            f"Similarity of {what} over {say.span(n_rows)} rows", clauses, null, corrected, others="measures"
+        )
 
     def _page(self) -> Page:
         from shesha.results.comparison_pages import pairwise_page

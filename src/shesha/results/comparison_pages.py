@@ -140,6 +140,7 @@ _MANY_TESTS = Text(
     "With many measures, some p-values are small by chance alone. Use the corrected p-value, which accounts for "
     "the number of measures, unless you chose one measure in advance."
 )
+_RAW = "Raw values, not tested against chance: pass `calibrate=True` (`--calibrate`) for chance levels."
 _MOST_CELLS = 30_000
 """Most heat-map cells on one page; browsers become slow if there are more."""
 
@@ -310,6 +311,7 @@ def pairwise_page(result: PairwiseComparison) -> Page:
         title=f"{len(result.names)} representations, all pairs" if result.names else f"{_n_pairs(result)} pairs",
         question=f"Which of these representations have similar geometries{condition}?",
         answer=(
+            *(() if result.exchanged else (_RAW,)),
             *(f"{name}: {significance_sentence(result, name)}." for name in ordered[:3] if result.exchanged),
             *(_extremes_sentence(result, name) for name in ordered[:3]),
         ),

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shesha.report import Column, Drawing, Item, Page, Part, Section, Table, Text
+from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, frame_of_numbers, numeral, numeral_of_p
 from shesha.support.seeds import undecided
-from shesha.support.wording import agree
+from shesha.support.wording import agree, count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,6 +106,18 @@ class Consensus(Result):
             return f"No representation is an outlier at {self.alpha:g}. {near}."
         verb = "is an outlier" if len(outlying) == 1 else "are outliers"
         return f"{', '.join(outlying)} {verb} at {self.alpha:g}. {near}."
+
+    def _claim(self) -> str:
+        rows = f"{self.n_rows:,} rows" + (f" in {self.n_groups:,} groups" if self.n_groups else "")
+        shown = [member for member in self if member.name in self.outlying or member is self.members[0]]
+        return say.listing(
+            self.headline,
+            () if self.shares_nothing else [say.clause(member, confidence=self.confidence) for member in shown],
+            f"{count(len(self.members), 'representation')} of {rows}",
+            "Procrustes distance to the mean shape of the others; one-sided Grubbs test, corrected by Holm",
+            f"spread around the mean of all {say.format_number(self.spread)}",
+            others="outliers",
+        )
 
     def _page(self) -> Page:
         cells = (
@@ -221,3 +234,8 @@ class UnitMatching(Number):
             f"p = {self.p_value:.3g} ({self.n_draws} permutations, {self.exchanged})."
         )
         return (Text(mean), Table.of(names, columns, "Matched units (column of X, column of Y)", "pair"))
+
+    def _claim(self) -> str:
+        return (
+            f"{self.headline} {say.statement(self, 'The mean correlation of matched units', f'{self.n_rows:,} rows')}"
+        )

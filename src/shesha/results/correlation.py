@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from shesha.report import Part, texts
 from shesha.results import sentence_parts as say
 from shesha.results.number import NAN, Number, NumberTable, format_value, frame_of_numbers, table_of_numbers
-from shesha.results.paper_sentences import claim
 from shesha.support.seeds import undecided
 from shesha.support.wording import count
 
@@ -46,6 +45,11 @@ class Correlation(Number):
             yield f"{count(self.n_units, self.unit)}{rows}{naive}"
         if self.chance_low == self.chance_low:
             yield f"95 % of the null correlations are between {self.chance_low:.2f} and {self.chance_high:.2f}"
+
+    def _claim(self) -> str:
+        rows = "" if self.n_rows == self.n_units else f" ({count(self.n_rows, 'row')})"
+        subject = f"Spearman's correlation between {self.first} and {self.second}{_controls(self.covariates)}"
+        return say.statement(self, subject, f"{count(self.n_units, self.unit)}{rows}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,34 +117,14 @@ class Correlations(NumberTable):
             ),
         )
 
+    def _claim(self) -> str:
+        groups = "" if self.n_units == self.n_models else f" in {self.n_units} groups"
+        head = f"Spearman correlations with {self.target} over {count(self.n_models, 'model')}{groups}"
+        plain = {one.name: f" (without control {say.format_number(one.raw.value)})" for one in self.numbers if one.raw}
+        clauses = [f"{say.clause(one)}{plain.get(one.name, '')}" for one in self]
+        method = f"{self.n_draws:,} shuffles, Holm's correction"
+        return say.listing(f"{head}{_controls(self.covariates)}", clauses, method, others="predictors")
+
 
 def _controls(covariates: Sequence[str]) -> str:
     return f", controlling for {' and '.join(covariates)}" if covariates else ""
-
-
-@claim.register
-def _correlation(result: Correlation) -> str:
-    rows = "" if result.n_rows == result.n_units else f" ({say.count(result.n_rows, 'row')})"
-    return (
-        f"Spearman's correlation between {result.first} and {result.second}{_controls(result.covariates)} was "
-        f"{say.format_number(result.value)}{say.interval(result.low, result.high, result.confidence)}, p = "
-        f"{say.format_p(result.p_value)}, over {say.count(result.n_units, result.unit)}{rows}"
-    )
-
-
-@claim.register
-def _correlations(result: Correlations) -> str:
-    clauses = say.join_clauses([_clause(one) for one in result.numbers], "more predictors")
-    groups = "" if result.n_units == result.n_models else f" in {result.n_units} groups"
-    return (
-        f"Spearman correlations with {result.target} over {say.count(result.n_models, 'model')}{groups}"
-        f"{_controls(result.covariates)}: {clauses} ({result.n_draws:,} shuffles, Holm's correction)"
-    )
-
-
-def _clause(one: Correlation) -> str:
-    plain = f"without control {say.format_number(one.raw.value)}" if one.raw else ""
-    if not one.has_value:
-        return f"{one.name} {plain or 'not estimable'}"
-    value = f"{one.name} {say.format_number(one.value)}{say.interval(one.low, one.high, one.confidence)}"
-    return f"{value}, p = {say.format_p(one.deciding_p_value)}{f' ({plain})' if plain else ''}"

@@ -12,15 +12,12 @@ from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, frame_of_numbers, table_of_numbers
-from shesha.results.paper_sentences import claim
 from shesha.results.row_map import RowMap
 from shesha.support.wording import count, join_names
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-    pass
 
 
 Kind = Literal[
@@ -257,6 +254,10 @@ class IndexChange(Result):
         """Return the recall of each way to search."""
         return table_of_numbers(self.recalls, f"Recall of the {self.k} nearest, new queries among old vectors")
 
+    def _claim(self) -> str:
+        clauses = [say.clause(recall, confidence=self.confidence) for recall in self.recalls if recall.has_value]
+        return say.listing(self.headline, clauses, f"recall among {self.n_rows:,} rows")
+
 
 Verdict = Literal["unchanged", "within noise", "cannot decide", "changed", "replaced", "not estimable"]
 
@@ -430,13 +431,20 @@ class Diff(Result):
     @property
     def headline(self) -> str:
         """The answer: which layers changed, where the change begins, and whether it exceeds the noise."""
-        pass
-
         return headline(self)
 
-    def _page(self) -> Page:
-        pass
+    def _claim(self) -> str:
+        scored = "" if self.n_scored == self.n_rows else f"{self.n_scored:,} random rows of "
+        verdicts = ", ".join(f"{n} {verdict}" for verdict, n in Counter(layer.verdict for layer in self).items())
+        return say.listing(
+            self.headline,
+            (),
+            f"{self.before} and {self.after} on {scored}{self.n_rows:,} inputs, {verdicts}",
+            f"{say.format_share(self.confidence)} intervals",
+            _RDM_DRIFT if first_title(self) == "RDM drift" else "",
+        )
 
+    def _page(self) -> Page:
         return diff_page(self)
 
 
@@ -543,35 +551,13 @@ def _format_drift(change: LayerChange, of: str = "", name: str | None = None) ->
     return f"{name} {of}{format_number(change.value)}{interval}".lstrip()
 
 
-def diff_claim(result: Diff) -> str:
-    """Return the sentence with which a paper can report what changed, by how much, and the noise floor."""
-    verdicts = Counter(layer.verdict for layer in result)
-    layer_counts = ", ".join(f"{n} {verdict}" for verdict, n in verdicts.items())
-    known = [layer for layer in result if layer.value == layer.value]
-    largest = max(known, key=lambda layer: layer.value) if known else None
-    measured = ""
-    if largest is not None:
-        level = f"{100 * result.confidence:g} % interval; " if largest.low == largest.low else ""
-        measured = (
-            f"; the largest change was in {largest.name} ({_format_drift(largest, 'of ')}, {level}noise floor "
-            f"{format_number(largest.noise)}, estimated from {result.noise_source})"
-        )
-    of = f" of {result.n_layers}" if result.n_layers > len(result.layers) else ""
-    scored = "" if result.n_scored == result.n_rows else f"{result.n_scored:,} random rows of "
-    return (
-        f"The geometry of {count(len(result.layers), 'layer')}{of} was compared between {result.before} and "
-        f"{result.after} on {scored}{result.n_rows:,} inputs: {layer_counts}{measured}"
-        f"{_RDM_DRIFT if measured and first_title(result) == 'RDM drift' else ''}"
-    )
-
-
 def first_title(result: Diff) -> str:
     """Return what the change by the first measure is called."""
     layers = list(result)
     return layers[0].scores[0].title if layers and layers[0].scores else "change"
 
 
-_RDM_DRIFT = "; RDM drift is 1 - Spearman correlation of the cosine distances between all pairs of rows (Raju 2026)"
+_RDM_DRIFT = "RDM drift is 1 - Spearman correlation of the cosine distances between all pairs of rows (Raju 2026)"
 
 
 def format_number(value: float) -> str:
@@ -768,29 +754,3 @@ _MOVED = (
     "The column 'neighbours lost' has the share of the {} nearest rows that changed. The column 'moved' has 1 "
     "minus the correlation of the row's distances to all other rows before and after."
 )
-
-
-claim.register(Diff, diff_claim)
-
-
-@claim.register
-def _index_claim(result: IndexChange) -> str:
-    base = result["re-encodings"].value
-    floor = f"; re-encodings of the old model found {base:.1%}" if base == base else ""
-    ways = [score for score in result.recalls if not score.name.startswith("re-enc") and score.value == score.value]
-    shares = ", ".join(
-        f"{score.value:.1%}{say.interval(score.low, score.high, result.confidence)} "
-        f"{_WAYS.get(score.name, f'after an {score.name}')}"
-        for score in ways
-    )
-    return (
-        f"New queries of layer {result.layer} found {shares} of their {result.k} true neighbours among the old vectors "
-        f"of {result.n_rows:,} rows by {METRICS[result.metric]}{floor}"
-    )
-
-
-_WAYS = {
-    "as it is": "as they are",
-    "as it is, in halves": "as they are in halves of the rows",
-    "linear map": "after a linear map",
-}

@@ -26,14 +26,10 @@ from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, frame_of_numbers, numeral_of_p
-from shesha.results.paper_sentences import claim
-from shesha.results.sentence_parts import add_source
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-    pass
 
 
 State = Literal["ok", "watch", "alert", "not estimable"]
@@ -166,6 +162,16 @@ class DriftVerdict(Result):
             return f"no drift significantly above the tolerance of {self.tolerance:g}"
         return _SAID[self.state]
 
+    def _claim(self) -> str:
+        score = self.scores[0]
+        dependent = f" {_not_confident(self)}" if self.dependence else ""
+        by_sequence = "; the accumulated evidence of all checks raised the alert" * self.by_sequence
+        return (
+            f"{next(_answer_sentences(self)).removesuffix('.')} ({say.add_source(score.name)}; {self.n_nulls:,} "
+            f"{self.basis}, level {self.level:g}, tolerance {self.tolerance:g}{by_sequence}). "
+            f"{rates_sentence(self)}{dependent}"
+        ).removesuffix(".")
+
     def _page(self) -> Page:
         return verdict_page(self)
 
@@ -257,9 +263,8 @@ def verdict_page(verdict: DriftVerdict) -> Page:
     """Return the report: the state, the scores, the rows that moved, and advice."""
     in_a_row = sequence_sentence(verdict)
     moved = {"Rows that moved most": verdict.rows, "Classes": verdict.classes}
-    dependent = f"The confidence of the thresholds does not hold: {verdict.dependence}." if verdict.dependence else ""
     doubts = (
-        dependent,
+        _not_confident(verdict) if verdict.dependence else "",
         *verdict.notes,
         _NO_FLOOR.format(verdict.tolerance) if verdict.basis == "row resamples" else "",
     )
@@ -304,6 +309,10 @@ def _answer_sentences(verdict: DriftVerdict) -> Iterator[str]:
     else:
         yield f"{state}. {_drift_against_floor(verdict, primary)}."
     yield "Nothing needs to be done." if verdict.advice == "Nothing." else f"What to do: {verdict.advice}"
+
+
+def _not_confident(verdict: DriftVerdict) -> str:
+    return f"The confidence of the thresholds does not hold: {verdict.dependence}."
 
 
 def _drift_against_floor(verdict: DriftVerdict, score: DriftScore) -> str:
@@ -432,8 +441,12 @@ class StreamVerdict(Result):
             return f"The bound of {self.alpha:g} on false alarms does not hold: {self.dependence}."
         return f"For unchanged {self.unit}s, the probability of any alarm is at most {self.alpha:g}."
 
-    def _text(self) -> str:
-        """Return a text with the evidence and the threshold of the alarm."""
+    def _claim(self) -> str:
+        return f"Conformal test martingale, {self._sentences.removesuffix('.')}"
+
+    @property
+    def _sentences(self) -> str:
+        """The evidence and the threshold of the alarm."""
         if self.state == "not estimable":
             text = f"not estimable: {self.reason}"
             if self.alarm_since:
@@ -449,7 +462,11 @@ class StreamVerdict(Result):
             )
         if self.alarm_since:
             text += f" The alarm was raised at {self.unit} {self.alarm_since:,}."
-        lines = wrap(text, page_width())
+        return text
+
+    def _text(self) -> str:
+        """Return a text with the evidence and the threshold of the alarm."""
+        lines = wrap(self._sentences, page_width())
         for note in self.notes:
             lines += wrap(f"! {note}", page_width())
         return "\n".join(lines)
@@ -496,53 +513,8 @@ class TwoSample(Number):
             )
         )
 
-
-@claim.register
-def _verdict(result: DriftVerdict) -> str:
-    score = result.scores[0]
-    start = f"{add_source(score.name)} between {result.n_rows:,} inputs and their reference"
-    if score.value != score.value:
-        return f"{start} could not be estimated: {result.reason or score.reason}"
-    start = f"{start} was {say.format_number(score.value)}"
-    if result.basis == "re-encodings":
-        side = "above" if score.beyond else "not above"
-        alert = "; the accumulated evidence of all checks raised the alert" if result.by_sequence else ""
-        return (
-            f"{start}, {side} the threshold for unchanged encodings at {result.level:g} (mean "
-            f"{say.format_number(score.chance)}, threshold {say.format_number(score.threshold)}, p = "
-            f"{say.format_p(score.p_value)}, {result.n_nulls:,} re-encodings): {result.state_in_words}{alert}"
-        )
-    assumed = " (for independent rows; here, neighbouring rows depend on each other)" if result.dependence else ""
-    start = f"{start}, at least {say.format_number(score.low)}"
-    return (
-        f"{start} with {100 * (1 - result.level):g} % confidence{assumed} over "
-        f"{result.n_nulls:,} resamples of the rows (tolerance {result.tolerance:g}): {result.state_in_words}"
-    )
-
-
-@claim.register
-def _stream(result: StreamVerdict) -> str:
-    if result.state == "not estimable":
-        return f"Evidence of change in the stream could not be estimated: {result.reason}"
-    alarm = f"an alarm was raised at {result.unit} {result.alarm_since:,}" if result.alarm_since else "no alarm"
-    independent = "independent " if result.dependence else ""
-    dependent = f"; here, neighbouring {result.unit}s depend on each other" if result.dependence else ""
-    return (
-        f"After {result.n_seen:,} new {result.unit}s the conformal test martingale reached "
-        f"10^{result.log10_highest:.1f} (alarm at 10^{result.log10_threshold:.1f}, which unchanged "
-        f"{independent}{result.unit}s reach with a probability of at most {result.alpha:g}{dependent}): {alarm}"
-    )
-
-
-@claim.register
-def _two_sample(result: TwoSample) -> str:
-    if result.reason:
-        return f"{add_source(result.name)} could not be estimated: {result.reason}"
-    dependent = ", which depend on their neighbours, so that p is too small" if result.dependence else ""
-    verb = "differed" if result.significant else "did not differ"
-    return (
-        f"{result.n_reference:,} reference rows and {result.n_window:,} new ones {verb} at {result.alpha:g} by "
-        f"{add_source(result.name)}: {say.format_number(result.value)}, null mean "
-        f"{say.format_number(result.chance)}, threshold {say.format_number(result.threshold)}, p = "
-        f"{say.format_p(result.p_value)} ({result.n_draws:,} permutations of rows{dependent})"
-    )
+    def _claim(self) -> str:
+        dependent = ", which depend on their neighbours, so that p is too small" if self.dependence else ""
+        over = f"{self.n_reference:,} reference rows and {self.n_window:,} new ones"
+        drawn = f"threshold {say.format_number(self.threshold)}, {self.n_draws:,} permutations of rows{dependent}"
+        return say.statement(self, f"The difference by {say.add_source(self.name)}", over, drawn=drawn)

@@ -9,14 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from importlib.metadata import version
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shesha._version import DISTRIBUTION, __version__
 from shesha.charts import class_values
 from shesha.report import Column, Explained, Item, Lines, Page, Part, Section, Table
-from shesha.results.paper_sentences import claim, has_sentence
 from shesha.support.types import Array
 from shesha.support.wording import agree, count
 
@@ -32,15 +31,7 @@ _MOST = 200
 """Largest number of table rows on a page; `to_frame` returns all rows."""
 
 
-class Tabular(Protocol):
-    """A result whose numbers can be returned as a table."""
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return the table."""
-        ...
-
-
-def generic_page(result: Tabular, numbers: tuple[Part, ...] = (), text: str = "") -> Page:
+def generic_page(result: Any, numbers: tuple[Part, ...] = (), text: str = "") -> Page:
     """Return the report of a result that has no special one: its headline, main numbers, notes, and the run.
 
     Parameters
@@ -83,7 +74,7 @@ def _rows_left(n: int) -> Item:
     return Item(f"{count(n, 'more row')} {agree(n, 'is', 'are')} in `to_frame()`")
 
 
-def every_number(result: Tabular) -> Section:
+def every_number(result: Any) -> Section:
     """Return the section with the whole table of a result and the meaning of its fields, which is not printed."""
     frame = result.to_frame()
     parts: list[Part] = [as_table(frame.head(_MOST), "All numbers") if len(frame) != 1 else _as_list(frame)]
@@ -93,12 +84,13 @@ def every_number(result: Tabular) -> Section:
     return Section("Every number", (*parts, *field_explanations(type(result))), printed=False)
 
 
-def _answer(result: Tabular, first_line: str) -> str:
+def _answer(result: Any, first_line: str) -> str:
     """Return the result's headline, its sentence for a paper, or else its first line."""
     headline = getattr(result, "headline", "")
     if headline:
         return str(headline)
-    return f"{claim(result)}." if has_sentence(result) else first_line or repr(result)
+    claim = result._claim()
+    return f"{claim}." if claim else first_line or repr(result)
 
 
 def _as_list(frame: pd.DataFrame) -> Table:

@@ -20,6 +20,7 @@ from shesha.report import (
     Table,
     Text,
 )
+from shesha.results import sentence_parts as say
 from shesha.results.base import reaches_level
 from shesha.results.comparison import PairNumber, PairTables, Score
 from shesha.results.comparison_pages import NO_CHANCE, measures_explained, points
@@ -281,6 +282,20 @@ class LayerComparison(PairTables, Number):
             Column("corrected p", tuple(f"{p.corrected_p_value:.2g}" if p.has_null else "" for p in pairs)),
             Column("same name", tuple(same.get(pair.first, "") for pair in pairs)),
         ]
+
+    def _claim(self) -> str:
+        measure, over = say.add_source(self.name), f"{self.n_rows:,} inputs"
+        size = self.size.removesuffix(f" over {over}").replace(" (rows)", "").replace(" (columns)", "")
+        if not self.partners:
+            return f"No pair of {size} has a value of {measure}: {self.reason}"
+        if not self.has_null:
+            level = f"corrected for {count(len(self.scores), 'pair')}"
+            level = level if self.closest.has_null else "without a chance level"
+            closest = say.clause(self.closest, measure)
+            return f"Of {size} over {over}, {self.pair_of_best} are closest: {closest}, {level}"
+        subject = f"{measure} of {size}, {AGGREGATE_NAMES.get(self.aggregate, self.aggregate)},"
+        null = say.statement(self, subject, over, null="null of the same aggregate:")
+        return f"{null}; the closest layers are {self.pair_of_best}"
 
     def _page(self) -> Page:
         values = tuple(map(tuple, self.matrix().to_numpy(dtype=float).tolist()))

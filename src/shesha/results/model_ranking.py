@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from shesha.report import Column, Drawing, Item, Page, Part, Section, Table, Text
+from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, frame_of_numbers, numeral
-from shesha.support.wording import agree
+from shesha.support.wording import agree, count
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-    pass
 
 
 NAN = float("nan")
@@ -202,6 +201,19 @@ class ModelRanking(Result):
     def headline(self) -> str:
         """The closest model, and the models that are not significantly worse."""
         return headline(self)
+
+    def _claim(self) -> str:
+        ends = f"{say.format_number(self.ceiling_lower)} to {say.format_number(self.ceiling_upper)}"
+        correction = say.CORRECTIONS.get(self.correction, self.correction)
+        return say.listing(
+            self.headline,
+            [say.clause(model, confidence=self.confidence) for model in self.models],
+            f"{say.add_source(self.measure)}, {count(self.n_subjects, 'subject')} of {self.n_rows:,} rows",
+            f"noise ceiling {ends}" if self.has_ceiling else "",
+            f"p against chance from {say.draws(self.n_draws, self.exchanged)}" if self.n_draws else "",
+            f"differences tested over resampled {self.resampled}, corrected by {correction}" * bool(self.n_resamples),
+            others="models",
+        )
 
     def _page(self) -> Page:
         return ranking_page(self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,14 +13,11 @@ from shesha.report import Column, Part, Table, Text, page_width, texts, wrap
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.number import NAN, Number, frame_of_numbers, numeral, numeral_of_p
-from shesha.results.paper_sentences import claim
 from shesha.support.wording import count
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-    pass
 
 
 SIDES = {"higher": "above", "lower": "below", "either": "beyond"}
@@ -93,6 +91,14 @@ class TrialScore(Number):
         lines += [f"  note: {text}" for text in self.notes]
         return "\n".join(part for line in lines for part in wrap(line, page_width(), hanging="    "))
 
+    def _claim(self) -> str:
+        unused = f" ({self.n_unused:,} of them unused in each draw)" if self.n_unused else ""
+        over = f"{self.n_rows:,} trials{unused} of {self.n_neurons:,} neurons"
+        over += f" under {count(self.n_conditions, 'condition')}" if self.n_conditions else ""
+        drawn = say.draws(self.n_draws, "the trials" if self.exchanged in ("", "all rows") else self.exchanged)
+        name = self.name.replace("_", " ")
+        return say.statement(self, f"The score {name}", over, side=SIDES[self.closer], drawn=drawn)
+
 
 def _score_sentence(score: TrialScore) -> str:
     if score.exchanged in ("all rows", "circular shifts"):
@@ -126,6 +132,16 @@ class Tertiles(Result):
     def _text(self) -> str:
         """Return a text with the three numbers."""
         return "\n".join(str(part) for part in (self.early_middle, self.middle_late, self.difference))
+
+    def _claim(self) -> str:
+        test = self.difference
+        return say.listing(
+            f"Mean responses changed {'gradually' if self.gradual else 'not gradually'} over the thirds of "
+            f"{test.n_rows:,} trials of {test.n_neurons:,} neurons",
+            map(say.clause, (self.early_middle, self.middle_late, test)),
+            f"cosines; difference {'not ' * self.gradual}significant at {test.alpha:g}",
+            say.draws(test.n_draws, "the trials" if test.exchanged == "all rows" else test.exchanged),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,6 +237,20 @@ class OverTime(Number):
                 size,
             ]
         )
+
+    def _claim(self) -> str:
+        first, second = self.argmax
+        over = (
+            f"{self.n_rows:,} trials of {self.n_neurons:,} neurons under {count(self.n_conditions, 'condition')} "
+            f"(at {first:g} and {second:g})"
+        )
+        subject = "The largest agreement of distances between times"
+        drawn = say.draws(self.n_draws, "the trials" if self.exchanged == "all rows" else self.exchanged)
+        said = say.statement(self, subject, over, null="null of the largest:", drawn=drawn)
+        if not self.has_null:
+            return said
+        n_above = sum(reaches_level(p, self.alpha) for line in self.p_values for p in line)
+        return f"{said}; {n_above} of {len(self.times) ** 2} pairs of times are above the threshold of the largest"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -383,6 +413,27 @@ class SessionDrift(Result):
     def notes(self) -> tuple[str, ...]:
         """A warning that applies to every change of geometry."""
         return (GAIN_NOTE,) if any(pair.parts for pair in self.pairs) else ()
+
+    def _claim(self) -> str:
+        clauses = [
+            say.clause(
+                part, f"{pair.first} and {pair.second} ({pair.n_shared:,} neurons), {part.name.replace('_', ' ')}"
+            )
+            + f", within sessions {say.format_number(part.within)}"
+            + f", change{say.interval(part.change_low, part.change_high, self.confidence)}"
+            + f", corrected {say.equal_p(part.corrected_change_p_value)}" * (not isnan(part.change_p_value))
+            for pair in self.pairs
+            for part in pair
+        ]
+        return say.listing(
+            self.headline,
+            clauses,
+            f"agreement between halves of the trials of {len(self.sessions)} sessions",
+            f"{self.n_draws:,} random matchings of neurons (for the geometry, of conditions) for agreement, and as "
+            "many random divisions of the trials for changes",
+            "p of changes corrected for the number of pairs and parts",
+            others="comparisons",
+        )
 
     @property
     def _explanation(self) -> str:
@@ -573,6 +624,23 @@ class SessionTable(Result):
         single = f"There is no interval for groups with a single {self.interval}." if is_single else ""
         return (*([table] if self.groups else []), *texts([head, single]))
 
+    def _claim(self) -> str:
+        name = self.scores[0] if self.scores else ""
+        means = {group.name: group.means[name] for group in self.groups if name in group.means}
+        n_sessions, n_animals = (len({getattr(line, unit) for line in self.lines}) for unit in ("session", "animal"))
+        return say.listing(
+            f"Mean {name.replace('_', ' ')} by {self.by} over {count(n_sessions, 'session')} of "
+            f"{count(n_animals, 'animal')}",
+            [
+                f"{say.clause(mean, group, self.confidence)}, {mean.n_beyond} of {mean.n_rows} areas beyond chance"
+                for group, mean in means.items()
+            ]
+            or ["nothing could be scored"],
+            f"intervals over {self.interval}s",
+            f"areas tested at {self.alpha:g}, uncorrected",
+            others=f"{self.by}s",
+        )
+
     @property
     def notes(self) -> tuple[str, ...]:
         """Trials that were not used, and sessions and areas that were left out."""
@@ -621,117 +689,3 @@ def _format_interval(group: GroupMean) -> str:
     if group.low != group.low:
         return _number(group.value)
     return f"{group.value:.3f} [{group.low:.2f}, {group.high:.2f}]"
-
-
-@claim.register
-def _trial_score(result: TrialScore) -> str:
-    name = result.name.replace("_", " ")
-    if result.value != result.value:
-        return f"The score {name} could not be estimated: {result.reason}"
-    unused = f" ({result.n_unused:,} of them unused in each draw)" if result.n_unused else ""
-    sizes = f"over {result.n_rows:,} trials{unused} of {result.n_neurons:,} neurons"
-    sizes += f" under {say.count(result.n_conditions, 'condition')}" if result.n_conditions else ""
-    start = f"The score {name} was {say.format_number(result.value)} {sizes}"
-    if not result.has_null:
-        return f"{start}, without a chance level"
-    verdict = say.verdict_phrase(result.p_value, result.alpha, SIDES[result.closer])
-    return (
-        f"{start}, {verdict} (p = {say.format_p(result.p_value)}, null mean {say.format_number(result.chance)}, sd "
-        f"{say.format_number(result.chance_sd)}, {_orders(result.n_draws, result.exchanged)})"
-    )
-
-
-def _orders(n: int, exchanged: str) -> str:
-    return say.draws(n, "the trials" if exchanged in ("", "all rows") else exchanged)
-
-
-@claim.register
-def _tertiles(result: Tertiles) -> str:
-    test = result.difference
-    significance = (
-        f"not significant at {test.alpha:g}, as for a gradual change"
-        if result.gradual
-        else f"significant at {test.alpha:g}, so the change was not gradual"
-    )
-    return (
-        f"The cosine between mean responses was {say.format_number(result.early_middle.value)} for the first and "
-        f"second third and {say.format_number(result.middle_late.value)} for the second and last third of "
-        f"{test.n_rows:,} trials of {test.n_neurons:,} neurons; their difference, {say.format_number(test.value)} "
-        f"(p = {say.format_p(test.p_value)}, null mean {say.format_number(test.chance)}, "
-        f"{_orders(test.n_draws, test.exchanged)}), was {significance}"
-    )
-
-
-@claim.register
-def _over_time(result: OverTime) -> str:
-    if result.value != result.value:
-        return f"Agreement of distances over time could not be estimated: {result.reason}"
-    first, second = result.argmax
-    start = (
-        f"The largest agreement of distances between times was {say.format_number(result.value)} (at {first:g} and "
-        f"{second:g}) over {result.n_rows:,} trials of {result.n_neurons:,} neurons under "
-        f"{say.count(result.n_conditions, 'condition')}"
-    )
-    if not result.has_null:
-        return f"{start}, without a chance level"
-    above = sum(reaches_level(p, result.alpha) for line in result.p_values for p in line)
-    null = say.null(result, result.alpha, "null of the largest:")
-    return (
-        f"{start}, {null}, {_orders(result.n_draws, result.exchanged)}); {above} of {len(result.times) ** 2} "
-        "pairs of times were above the chance threshold of the largest agreement"
-    )
-
-
-@claim.register
-def _session_drift(result: SessionDrift) -> str:
-    clauses = []
-    for pair in result.pairs:
-        if not pair.parts:
-            clauses.append(f"{pair.first} and {pair.second} not estimable ({pair.reason})")
-            continue
-        parts = ", ".join(
-            f"{part.name.replace('_', ' ')} {say.format_number(part.value)} between sessions (chance "
-            f"{say.format_number(part.chance)}, p = {say.format_p(part.p_value)}) and "
-            f"{say.format_number(part.within)} within sessions{_change_clause(part, result.confidence)}"
-            for part in pair
-        )
-        clauses.append(f"{pair.first} and {pair.second} ({pair.n_shared:,} shared neurons): {parts}")
-    return (
-        f"Agreement between halves of the trials of {len(result.sessions)} sessions, compared with that within "
-        f"sessions: {say.join_clauses(clauses, 'more pairs')}; {result.n_draws:,} random matchings of neurons "
-        "(for the geometry, of conditions) for agreement, and as many random divisions of the trials for changes; "
-        "p-values of changes are corrected for the number of pairs and parts"
-    )
-
-
-def _change_clause(part: SessionPart, confidence: float) -> str:
-    if part.change_p_value != part.change_p_value:
-        return ""
-    return (
-        f" ({say.format_share(confidence)} interval of the change {say.format_number(part.change_low)} to "
-        f"{say.format_number(part.change_high)}, corrected p = {say.format_p(part.corrected_change_p_value)})"
-    )
-
-
-@claim.register
-def _session_table(result: SessionTable) -> str:
-    n_sessions = len({line.session for line in result.lines})
-    n_animals = len({line.animal for line in result.lines})
-    score = result.scores[0] if result.scores else ""
-    groups = [group for group in result.groups if score in group.means]
-    means = say.join_clauses([_group_clause(group, score, result) for group in groups], f"more {result.by}s")
-    return (
-        f"Mean {score.replace('_', ' ')} by {result.by} over {say.count(n_sessions, 'session')} of "
-        f"{say.count(n_animals, 'animal')} (intervals over {result.interval}s): {means or 'nothing could be scored'}"
-    )
-
-
-def _group_clause(group: Group, score: str, result: SessionTable) -> str:
-    mean = group.means[score]
-    if mean.value != mean.value:
-        return f"{group.name} not estimable"
-    return (
-        f"{group.name} {say.format_number(mean.value)}{say.interval(mean.low, mean.high, result.confidence)}, chance "
-        f"{say.format_number(mean.chance)}, {mean.n_beyond} of {mean.n_rows} areas beyond chance at {result.alpha:g} "
-        "(uncorrected)"
-    )

@@ -176,23 +176,22 @@ class Number(Result):
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
     def line(self) -> str:
-        """Return the value with its interval, chance level and p-value as one line."""
+        """Return the value with its interval, verdict and p-value as one line."""
         if not self.has_value:
             return f"{self.name}: not estimable ({self.reason})"
         interval = f" [{self.low:.4g}, {self.high:.4g}]" if self.has_interval else ""
         direction = " (lower is closer)" if self.closer == "lower" else ""
-        chance = "" if isnan(self.chance) else f", chance {self.chance:.4g}"
-        return f"{self.name} {self.value:.4g}{interval}{direction}{chance}{self._test()}"
-
-    def _test(self) -> str:
-        if not self.has_null:
-            return ""
         corrected = "" if isnan(self.corrected_p_value) else f", corrected {self.corrected_p_value:.3g}"
-        draws = f" ({self.n_draws:,} draws{f', {self.exchanged}' if self.exchanged else ''})" if self.n_draws else ""
-        return f", p = {self.p_value:.3g}{corrected}{draws}: {self.verdict} at {self.alpha:g}"
+        test = f", {self.verdict} at {self.alpha:g} (p = {self.p_value:.3g}{corrected})" if self.has_null else ""
+        return f"{self.name} {self.value:.4g}{interval}{direction}{test}"
 
     def _further_lines(self) -> Iterable[str]:
         """Yield further lines of the text; classes with more fields extend this."""
+        if self.has_value and not isnan(self.chance):
+            draws = (
+                f" ({self.n_draws:,} draws{f', {self.exchanged}' if self.exchanged else ''})" if self.n_draws else ""
+            )
+            yield f"chance {self.chance:.4g}{draws}"
         if self.has_value and not isnan(self.threshold):
             kind = "excess over the threshold" if isnan(self.best) else "calibrated"
             yield f"{kind} {self.calibrated:.4g}, threshold {self.threshold:.4g}, null sd {self.chance_sd:.2g}"

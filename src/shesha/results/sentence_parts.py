@@ -1,13 +1,12 @@
-"""Parts of sentences for a paper: numbers, intervals, verdicts and their null, short lists, and sources."""
+"""Parts of sentences for a paper: numbers with their evidence, designs, short lists, and sources."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from shesha.results.base import reaches_level
 from shesha.support.wording import count as count
 
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 _sources: dict[str, str] = {}
 _REGISTRIES = ("measures", "stability", "descriptors")
 """Packages that register sources. A result loaded from a file may need them before they have been imported."""
+CORRECTIONS = {"holm": "Holm", "benjamini-hochberg": "Benjamini and Hochberg", "": "step-down maximum"}
 
 
 def remember_source(name: str, reference: str) -> None:
@@ -66,19 +66,8 @@ def interval(low: float, high: float, confidence: float | None = None) -> str:
     """Return an interval in parentheses, preceded by a space; an empty string if there is none."""
     if low != low or high != high:
         return ""
-    share = "" if confidence is None else f"{format_share(confidence)} "
+    share = "" if confidence is None or confidence != confidence else f"{format_share(confidence)} "
     return f" ({share}interval {format_number(low)} to {format_number(high)})"
-
-
-def null(found: Number, alpha: float, what: str = "null") -> str:
-    """Return the verdict and the null, with an opening parenthesis that the caller must close."""
-    spread = f"mean {format_number(found.chance)}, sd {format_number(found.chance_sd)}"
-    return f"{verdict_phrase(found.p_value, alpha)} (p = {format_p(found.p_value)}, {what} {spread}"
-
-
-def verdict_phrase(p: float, alpha: float, side: str = "above") -> str:
-    """Return the verdict that corresponds to a p-value."""
-    return f"{'' if reaches_level(p, alpha) else 'not '}{side} chance at {alpha:g}"
 
 
 def draws(n: int, exchanged: str) -> str:
@@ -89,14 +78,82 @@ def draws(n: int, exchanged: str) -> str:
     return f"{n:,} permutations of {what}"
 
 
-def join_clauses(clauses: Sequence[str], others: str = "others") -> str:
-    """Join clauses with semicolons, and only count those beyond the first few."""
-    n_left = len(clauses) - MOST
-    shown = clauses if n_left <= 1 else clauses[:MOST]
-    return "; ".join([*shown, *([f"{n_left:,} {others}"] if n_left > 1 else [])])
+def statement(one: Number, subject: str, over: str, *, null: str = "null", side: str = "above", drawn: str = "") -> str:
+    """Return the sentence about one number: its value with interval, what it is based on, and its null distribution.
+
+    Parameters
+    ----------
+    one : Number
+    subject : str
+        What was computed, with its source.
+    over : str
+        Rows or other units that the value is based on.
+    null, side : str
+        Name of the null distribution, and on which side of chance a significant value lies.
+    drawn : str
+        The draws from the null distribution. Default: permutations of what was exchanged.
+    """
+    if not one.has_value:
+        return f"{subject} could not be estimated: {one.reason}"
+    start = f"{subject} was {format_number(one.value)}{interval(one.low, one.high, one.confidence)} over {over}"
+    if not one.has_null:
+        known = one.chance == one.chance
+        level = f"not tested (chance level {format_number(one.chance)})" if known else "without a chance level"
+        return f"{start}, {level}"
+    kind = "calibrated score" if one.best == one.best else "excess over the threshold"
+    calibrated = f"; {kind} {format_number(one.calibrated)}" if one.calibrated == one.calibrated else ""
+    corrected = "corrected " * (one.corrected_p_value == one.corrected_p_value)
+    spread = f", sd {format_number(one.chance_sd)}" if one.chance_sd == one.chance_sd else ""
+    return (
+        f"{start}, {'' if one.significant else 'not '}{side} chance at {one.alpha:g} ({corrected}"
+        f"{equal_p(one.deciding_p_value)}, {null} mean {format_number(one.chance)}{spread}, "
+        f"{drawn or draws(one.n_draws, one.exchanged)}{calibrated})"
+    )
 
 
-def span(numbers: Sequence[int]) -> str:
+def clause(one: Number, name: str = "", confidence: float | None = None) -> str:
+    """Return one of several numbers with its interval, chance level and p-value.
+
+    Parameters
+    ----------
+    one : Number
+    name : str
+        Default: that of the number.
+    confidence : float, optional
+        Default: that of the number.
+    """
+    if not one.has_value:
+        return f"{name or one.name} not estimable"
+    ends = interval(one.low, one.high, one.confidence if confidence is None else confidence)
+    chance = f", chance {format_number(one.chance)}" if one.chance == one.chance else ""
+    p, corrected = one.deciding_p_value, "corrected " * (one.corrected_p_value == one.corrected_p_value)
+    test = f", {corrected}{equal_p(p)}" if p == p else ""
+    return f"{name or one.name} {format_number(one.value)}{ends}{chance}{test}"
+
+
+def listing(head: str, clauses: Iterable[str], *methods: str, others: str = "rows") -> str:
+    """Return the sentence about a table: its answer, its numbers, and how they were obtained.
+
+    Parameters
+    ----------
+    head : str
+        The answer, such as the headline; its full stop is left out.
+    clauses : iterable of str
+        The numbers. Those beyond the first few are only counted.
+    *methods : str
+        How they were obtained; empty texts are left out.
+    others : str
+        What the numbers are that are only counted.
+    """
+    known, how = list(clauses), "; ".join(filter(None, methods))
+    n_left = len(known) - MOST
+    shown = [*known[:MOST], f"{n_left:,} more {others}"] if n_left > 1 else known
+    numbers = f": {'; '.join(shown)}" if shown else ""
+    return f"{head.removesuffix('.')}{numbers}{f' ({how})' if how else ''}"
+
+
+def span(numbers: Iterable[int]) -> str:
     """Return the range of some counts, such as '3 to 7', or the number if all are equal."""
-    low, high = min(numbers, default=0), max(numbers, default=0)
+    known = list(numbers)
+    low, high = min(known, default=0), max(known, default=0)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"

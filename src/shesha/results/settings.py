@@ -10,7 +10,6 @@ from shesha.report import Column, Part, Table
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes
 from shesha.results.number import NAN, Number, frame_of_numbers, numeral
-from shesha.results.paper_sentences import claim
 from shesha.support import types as kinds
 from shesha.support.wording import agree, agree_with_share, count, join_items
 
@@ -109,19 +108,12 @@ class SettingsTable(Result):
         )
         return (Table(tuple(name for name, _ in ordered), (columns,), "Value and verdict", "number"),)
 
-
-@claim.register
-def _claim(result: SettingsTable) -> str:
-    names = result.dependent
-    clauses = [
-        f"{name} ({'; '.join(f'{key}: {each.verdict}' for key, each in result.by_name[name].items())})"
-        for name in names
-    ]
-    which = f": {say.join_clauses(clauses, 'verdicts')}" if names else ""
-    return (
-        f"{len(names)} of {say.count(len(result.by_name), 'verdict')} depended on the settings of the analysis "
-        f"({join_items(result.settings)}){which}"
-    )
+    def _claim(self) -> str:
+        clauses = [
+            f"{name} ({'; '.join(f'{key}: {each.verdict}' for key, each in self.by_name[name].items())})"
+            for name in self.dependent
+        ]
+        return say.listing(self.headline, clauses, join_items(self.settings), others="verdicts")
 
 
 def settings_table(results: Mapping[str, Result]) -> SettingsTable:

@@ -10,8 +10,7 @@ from shesha.report import Part, Text, texts
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.number import NAN, Number, frame_of_numbers, numeral, table_of_numbers
-from shesha.results.paper_sentences import claim
-from shesha.support.wording import agree
+from shesha.support.wording import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,7 +131,18 @@ class Steerability(Result):
             ),
         )
 
+    def _claim(self) -> str:
+        return say.listing(
+            f"Steering from {self.source} to {self.target}",
+            [say.clause(score, confidence=_CONFIDENCE) for score in self.scores],
+            f"{self.method} direction, {self.n_rows:,} rows, {count(self.n_splits, 'split')} into halves",
+            f"random directions lower the accuracy by {say.format_number(self.random_drop)}",
+            f"{self.exchanged} shuffled {self.n_draws:,} times",
+        )
 
+
+_CONFIDENCE = 0.95
+"""Confidence level of all intervals."""
 _UNITS = {"raw": "units of the features", "norm": "mean lengths of a row"}
 
 
@@ -179,6 +189,13 @@ class SteeringPredictors(Result):
         """Return every predictor with its chance level."""
         drawn = f"{self.n_rows:,} rows. Chance level: {self.exchanged} shuffled {self.n_draws} times."
         return (*table_of_numbers(self.scores, "Predictors", "predictor"), Text(drawn))
+
+    def _claim(self) -> str:
+        drawn = f"{self.exchanged} shuffled {self.n_draws:,} times"
+        head = f"Predictors of steering over {self.n_rows:,} rows"
+        return say.listing(
+            head, [say.clause(one, confidence=_CONFIDENCE) for one in self.scores], drawn, others="predictors"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -312,49 +329,16 @@ class LayerRanking(Result):
             ),
         )
 
+    def _claim(self) -> str:
+        best = self.best
+        return say.listing(
+            self.headline,
+            [say.clause(layer, confidence=_CONFIDENCE) for layer in self.layers_best_first],
+            f"{self.n_rows:,} rows, {self.exchanged} shuffled {self.n_draws:,} times",
+            f"null of the best layer: mean {say.format_number(best.chance)}, sd {say.format_number(best.chance_sd)}",
+            others="layers",
+        )
+
 
 BY = {"accuracy": "accuracy of a probe", "max_drop": "max drop", "flips": "share of rows that flip"}
 """The scores by which layers can be ranked, with their names in texts."""
-
-
-@claim.register
-def _score(result: SteeringScore) -> str:
-    if result.value != result.value:
-        return f"{result.name} not estimable ({result.reason})"
-    value = f"{result.name} {say.format_number(result.value)}{say.interval(result.low, result.high, 0.95)}"
-    if not result.has_null:
-        return value
-    return f"{value}, chance {say.format_number(result.chance)}, p = {say.format_p(result.p_value)}"
-
-
-@claim.register
-def _steerability(result: Steerability) -> str:
-    clauses = "; ".join(_score(score) for score in result.scores)
-    return (
-        f"Steering from {result.source} to {result.target} ({result.method} direction, {result.n_rows:,} rows, "
-        f"{say.count(result.n_splits, 'split')} into halves): {clauses}; random directions lower the accuracy by "
-        f"{say.format_number(result.random_drop)}; chance levels from {result.exchanged} shuffled {result.n_draws:,} "
-        "times"
-    )
-
-
-@claim.register
-def _predictors(result: SteeringPredictors) -> str:
-    clauses = say.join_clauses([_score(score) for score in result.scores], "more predictors")
-    return (
-        f"Predictors of steering over {result.n_rows:,} rows: {clauses}; chance levels from {result.exchanged} "
-        f"shuffled {result.n_draws:,} times"
-    )
-
-
-@claim.register
-def _layers(result: LayerRanking) -> str:
-    best = result.layers_best_first[0]
-    ties = [name for name in result.tied_names if name != best.name]
-    tied = f"; {', '.join(ties)} {agree(len(ties), 'was', 'were')} not significantly worse" if ties else ""
-    null = say.null(result.best, result.level, "null of the best layer:")
-    return (
-        f"Of {len(result.layers)} layers, {best.name} had the largest {BY[result.by]}: {say.format_number(best.value)}"
-        f"{say.interval(best.low, best.high, 0.95)} over {result.n_rows:,} rows, {null}, "
-        f"{result.exchanged} shuffled {result.n_draws:,} times){tied}"
-    )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shesha.report import Column, Drawing, Item, Page, Part, Section, Strip, Table, Text
+from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.results.comparison import Comparison, Score
 from shesha.results.comparison_pages import measure_explained
@@ -22,8 +23,6 @@ from shesha.support.wording import agree
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-    pass
 
 
 _ALL = "all rows"
@@ -59,7 +58,8 @@ class WithinClasses(Result):
     excluded: dict[str, str]
     """Classes that were not compared, each with the reason."""
     corrected: dict[str, dict[str, float]]
-    """p-values by measure and class, corrected for the number of classes (Benjamini and Hochberg)."""
+    """p-values by measure and class, corrected for the number of measures (step-down maximum over shared permutations)
+    and of classes (Holm)."""
     kept_bars: dict[str, dict[str, float]] = field(default_factory=dict, kw_only=True)
     """By measure and class, the value of the first representation with itself after a fifth of its variance was
     exchanged between the rows of the class. A class is kept if the interval lies above it."""
@@ -232,7 +232,7 @@ class WithinClasses(Result):
     def levels_note(self) -> str:
         """Level of the tests, and confidence of the intervals that decide what was kept or lost."""
         return (
-            f"Tests are at {self.alpha:g}, corrected for the number of classes, with {self.n_draws:,} "
+            f"Tests are at {self.alpha:g}, corrected for the number of measures and classes, with {self.n_draws:,} "
             f"permutations. Intervals are {format_share(self.whole.confidence)} intervals."
         )
 
@@ -243,7 +243,7 @@ class WithinClasses(Result):
         return f"Not compared: {reasons}." if reasons else ""
 
     def is_above(self, measure: str, name: str) -> bool:
-        """Return whether a measure is above chance within a class, corrected for the number of classes.
+        """Return whether a measure is above chance within a class, corrected for the number of measures and classes.
 
         Parameters
         ----------
@@ -282,6 +282,24 @@ class WithinClasses(Result):
         adjusted = [self.corrected.get(line["name"], {}).get(line["class"], float("nan")) for line in lines]
         verdicts = [self.verdict(line["name"], line["class"]) if line["class"] != _ALL else "" for line in lines]
         return frame.assign(corrected_p_value=adjusted, verdict=verdicts)
+
+    def _claim(self) -> str:
+        p_values = {name: sorted(p for p in known.values() if p == p) for name, known in self.corrected.items()}
+        tested = [
+            f"{say.add_source(name)} p {' to '.join(dict.fromkeys(map(say.format_p, (known[0], known[-1]))))}"
+            for name, known in p_values.items()
+            if known
+        ]
+        return say.listing(self.headline, (), *tested, self._null)
+
+    @property
+    def _null(self) -> str:
+        rows = say.span(self.sizes[name] for name in self.classes)
+        return (
+            f"{rows} rows per class; {self.n_draws:,} permutations of rows within the class"
+            f"{' and block' * bool(self.n_blocks)}, p corrected over measures and classes by Holm's method, level "
+            f"{self.alpha:g}"
+        )
 
     def _page(self) -> Page:
         return within_classes_page(self)
@@ -324,7 +342,7 @@ class SeveralWithinClasses(Result):
 
     reference: str
     comparisons: tuple[WithinClasses, ...]
-    """One comparison per representation, each corrected for the number of classes."""
+    """One comparison per representation, each corrected for the number of measures and classes."""
 
     def __iter__(self) -> Iterator[WithinClasses]:
         """Iterate over the comparisons with the reference."""
@@ -366,8 +384,8 @@ class SeveralWithinClasses(Result):
     def column_note(self) -> str:
         """What the columns of the table mean."""
         return (
-            f"{WithinClasses.calibrated_note} p-values are corrected for the number of classes of one representation. "
-            f"{self.levels_note}"
+            f"{WithinClasses.calibrated_note} p-values are corrected for the number of measures and classes of one "
+            f"representation. {self.levels_note}"
         )
 
     @property
@@ -411,6 +429,9 @@ class SeveralWithinClasses(Result):
         values, names = np.array(scores, dtype=float), list(self.classes)
         meaning = f"{chosen} with {self.reference}, calibrated"
         return heat_map(values, names, others, title=meaning, framed=framed, limits=(0.0, 1.0), ax=ax)
+
+    def _claim(self) -> str:
+        return ". ".join(comparison._claim() for comparison in self)
 
     def _page(self) -> Page:
         return several_within_classes_page(self)
