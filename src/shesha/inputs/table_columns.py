@@ -637,7 +637,7 @@ def pandas_columns(frame: pd.DataFrame, *, from_text: bool = False) -> list[Colu
         series = frame.iloc[:, position]
         kind, content = _kind(series)
         refusal = _refusal(position, series) if from_text else ""
-        name = frame.columns[position]
+        name: Any = frame.columns[position]
         # Levels of a MultiIndex are joined.
         name = "_".join(str(part) for part in name if str(part)) if isinstance(name, tuple) else str(name)
         columns.append(Column(name, kind, content, partial(_head, series), partial(np.asarray, series), refusal))
