@@ -9,15 +9,18 @@ from shesha import Moments
 from shesha.comparison import sampled_scores
 from shesha.comparison.moment_scores import (
     _add_interval,
-    _Sides,
-    _values_without_parts,
     jackknife_mean,
     jackknife_variance,
+    values_without_parts,
+    views_of_moments,
 )
+<<<<<<< HEAD
 from shesha.comparison.sampled_scores import Sampling, compare_stored
 from shesha.io import open_matrix
 from shesha.measures import choose
 from shesha.moments import merge_all
+=======
+>>>>>>> main
 from shesha.results import Score
 
 
@@ -66,7 +69,7 @@ def test_a_bias_that_the_interval_does_not_cover_is_noted(tmp_path):
     assert "the interval describes the value for 2,000 rows" in found["CCA"].notes[0]
     assert found["unbiased CKA"].notes == ()
     parts = moments.parts()
-    (without,) = _values_without_parts(_Sides(moments, merge_all(parts)), parts, shesha.measures.choose(["CCA"]))
+    (without,) = values_without_parts(views_of_moments(moments), parts, shesha.measures.choose(["CCA"]))
     corrected = jackknife_mean(found["CCA"].value, without, np.array([part.n_rows for part in parts]))
     assert f"about {found['CCA'].value - corrected:+.2g}, or" in found["CCA"].notes[0]
     # More rows lower CCA, and lengthen the distance.
@@ -126,7 +129,7 @@ def test_the_tail_is_near_that_of_ten_thousand_permutations():
     assert (values > score.threshold).mean() == pytest.approx(0.05, abs=0.008)
 
 
-def test_sums_that_would_take_more_than_a_minute_are_estimated_from_a_sample_of_rows(tmp_path, monkeypatch):
+def test_sums_that_would_take_too_long_are_estimated_from_a_sample_of_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(sampled_scores, "MINUTE", 0.002)
 
     def found(names, exact="auto"):

@@ -78,7 +78,7 @@ def compare_large(
 ) -> Any:
     """Compare the matrices in two files that do not fit in memory.
 
-    Measures that depend only on sums over the rows are exact, unless this takes more than a minute. These sums are
+    Measures that depend only on sums over the rows are exact, unless this takes more than 20 seconds. These sums are
     saved, so that rerunning the command resumes after an interruption. Other measures are estimated from a sample.
     """
     from shesha.comparison.compare import seed_measures

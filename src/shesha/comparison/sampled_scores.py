@@ -257,7 +257,7 @@ def _score(measure: Measure, estimate: _Estimate, sampling: Sampling, seconds: f
             f"; the requested error of {sampling.error:g} was not reached: pass more than {_MOST_PAIRS:,} pairs="
         )
     return replace(
-        make_score(measure, estimate.value, seconds, ""),
+        make_score(measure, estimate.value, seconds),
         notes=(precision_note,),
         sampling_error=estimate.error,
         sampling_low=low,
@@ -366,20 +366,17 @@ def require_one_that_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> None:
         If no requested measure fits. The message states how much memory is needed and names measures that would fit.
     """
     shapes = matrix_shape(X), matrix_shape(Y)
-    if shapes[0] is None or shapes[1] is None or not measures:
+    if not none_fits(X, Y, measures) or shapes[0] is None or shapes[1] is None:
         return
-    needs = bytes_needed(measures, shapes[0], shapes[1])
-    budget, least = memory.memory_budget(), min(needs.values())
-    if least <= budget:
-        return
+    needs, budget = bytes_needed(measures, shapes[0], shapes[1]), memory.memory_budget()
     fitting = [name for name, need in bytes_needed(choose("all"), shapes[0], shapes[1]).items() if need <= budget]
     others = ", ".join(fitting[:_NAMED]) + (" and others" if len(fitting) > _NAMED else "")
     streamed = ", or compare shesha.Moments.of(X, Y)" if any(map(takes_moments, measures)) else ""
     sizes = " and ".join(f"{n:,} x {d:,}" for n, d in (shapes[0], shapes[1]))
+    these = f"these measures fit: {others}; or " if fitting else ""
     raise memory.MemoryBudgetError(
         f"{', '.join(needs)} of {sizes} must fit the memory budget of {memory.readable(budget)}, got "
-        f"{memory.readable(least)}: {f'these measures fit: {others}; or ' if fitting else ''}pass fewer rows, or raise "
-        f"SHESHA_MEMORY{streamed}"
+        f"{memory.readable(min(needs.values()))}: {these}pass fewer rows, or raise SHESHA_MEMORY{streamed}"
     )
 
 
@@ -414,22 +411,21 @@ _FEWEST_PAIRS = 1_000_000
 """Number of row pairs above which measures that exceed the memory are estimated, not left out."""
 
 
-def _is_plain(others: Mapping[str, Any]) -> bool:
-    return all(value is None or value is False for value in others.values())
+def used_options(options: Mapping[str, Any]) -> list[str]:
+    """Return the names of the options that are used."""
+    return [name for name, value in options.items() if value is not None and value is not False]
 
 
 def refuse_with_moments(options: Mapping[str, Any]) -> None:
     """Refuse options that need the rows, which moments do not contain."""
-    used = [name for name, value in options.items() if value is not None and value is not False]
-    if used:
+    if used := used_options(options):
         raise ValueError(f"{', '.join(used)} must be left out with Moments, which lack single rows, got {used[0]}")
 
 
 def require_plain(sample_options: Sequence[str], others: Mapping[str, Any]) -> None:
     """Refuse a sample together with options that need all rows at once."""
-    options = [name for name, value in others.items() if value is not None and value is not False]
-    if sample_options and options:
-        raise ValueError(f"{sample_options[0]} must be left out with {options[0]}, got both")
+    if sample_options and (used := used_options(others)):
+        raise ValueError(f"{sample_options[0]} must be left out with {used[0]}, got both")
 
 
 def exceeds_memory(X: Any, Y: Any, others: Mapping[str, Any]) -> bool:
@@ -442,7 +438,7 @@ def exceeds_memory(X: Any, Y: Any, others: Mapping[str, Any]) -> bool:
         require_plain(["rows of a stored array"], others)
         return True
     if (
-        not _is_plain(others)
+        used_options(others)
         or not isinstance(X, np.ndarray)
         or not isinstance(Y, np.ndarray)
         or X.ndim != 2
@@ -465,7 +461,7 @@ def to_sample(
     shapes = matrix_shape(X), matrix_shape(Y)
     small = shapes[0] is None or shapes[1] is None or n_pairs(shapes[0][0]) <= _FEWEST_PAIRS
     uncalibrated = {name: value for name, value in others.items() if name != "calibrate"}
-    if sampling.exact is True or not _is_plain(uncalibrated) or small:
+    if sampling.exact is True or used_options(uncalibrated) or small:
         return requested, 0.0
     assert shapes[0] is not None and shapes[1] is not None
     needs, budget = bytes_needed(chosen, shapes[0], shapes[1]), memory.memory_budget()
@@ -477,7 +473,7 @@ def to_sample(
         if not reason_against(measure) and measure not in large and measure not in requested
     }
     # A score that fits is calibrated, however long this takes, because samples have no chance level here.
-    slow = _longest_beyond(costs, MINUTE) if sampling.exact == "auto" and _is_plain(others) else set()
+    slow = _longest_beyond(costs, MINUTE) if sampling.exact == "auto" and not used_options(others) else set()
     estimated = [m for m in chosen if m in requested or m in large or m.name in slow]
     return estimated, sum(costs[name] for name in slow)
 
@@ -528,7 +524,7 @@ def compare_stored(
 ) -> Comparison:
     """Compare two matrices whose rows are read in pieces.
 
-    Measures that depend only on sums over rows are computed exactly if this takes up to a minute, and otherwise from a
+    Measures that depend only on sums over rows are computed exactly if this takes up to 20 seconds, and otherwise from a
     sample of the rows, with chance levels if `chance` requests them (as for `compare_moments`). Other measures are
     estimated from a sample, or their score states why this is impossible.
     """
@@ -571,17 +567,19 @@ def compare_stored(
 
 _ROWS_SUMMED, _FEWEST_SUMMED = 100_000, 2_000
 """Most and fewest rows whose sums stand for those of all rows."""
+_SUMS_SHARE = 1 / 3
+"""Share of a minute that sums over all rows may take, because samples for the other measures follow."""
 
 
 def rows_to_sum(X: RowSource, Y: RowSource, measures: Sequence[Measure], sampling: Sampling) -> Index | None:
-    """Return the rows to sum in place of all rows, which would take more than a minute; None to sum all of them.
+    """Return the rows to sum in place of all rows, which would take too long; None to sum all of them.
 
     Only unbiased measures have the same expected value for fewer rows.
     """
     seconds = sum_seconds(X.n_rows, (X.n_features, Y.n_features))
-    n_chosen = min(_ROWS_SUMMED, int(X.n_rows * MINUTE / 4 / seconds))
+    n_chosen = min(_ROWS_SUMMED, int(X.n_rows * _SUMS_SHARE * MINUTE / seconds))
     is_unbiased = all(dict(measure.view_key[1]).get("unbiased") for measure in measures)
-    if sampling.exact is True or seconds <= MINUTE or n_chosen < _FEWEST_SUMMED or not is_unbiased:
+    if sampling.exact is True or seconds <= _SUMS_SHARE * MINUTE or n_chosen < _FEWEST_SUMMED or not is_unbiased:
         return None
     return np.sort(spawn(sampling.seed, 2).choice(X.n_rows, n_chosen, replace=False, shuffle=False))
 
