@@ -14,13 +14,9 @@ from shesha.comparison.moment_scores import (
     values_without_parts,
     views_of_moments,
 )
-<<<<<<< HEAD
 from shesha.comparison.sampled_scores import Sampling, compare_stored
 from shesha.io import open_matrix
 from shesha.measures import choose
-from shesha.moments import merge_all
-=======
->>>>>>> main
 from shesha.results import Score
 
 

@@ -146,14 +146,9 @@ def compare_moments(
     if calibrate or with_intervals:
         known = [measure for measure in chosen if scores[measure.name].has_value]
         try:
-<<<<<<< HEAD
-            scores |= _add_intervals(sides, parts, known, scores, confidence)
-            if calibrate:
-                scores |= _add_chances(sides, known, scores, n_draws, alpha, seed)
-=======
             scores |= _add_intervals(views_of, parts, known, scores, confidence)
-            scores |= _add_chances(views_of, sums, known, scores, n_draws, alpha, seed)
->>>>>>> main
+            if calibrate:
+                scores |= _add_chances(views_of, sums, known, scores, n_draws, alpha, seed)
         except KeyboardInterrupt:
             interrupted = True
     n = sums.n_rows

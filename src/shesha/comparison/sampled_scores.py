@@ -524,8 +524,8 @@ def compare_stored(
 ) -> Comparison:
     """Compare two matrices whose rows are read in pieces.
 
-    Measures that depend only on sums over rows are computed exactly if this takes up to 20 seconds, and otherwise from a
-    sample of the rows, with chance levels if `chance` requests them (as for `compare_moments`). Other measures are
+    Measures that depend only on sums over rows are computed exactly if this takes up to 20 seconds, and otherwise from
+    a sample of the rows, with chance levels if `chance` requests them (as for `compare_moments`). Other measures are
     estimated from a sample, or their score states why this is impossible.
     """
     first, second = (RowSource(side, name) for side, name in zip((X, Y), names, strict=True))
