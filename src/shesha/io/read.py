@@ -364,19 +364,13 @@ def read(
 
 
 def read_named(
-    path: str | os.PathLike[str],
-    *,
-    keys: Sequence[str] | None = None,
-    layer_axis: LayerAxis = "guess",
-    ids: str | None = None,
+    path: str | os.PathLike[str], *, layer_axis: LayerAxis = "guess", ids: str | None = None
 ) -> dict[str, Any]:
-    """Read the representations in a file like `read`, with the row names if the file has them."""
-    contents = open_file(path, keys=keys, layer_axis=layer_axis, ids=ids)
-    if keys is None:
-        state_skipped(Path(path), contents)
-    rows = {name: contents.names_of(name) for name in contents.representations}
+    """Read all representations in a file like `read`, with the row names if the file has them."""
+    contents = open_file(path, layer_axis=layer_axis, ids=ids)
+    state_skipped(Path(path), contents)
     named = {
-        name: array if (names := rows[name]) is None else NamedRows(array, names)
+        name: array if (names := contents.names_of(name)) is None else NamedRows(array, names)
         for name, array in contents.representations.items()
     }
     return ReadArrays(named, shared_token_counts([path]))
