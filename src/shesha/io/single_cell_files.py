@@ -458,7 +458,7 @@ def loom_arrays(path: Path) -> NamedArrays:
                 arrays[place] = StoredArray(
                     stored.shape[::-1],
                     stored.dtype,
-                    lambda place=place: np.ascontiguousarray(read_dataset(path, place).T),
+                    partial(lambda place: np.ascontiguousarray(read_dataset(path, place).T), place),
                     stored.refusal,
                 )
             columns = {name: describe(path, f"col_attrs/{name}", root["col_attrs"][name]) for name in root["col_attrs"]}

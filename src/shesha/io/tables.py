@@ -595,7 +595,7 @@ def arrow_table(
             _kind(getattr(entry.type, "storage_type", entry.type)),
             f"{entry.type} values",
             partial(head, entry.name),
-            lambda name=entry.name: np.asarray(read([name])[name]),
+            partial(lambda name: np.asarray(read([name])[name]), entry.name),
             INDEX if visible_name(entry.name) in index else "",
         )
         for entry in schema
