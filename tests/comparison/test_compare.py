@@ -122,7 +122,7 @@ def test_the_default_is_the_recommended_measures_with_chance_levels(pair, monkey
     assert [score.name for score in compare(*distances)] == ["RSA", "mutual kNN"]
     assert not any(score.has_null for score in compare(X, Y, queries=20))
     module = import_module("shesha.comparison.compare")
-    monkeypatch.setattr(module, "_MOST_ROWS_TESTED", len(X) - 1)
+    monkeypatch.setattr(module, "MOST_ROWS_TESTED", len(X) - 1)
     assert not any(score.has_null for score in compare(X, Y))
 
 

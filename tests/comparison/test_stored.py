@@ -207,7 +207,9 @@ def test_a_file_that_changes_meanwhile_costs_its_own_comparisons_and_only_for_no
 
 
 def test_a_file_written_anew_between_looking_and_comparing_is_noticed(folder, monkeypatch):
-    place = representation_locations.InFile(str(folder / "early.npy"), "early", ("early",), False, "guess", "1:2")
+    place = representation_locations.InFile(
+        str(folder / "early.npy"), "early", representation_locations.Files((), ("early",)), "1:2"
+    )
     with pytest.raises(ValueError, match=r"early\.npy must not change while the command runs, got a file that has"):
         place.load()
 

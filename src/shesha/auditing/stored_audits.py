@@ -89,7 +89,7 @@ class Subject:
         """
         if isinstance(self.place, Rows | Rdm):
             return self.place
-        if self.place.distances:
+        if self.place.how.distances:
             return self.place.load().distances
         return Rows(self.place.array(), self.place.name, min_rows=0, min_columns=0)
 

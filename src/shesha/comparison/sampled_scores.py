@@ -29,7 +29,7 @@ from shesha.kernels.pairs import draw_tuples
 from shesha.kernels.rounding_and_scaling import ROUNDING, length_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, choose, takes_moments
-from shesha.measures.registry import MINUTE, PairSample, SampledPairs, SampledRows, exact_seconds
+from shesha.measures.registry import MINUTE, PairSample, SampledPairs, SampledRows, exact_seconds, sum_seconds
 from shesha.moments import Moments
 from shesha.results import Comparison, Score
 from shesha.support import memory
@@ -257,7 +257,7 @@ def _score(measure: Measure, estimate: _Estimate, sampling: Sampling, seconds: f
             f"; the requested error of {sampling.error:g} was not reached: pass more than {_MOST_PAIRS:,} pairs="
         )
     return replace(
-        make_score(measure, estimate.value, seconds, ""),
+        make_score(measure, estimate.value, seconds),
         notes=(precision_note,),
         sampling_error=estimate.error,
         sampling_low=low,
@@ -366,20 +366,17 @@ def require_one_that_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> None:
         If no requested measure fits. The message states how much memory is needed and names measures that would fit.
     """
     shapes = matrix_shape(X), matrix_shape(Y)
-    if shapes[0] is None or shapes[1] is None or not measures:
+    if not none_fits(X, Y, measures) or shapes[0] is None or shapes[1] is None:
         return
-    needs = bytes_needed(measures, shapes[0], shapes[1])
-    budget, least = memory.memory_budget(), min(needs.values())
-    if least <= budget:
-        return
+    needs, budget = bytes_needed(measures, shapes[0], shapes[1]), memory.memory_budget()
     fitting = [name for name, need in bytes_needed(choose("all"), shapes[0], shapes[1]).items() if need <= budget]
     others = ", ".join(fitting[:_NAMED]) + (" and others" if len(fitting) > _NAMED else "")
     streamed = ", or compare shesha.Moments.of(X, Y)" if any(map(takes_moments, measures)) else ""
     sizes = " and ".join(f"{n:,} x {d:,}" for n, d in (shapes[0], shapes[1]))
+    these = f"these measures fit: {others}; or " if fitting else ""
     raise memory.MemoryBudgetError(
         f"{', '.join(needs)} of {sizes} must fit the memory budget of {memory.readable(budget)}, got "
-        f"{memory.readable(least)}: {f'these measures fit: {others}; or ' if fitting else ''}pass fewer rows, or raise "
-        f"SHESHA_MEMORY{streamed}"
+        f"{memory.readable(min(needs.values()))}: {these}pass fewer rows, or raise SHESHA_MEMORY{streamed}"
     )
 
 
@@ -414,22 +411,21 @@ _FEWEST_PAIRS = 1_000_000
 """Number of row pairs above which measures that exceed the memory are estimated, not left out."""
 
 
-def _is_plain(others: Mapping[str, Any]) -> bool:
-    return all(value is None or value is False for value in others.values())
+def used_options(options: Mapping[str, Any]) -> list[str]:
+    """Return the names of the options that are used."""
+    return [name for name, value in options.items() if value is not None and value is not False]
 
 
 def refuse_with_moments(options: Mapping[str, Any]) -> None:
     """Refuse options that need the rows, which moments do not contain."""
-    used = [name for name, value in options.items() if value is not None and value is not False]
-    if used:
+    if used := used_options(options):
         raise ValueError(f"{', '.join(used)} must be left out with Moments, which lack single rows, got {used[0]}")
 
 
 def require_plain(sample_options: Sequence[str], others: Mapping[str, Any]) -> None:
     """Refuse a sample together with options that need all rows at once."""
-    options = [name for name, value in others.items() if value is not None and value is not False]
-    if sample_options and options:
-        raise ValueError(f"{sample_options[0]} must be left out with {options[0]}, got both")
+    if sample_options and (used := used_options(others)):
+        raise ValueError(f"{sample_options[0]} must be left out with {used[0]}, got both")
 
 
 def exceeds_memory(X: Any, Y: Any, others: Mapping[str, Any]) -> bool:
@@ -442,7 +438,7 @@ def exceeds_memory(X: Any, Y: Any, others: Mapping[str, Any]) -> bool:
         require_plain(["rows of a stored array"], others)
         return True
     if (
-        not _is_plain(others)
+        used_options(others)
         or not isinstance(X, np.ndarray)
         or not isinstance(Y, np.ndarray)
         or X.ndim != 2
@@ -465,7 +461,7 @@ def to_sample(
     shapes = matrix_shape(X), matrix_shape(Y)
     small = shapes[0] is None or shapes[1] is None or n_pairs(shapes[0][0]) <= _FEWEST_PAIRS
     uncalibrated = {name: value for name, value in others.items() if name != "calibrate"}
-    if sampling.exact is True or not _is_plain(uncalibrated) or small:
+    if sampling.exact is True or used_options(uncalibrated) or small:
         return requested, 0.0
     assert shapes[0] is not None and shapes[1] is not None
     needs, budget = bytes_needed(chosen, shapes[0], shapes[1]), memory.memory_budget()
@@ -477,7 +473,7 @@ def to_sample(
         if not reason_against(measure) and measure not in large and measure not in requested
     }
     # A score that fits is calibrated, however long this takes, because samples have no chance level here.
-    slow = _longest_beyond(costs, MINUTE) if sampling.exact == "auto" and _is_plain(others) else set()
+    slow = _longest_beyond(costs, MINUTE) if sampling.exact == "auto" and not used_options(others) else set()
     estimated = [m for m in chosen if m in requested or m in large or m.name in slow]
     return estimated, sum(costs[name] for name in slow)
 
@@ -528,9 +524,9 @@ def compare_stored(
 ) -> Comparison:
     """Compare two matrices whose rows are read in pieces.
 
-    Measures that depend only on sums over all rows are computed exactly, with chance levels if `chance` requests them
-    (as for `compare_moments`). Other measures are estimated from a sample, or their score states why this is
-    impossible.
+    Measures that depend only on sums over rows are computed exactly if this takes up to 20 seconds, and otherwise from
+    a sample of the rows, with chance levels if `chance` requests them (as for `compare_moments`). Other measures are
+    estimated from a sample, or their score states why this is impossible.
     """
     first, second = (RowSource(side, name) for side, name in zip((X, Y), names, strict=True))
     if sampling.exact is True:
@@ -542,10 +538,13 @@ def compare_stored(
     interrupted, exchanged = False, ""
     try:
         if summed:
-            known = Moments.of(X, Y, names=names) if moments is None else moments
-            exact = compare_moments(known, summed, **chance, confidence=sampling.confidence, seed=sampling.seed)
-            scores |= {score.name: add_note(score, _ONE_PASS) if score.has_value else score for score in exact.scores}
-            exchanged = exact.exchanged
+            rows = rows_to_sum(first, second, summed, sampling)
+            if moments is None:
+                moments = Moments.of(X, Y, names=names) if rows is None else _sum_rows(first, second, rows)
+            options = {**chance, "confidence": sampling.confidence, "seed": sampling.seed}
+            known = compare_moments(moments, summed, **options, with_intervals=chance["calibrate"] or rows is not None)
+            scores |= {score.name: _describe_sum(score, first.n_rows, rows, sampling) for score in known.scores}
+            exchanged = known.exchanged
         for score in track(sampled_scores(estimated, first, second, sampling), len(estimated), "sampling"):
             scores[score.name] = add_note(score, _NO_CHANCE) if chance["calibrate"] else score
     except KeyboardInterrupt:
@@ -564,6 +563,50 @@ def compare_stored(
         alpha=chance["alpha"],
         confidence=sampling.confidence,
     )
+
+
+_ROWS_SUMMED, _FEWEST_SUMMED = 100_000, 2_000
+"""Most and fewest rows whose sums stand for those of all rows."""
+_SUMS_SHARE = 1 / 3
+"""Share of a minute that sums over all rows may take, because samples for the other measures follow."""
+
+
+def rows_to_sum(X: RowSource, Y: RowSource, measures: Sequence[Measure], sampling: Sampling) -> Index | None:
+    """Return the rows to sum in place of all rows, which would take too long; None to sum all of them.
+
+    Only unbiased measures have the same expected value for fewer rows.
+    """
+    seconds = sum_seconds(X.n_rows, (X.n_features, Y.n_features))
+    n_chosen = min(_ROWS_SUMMED, int(X.n_rows * _SUMS_SHARE * MINUTE / seconds))
+    is_unbiased = all(dict(measure.view_key[1]).get("unbiased") for measure in measures)
+    if sampling.exact is True or seconds <= _SUMS_SHARE * MINUTE or n_chosen < _FEWEST_SUMMED or not is_unbiased:
+        return None
+    return np.sort(spawn(sampling.seed, 2).choice(X.n_rows, n_chosen, replace=False, shuffle=False))
+
+
+def _sum_rows(X: RowSource, Y: RowSource, rows: Index) -> Moments:
+    """Return the sums over some rows, read in the order of the files."""
+    if X.n_rows != Y.n_rows:
+        raise ValueError(f"{Y.name} must have as many rows as {X.name} ({X.n_rows}), got {Y.n_rows}")
+    moments = Moments((X.name, Y.name))
+    step = max(1, _HELD // max(X.n_features, Y.n_features))
+    for start in track(range(0, len(rows), step), -(-len(rows) // step), "chunks of sampled rows"):
+        piece = rows[start : start + step]
+        moments.update(X.read(piece), Y.read(piece))
+    return moments
+
+
+def _describe_sum(score: Score, n_rows: int, rows: Index | None, sampling: Sampling) -> Score:
+    """Say from which rows a score was computed; the interval over sampled rows is that of the sampling error."""
+    if not score.has_value or rows is None:
+        return add_note(score, _ONE_PASS) if score.has_value else score
+    half = (score.high - score.low) / 2
+    error = half / float(t.ppf(0.5 + sampling.confidence / 2, len(rows)))
+    note = (
+        f"estimated from {len(rows):,} of {n_rows:,} rows: standard error {error:.2g}, "
+        f"{100 * sampling.confidence:g} % interval {score.low:.4g} to {score.high:.4g}; --exact (exact=True) uses all"
+    )
+    return replace(add_note(score, note), sampling_error=error, sampling_low=score.low, sampling_high=score.high)
 
 
 _UNFIT = ", and the rows do not fit in memory: use fewer rows"
