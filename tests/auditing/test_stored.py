@@ -12,7 +12,6 @@ from shesha import Audit, MeasureWarning, Rdm, compare_all
 from shesha.auditing import stored_audits
 from shesha.auditing.audit import _Steps
 from shesha.comparison import input_manifest
-from shesha.results import RepresentationAudit
 from shesha.runs import ResultStore
 from shesha.views import RankedRdm
 
@@ -280,19 +279,6 @@ def test_one_store_holds_comparisons_and_audits(folder, arrays, store, quick_aud
     assert again.matrix("CKA").equals(compared.matrix("CKA"))
     assert quick_audit(folder, store=store) == found
     assert calls == []
-
-
-def test_findings_come_back_from_plain_values(arrays, classes, quick_audit):
-    found = quick_audit({**arrays, "holes": np.full((60, 3), np.nan), "equal": np.ones((60, 5))}, classes)
-    found = [*found.representations, *quick_audit({"X": arrays["late"]}, shift=True).representations]
-    for one in found:
-        again = RepresentationAudit.from_dict(json.loads(json.dumps(one.to_dict())))
-        assert repr(again) == repr(one)
-        assert again.to_frame().equals(one.to_frame())
-    # Standard JSON has null where a number is missing.
-    nulls = json.loads(json.dumps(found[-2].to_dict()).replace("NaN", "null"))
-    assert repr(RepresentationAudit.from_dict(nulls)) == repr(found[-2])
-    assert found[-1] == RepresentationAudit.from_dict(found[-1].to_dict())
 
 
 def test_all_code_behind_the_numbers_counts():

@@ -19,7 +19,6 @@ from shesha.coherence import (
 )
 from shesha.coherence.controls import Pool
 from shesha.coherence.group_scores import members, null_group_reference, windows
-from shesha.results import CoherenceTable
 from shesha.support.warnings import CalibrationWarning
 
 
@@ -286,7 +285,6 @@ def test_differences_of_a_group_turn_together():
 def test_results_survive_json_and_print():
     X, labels = cells()
     table = coherence_by_group(X, labels, "control", n_draws=59)
-    assert CoherenceTable.from_dict(table.to_dict()).to_dict() == table.to_dict()
     frame = table.to_frame()
     names = ["n_rows", "value", "low", "high", "chance", "p_value", "corrected_p_value", "verdict"]
     assert list(frame.columns[:8]) == names

@@ -31,7 +31,8 @@ from shesha.io.large_matrices import copy_large_files
 from shesha.kernels.distances import METRICS, Metric
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Audit, DriftPath, Estimate, LabelClasses, Meaning, RepresentationAudit
-from shesha.results.json_loading import require_types
+from shesha.results.base import encode
+from shesha.results.json_loading import decode
 from shesha.runs import ResultStore
 from shesha.stability import Variant, registered_variants
 from shesha.stability.estimate import as_estimate
@@ -84,8 +85,8 @@ def equal_width_scores(
             return stored.get(
                 WIDTHS,
                 lambda: f"{subject.fingerprint} {width} {settings_key(None, settings)}",
-                lambda: _as_plain(_equal_width_score(subject, finding, width, settings)),
-                _from_plain,
+                lambda: encode(_equal_width_score(subject, finding, width, settings), WIDTHS),
+                lambda plain: None if plain is None else decode(plain),
             )
         except StoreError:
             raise
@@ -98,14 +99,6 @@ def equal_width_scores(
             replace(finding, same_width=score(finding)) if _has_score(finding) else finding
             for finding in track(findings, len(findings), "scores at equal width")
         ]
-
-
-def _as_plain(estimate: Estimate | None) -> dict[str, Any] | None:
-    return None if estimate is None else estimate.to_dict()
-
-
-def _from_plain(plain: dict[str, Any] | None) -> Estimate | None:
-    return None if plain is None else require_types(Estimate.from_dict(plain))
 
 
 def common_width(findings: Sequence[RepresentationAudit]) -> int | None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from math import comb, nan, sqrt
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from shesha.charts import Series, intervals
 from shesha.report import Metric, Page
-from shesha.results.base import Result, draws_axes
+from shesha.results.base import Listed, Result, draws_axes
 from shesha.results.doubts import Dependence, Doubts
 from shesha.results.stability import DriftPath, Estimate
 from shesha.support.wording import agree
@@ -245,17 +245,6 @@ class RepresentationAudit(Result):
         described = {name: float("nan") for name in _DESCRIPTORS} | descriptors
         return {**plain, **named, **described}
 
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Rebuild the findings from the values that `to_dict` returned, even after a round trip through JSON."""
-        field_names = {entry.name for entry in fields(cls)}
-        rest = {name: value for name, value in plain.items() if name not in field_names}
-        scores = {name: value for name, value in rest.items() if isinstance(value, Mapping)}
-        # Without scores there are no further numbers: the names that remain in the record have no values.
-        numbers = {name: value for name, value in rest.items() if name not in (*scores, *_LEADING)} if scores else {}
-        record = {**plain, "scores": scores, "descriptors": numbers}
-        return super().from_dict(record)
-
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return a table with a single row."""
         import pandas as pd
@@ -298,8 +287,10 @@ _DESCRIPTORS = ("effective_rank", "participation_ratio", "corrected_participatio
 
 
 @dataclass(frozen=True)
-class Audit(Result):
+class Audit(Listed[RepresentationAudit], Result):
     """The findings about one or several representations of the same inputs."""
+
+    ITEMS = "representations"
 
     representations: tuple[RepresentationAudit, ...]
     drift: DriftPath | None = None
@@ -312,17 +303,6 @@ class Audit(Result):
     """The classes of the labels; None without labels."""
     interrupted: bool = False
     """Whether Ctrl-C ended the audit before every representation was scored."""
-
-    def __iter__(self) -> Iterator[RepresentationAudit]:
-        """Iterate over the representations."""
-        return iter(self.representations)
-
-    def __getitem__(self, name: str) -> RepresentationAudit:
-        """Return the findings about the representation with this name."""
-        for audit in self.representations:
-            if audit.name == name:
-                return audit
-        raise KeyError(f"name must be one of {', '.join(audit.name for audit in self.representations)}, got {name!r}")
 
     @property
     def ranking(self) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from shesha.report import Column, Drawing, Item, Page, Part, Section, Strip, Table, Text, texts
 from shesha.results import sentence_parts as say
-from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.correlation import Correlation
 from shesha.results.generic_page import as_table, field_explanations, run_details
 from shesha.results.number import NAN, Number, frame_of_numbers, numeral, table_of_numbers
@@ -99,8 +98,10 @@ _SOURCE = "coherence of shifts (Raju 2026)"
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoherenceTable(Result):
+class CoherenceTable(Listed[Coherence], Result):
     """How coherent each group in a table of rows is."""
+
+    ITEMS = "groups"
 
     groups: tuple[Coherence, ...]
     excluded: dict[str, str]
@@ -127,17 +128,6 @@ class CoherenceTable(Result):
     seed: int | None = None
     cosines: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     """Cosine between the shift of each row and the mean shift of its group; NaN for controls and unused rows."""
-
-    def __iter__(self) -> Iterator[Coherence]:
-        """Iterate over the groups."""
-        return iter(self.groups)
-
-    def __getitem__(self, name: str) -> Coherence:
-        """Return the result of the group with this name."""
-        for group in self.groups:
-            if group.name == name:
-                return group
-        raise KeyError(f"name must be one of {', '.join(group.name for group in self.groups)}, got {name!r}")
 
     @property
     def headline(self) -> str:
@@ -342,8 +332,10 @@ class EDistance(Number):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EDistances(Result):
+class EDistances(Listed[EDistance], Result):
     """E-distances between pairs of groups."""
+
+    ITEMS = "pairs"
 
     pairs: tuple[EDistance, ...]
     excluded: dict[str, str]
@@ -352,10 +344,6 @@ class EDistances(Result):
     alpha: float = 0.05
     seed: int | None = None
     notes: tuple[str, ...] = ()
-
-    def __iter__(self) -> Iterator[EDistance]:
-        """Iterate over the pairs."""
-        return iter(self.pairs)
 
     @property
     def significant(self) -> tuple[EDistance, ...]:

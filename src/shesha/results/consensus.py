@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shesha.report import Column, Drawing, Item, Page, Part, Section, Table, Text
 from shesha.results import sentence_parts as say
-from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, frame_of_numbers, numeral, numeral_of_p
 from shesha.support.seeds import undecided
@@ -28,8 +27,10 @@ class Member(Number):
 
 
 @dataclass(frozen=True)
-class Consensus(Result):
+class Consensus(Listed[Member], Result):
     """Several representations of the same rows, with their distances from the mean shape."""
+
+    ITEMS = "members"
 
     members: tuple[Member, ...]
     """Representations, sorted by increasing distance."""
@@ -55,17 +56,6 @@ class Consensus(Result):
     def shares_nothing(self) -> bool:
         """Whether the representations are no closer than after random matchings of their rows."""
         return self.shared_p_value == self.shared_p_value and not reaches_level(self.shared_p_value, self.alpha)
-
-    def __iter__(self) -> Iterator[Member]:
-        """Iterate over the representations, the nearest first."""
-        return iter(self.members)
-
-    def __getitem__(self, name: str) -> Member:
-        """Return the representation with this name."""
-        for member in self.members:
-            if member.name == name:
-                return member
-        raise KeyError(f"name must be one of {', '.join(member.name for member in self.members)}, got {name!r}")
 
     @property
     def outlying(self) -> tuple[str, ...]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from shesha.report import Column, Drawing, Explained, Item, Page, Part, Section, Table, Text
 from shesha.results import sentence_parts as say
-from shesha.results.base import Result, draws_axes
+from shesha.results.base import Listed, Result, draws_axes
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, frame_of_numbers, table_of_numbers
 from shesha.results.row_map import RowMap
@@ -190,8 +190,11 @@ class Recall(Number):
 
 
 @dataclass(frozen=True)
-class IndexChange(Result):
+class IndexChange(Listed[Recall], Result):
     """How well new queries find their neighbours among old vectors, compared with new vectors."""
+
+    ITEMS = "recalls"
+    KEY = "way"
 
     layer: str
     k: int
@@ -210,13 +213,6 @@ class IndexChange(Result):
     confidence: float = 0.95
     undecided: str = ""
     """Why no advice can be given; empty if there is advice."""
-
-    def __getitem__(self, way: str) -> Recall:
-        """Return the recall of this option."""
-        for score in self.recalls:
-            if score.name == way:
-                return score
-        raise KeyError(f"way must be one of {', '.join(score.name for score in self.recalls)}, got {way!r}")
 
     @property
     def headline(self) -> str:
@@ -340,8 +336,10 @@ class MovedRow(Result):
 
 
 @dataclass(frozen=True)
-class Diff(Result):
+class Diff(Listed[LayerChange], Result):
     """Layers before and after a change, with the rows that moved most."""
+
+    ITEMS = "layers"
 
     before: str
     after: str
@@ -378,16 +376,6 @@ class Diff(Result):
     """Confidence level of the intervals; movements of classes are tested at 1 minus this level."""
     n_layers: int = 0
     """Number of layers of the side that has more; those without a counterpart were not compared."""
-
-    def __iter__(self) -> Iterator[LayerChange]:
-        """Iterate over the layers."""
-        return iter(self.layers.values())
-
-    def __getitem__(self, name: str) -> LayerChange:
-        """Return the layer with this name."""
-        if name not in self.layers:
-            raise KeyError(f"name must be one of {', '.join(self.layers)}, got {name!r}")
-        return self.layers[name]
 
     @property
     def changed(self) -> list[str]:

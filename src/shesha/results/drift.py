@@ -23,7 +23,7 @@ from shesha.report import (
     wrap,
 )
 from shesha.results import sentence_parts as say
-from shesha.results.base import Result, draws_axes
+from shesha.results.base import Listed, Result, draws_axes
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, frame_of_numbers, numeral_of_p
 
@@ -94,8 +94,11 @@ class CheckSequence(Result):
 
 
 @dataclass(frozen=True)
-class DriftVerdict(Result):
+class DriftVerdict(Listed[DriftScore], Result):
     """The result of comparing new encodings of the same inputs with those by the unchanged model."""
+
+    ITEMS = "scores"
+    KEY = "measure"
 
     state: State
     scores: tuple[DriftScore, ...]
@@ -130,17 +133,6 @@ class DriftVerdict(Result):
     def needs_attention(self) -> bool:
         """Whether there is an alert, or the encodings could not be evaluated."""
         return self.state in ("alert", "not estimable")
-
-    def __iter__(self) -> Iterator[DriftScore]:
-        """Iterate over the scores."""
-        return iter(self.scores)
-
-    def __getitem__(self, measure: str) -> DriftScore:
-        """Return the score according to this measure."""
-        for score in self.scores:
-            if score.name == measure:
-                return score
-        raise KeyError(f"measure must be one of {', '.join(s.name for s in self.scores)}, got {measure!r}")
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per score."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from shesha.report import Column, Drawing, Item, Page, Part, Section, Table, Text
 from shesha.results import sentence_parts as say
-from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, frame_of_numbers, numeral
 from shesha.support.wording import agree, count
@@ -84,8 +83,10 @@ class ModelCombination(Result):
 
 
 @dataclass(frozen=True)
-class ModelRanking(Result):
+class ModelRanking(Listed[RankedModel], Result):
     """Models ranked by how well they explain data."""
+
+    ITEMS = "models"
 
     measure: str
     closer: str
@@ -115,17 +116,6 @@ class ModelRanking(Result):
     """Number of pairs of rows with a distance in each subject, if some are missing; empty if all are known."""
     notes: tuple[str, ...] = ()
     seed: int | None = None
-
-    def __iter__(self) -> Iterator[RankedModel]:
-        """Iterate over the models, the closest first."""
-        return iter(self.models)
-
-    def __getitem__(self, name: str) -> RankedModel:
-        """Return the model with this name."""
-        for model in self.models:
-            if model.name == name:
-                return model
-        raise KeyError(f"name must be one of {', '.join(model.name for model in self.models)}, got {name!r}")
 
     def pair(self, first: str, second: str) -> ModelDifference:
         """Return the difference between two models, in this order.

@@ -11,7 +11,7 @@ import numpy as np
 
 from shesha.report import Column, Part, Table, Text, page_width, texts, wrap
 from shesha.results import sentence_parts as say
-from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.number import NAN, Number, frame_of_numbers, numeral, numeral_of_p
 from shesha.support.wording import count
 
@@ -276,8 +276,11 @@ class SessionPart(Number):
 
 
 @dataclass(frozen=True)
-class SessionPair(Result):
+class SessionPair(Listed[SessionPart], Result):
     """Two sessions, with their common neurons and conditions and how well they agree."""
+
+    ITEMS = "parts"
+    KEY = "part"
 
     first: str
     second: str
@@ -288,17 +291,6 @@ class SessionPair(Result):
     parts: tuple[SessionPart, ...] = ()
     reason: str = ""
     """Why numbers are missing; empty if none is."""
-
-    def __iter__(self) -> Iterator[SessionPart]:
-        """Iterate over the respects in which the sessions are compared."""
-        return iter(self.parts)
-
-    def __getitem__(self, name: str) -> SessionPart:
-        """Return the part with this name."""
-        known = {part.name: part for part in self.parts}
-        if name not in known:
-            raise KeyError(f"part must be one of {', '.join(known) or 'none'}, got {name}")
-        return known[name]
 
 
 @dataclass(frozen=True)
@@ -507,8 +499,11 @@ class Group(Result):
 
 
 @dataclass(frozen=True)
-class SessionTable(Result):
+class SessionTable(Listed[Group], Result):
     """Scores of areas in sessions (`lines`) and of groups of areas (`groups`), highest first."""
+
+    ITEMS = "groups"
+    KEY = "group"
 
     lines: tuple[AreaLine, ...]
     groups: tuple[Group, ...]
@@ -521,17 +516,6 @@ class SessionTable(Result):
     scores: tuple[str, ...]
     options: dict[str, Any] = field(default_factory=dict)
     alpha: float = 0.05
-
-    def __iter__(self) -> Iterator[Group]:
-        """Iterate over the groups of areas."""
-        return iter(self.groups)
-
-    def __getitem__(self, name: str) -> Group:
-        """Return the group with this name."""
-        known = {group.name: group for group in self.groups}
-        if name not in known:
-            raise KeyError(f"group must be one of {', '.join(known) or 'none'}, got {name}")
-        return known[name]
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per area and session, with scores, chance levels and p-values."""

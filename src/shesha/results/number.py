@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shesha.report import Column, Part, Strip, Table, texts
-from shesha.results.base import Result, as_cell, draws_axes, reaches_level
-from shesha.support.wording import agree, agree_with_share, count, join_items, join_names
+from shesha.results.base import Listed, Result, as_cell, draws_axes, reaches_level
+from shesha.support.wording import agree, agree_with_share, count, join_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -313,7 +313,7 @@ _MOST_DRAWN = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberTable(Result):
+class NumberTable(Listed[Number], Result):
     """Several numbers of one kind that were tested together."""
 
     numbers: tuple[Number, ...]
@@ -324,20 +324,9 @@ class NumberTable(Result):
     NAMES: ClassVar[tuple[str, ...]] = ()
     """Further fields of each number that its row of the table shows after its name."""
 
-    def __iter__(self) -> Iterator[Number]:
-        """Iterate over the numbers."""
-        return iter(self.numbers)
-
     def __len__(self) -> int:
         """Return how many numbers there are."""
         return len(self.numbers)
-
-    def __getitem__(self, name: str) -> Number:
-        """Return the number of this name."""
-        known = {each.name: each for each in self.numbers}
-        if name not in known:
-            raise KeyError(f"name must be one of {join_items(known)}, got {name!r}")
-        return known[name]
 
     @property
     def significant(self) -> tuple[Number, ...]:

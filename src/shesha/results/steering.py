@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.report import Part, Text, texts
 from shesha.results import sentence_parts as say
-from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.number import NAN, Number, frame_of_numbers, numeral, table_of_numbers
 from shesha.support.wording import count
 
@@ -227,8 +227,10 @@ class RankedLayer(Number):
 
 
 @dataclass(frozen=True)
-class LayerRanking(Result):
+class LayerRanking(Listed[RankedLayer], Result):
     """Layers ranked from best to worst; the best is compared with the best layer for shuffled labels."""
+
+    ITEMS = "layers"
 
     by: str
     layers: tuple[RankedLayer, ...]
@@ -267,17 +269,6 @@ class LayerRanking(Result):
     def significant(self) -> bool:
         """Return whether the best layer is better than the best layer for shuffled labels."""
         return reaches_level(self.best.p_value, self.level)
-
-    def __iter__(self) -> Iterator[RankedLayer]:
-        """Iterate over the layers."""
-        return iter(self.layers)
-
-    def __getitem__(self, name: str) -> RankedLayer:
-        """Return the result of the layer with this name."""
-        known = {layer.name: layer for layer in self.layers}
-        if str(name) not in known:
-            raise KeyError(f"name must be one of {', '.join(known)}, got {name}")
-        return known[str(name)]
 
     @property
     def headline(self) -> str:

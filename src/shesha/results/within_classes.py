@@ -11,7 +11,7 @@ import numpy as np
 
 from shesha.report import Column, Drawing, Item, Page, Part, Section, Strip, Table, Text
 from shesha.results import sentence_parts as say
-from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.comparison import Comparison, Score
 from shesha.results.comparison_pages import measure_explained
 from shesha.results.generic_page import run_details
@@ -45,8 +45,10 @@ def mixing_sentence(mixing: Mapping[str, Mapping[str, Number]]) -> str:
 
 
 @dataclass(frozen=True)
-class WithinClasses(Result):
+class WithinClasses(Listed[Comparison], Result):
     """Comparisons within each class (and block), and their mean over all classes."""
+
+    ITEMS = "classes"
 
     first: str
     second: str
@@ -83,16 +85,6 @@ class WithinClasses(Result):
         "lies above the value that remains if a fifth of the variance within the class is exchanged between its rows. "
         "Lost: not above chance, and the interval lies below the value that remains if four fifths are exchanged."
     )
-
-    def __iter__(self) -> Iterator[Comparison]:
-        """Iterate over the classes."""
-        return iter(self.classes.values())
-
-    def __getitem__(self, name: str) -> Comparison:
-        """Return the comparison within the class with this name."""
-        if name not in self.classes:
-            raise KeyError(f"name must be one of {', '.join(self.classes)}, got {name!r}")
-        return self.classes[name]
 
     @property
     def is_interrupted(self) -> bool:
