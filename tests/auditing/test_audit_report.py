@@ -10,6 +10,7 @@ import pytest
 
 import shesha
 from shesha.auditing.audit import meanings
+from shesha.report import numeral
 from shesha.results import LabelClasses
 
 MEANINGS = meanings()
@@ -65,7 +66,7 @@ def test_every_number_is_reported_once_for_each_and_asks_its_question_once(audit
         question = meaning.asks if meaning.asks.startswith("(") else meaning.asks[0].lower() + meaning.asks[1:]
         assert flat.count(f"{meaning.title}: {question}") == 1
         for one in audited.representations:
-            number = f"{one.descriptors[name]:.4g}" if name in SPECTRUM else interval(estimate_of(one, name))
+            number = numeral(one.descriptors[name]) if name in SPECTRUM else interval(estimate_of(one, name))
             rows = [line for line in report.split("\n") if line.split()[:1] == [one.name] and number in line]
             assert len(rows) == 1, (name, one.name)
 
@@ -126,7 +127,7 @@ def test_drift_and_notes_are_reported(audited):
         audited.drift.from_previous,
         strict=False,
     ):
-        assert line.split() == [name, f"{first:.4f}", f"{previous:.4f}"]
+        assert line.split() == [name, numeral(first), numeral(previous)]
     notes = told(found["Notes"])
     kinds = "other rows of the same kind and other partitions of the features"
     assert f"Brackets are 95% intervals for {kinds}." in notes
@@ -144,7 +145,7 @@ def test_the_report_says_what_is_above_chance(layers, quick_audit):
     signal, chance = rows[:2]
     for line, null in ((signal, found["signal"].chance), (chance, found["noise"].chance)):
         assert f"{null.threshold:.3f}" in line.split()
-        assert f"{null.p_value:.2g}" in line.split()
+        assert numeral(null.p_value) in line.split()
     assert found["signal"].chance.significant
     assert not found["noise"].chance.significant
     assert "noise: random halves of the features agree no better" in told(parts["How to read these numbers"])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import Parameter
-from math import nan
+from math import isnan, nan
 from typing import Any, Literal
 
 
@@ -143,6 +143,22 @@ def table(names: Sequence[str], groups: Sequence[Sequence[Column]], width: int) 
             cells = [f"{column.cells[row]:{column.align}{column.width}}" for column in block]
             lines += [name] * has_name_lines + [_line("" if has_name_lines else name, cells, side)]
     return lines
+
+
+def numeral(value: float | None, least: float = 0.0005) -> str:
+    """Format a number for a cell: three decimals, or as many digits as a small or large one needs; empty if unknown.
+
+    Examples
+    --------
+    >>> numeral(0.66426), numeral(0.0000126), numeral(29.2401), numeral(nan)
+    ('0.664', '1.3e-05', '29.24', '')
+    """
+    if value is None or isnan(value):
+        return ""
+    if value and abs(value) < least:
+        return f"{value:.2g}"
+    # Adding zero removes the sign of a value that rounds to zero.
+    return f"{round(value, 3) + 0.0:.3f}" if abs(value) < 10 else f"{value:.4g}"
 
 
 _SHORTEST_NAME = 16

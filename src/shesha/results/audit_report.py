@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from shesha.report import (
     Column,
+    Columns,
     Drawing,
     Explained,
     Item,
@@ -20,6 +21,7 @@ from shesha.report import (
     Strip,
     Table,
     Text,
+    numeral,
     texts,
 )
 from shesha.results import sentence_parts as say
@@ -35,7 +37,6 @@ from shesha.results.audit_verdict import (
     what_to_do,
 )
 from shesha.results.generic_page import run_details
-from shesha.results.number import numeral, numeral_of_p
 from shesha.support.wording import count, lowercase_start
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _score_columns(audit: Audit, name: str, findings: list[RepresentationAudit])
     """Show one number for each representation, with its chance level if there is one."""
     title = audit.meanings[name].title
     if any(name in row.descriptors for row in findings):
-        return [Column(title, tuple(_format_number(row.descriptors.get(name)) for row in findings))]
+        return [Column(title, tuple(numeral(row.descriptors.get(name)) for row in findings))]
     scores = [find_estimate(row, name) for row in findings]
     known = [score if score is not None and score.has_null else None for score in scores]
     if not any(score is not None and score.has_value for score in scores):
@@ -91,8 +92,8 @@ def _score_columns(audit: Audit, name: str, findings: list[RepresentationAudit])
         return []
     return [
         Column(title, tuple(interval(find_estimate(row, name)) for row in findings), "<", _strips(name, findings)),
-        Column("chance up to", tuple("" if chance is None else f"{chance.threshold:.3f}" for chance in known)),
-        Column("p", tuple("" if chance is None else f"{chance.p_value:.2g}" for chance in known)),
+        Column("chance up to", tuple("" if chance is None else numeral(chance.threshold) for chance in known)),
+        Column("p", tuple("" if chance is None else numeral(chance.p_value) for chance in known)),
     ]
 
 
@@ -141,10 +142,6 @@ def _missing_reasons(audit: Audit, names: list[str], findings: list[Representati
         yield f"{list_names(row_names, len(audit.representations))}: no value of {titles}: {reason}"
 
 
-def _format_number(number: float | None) -> str:
-    return "" if number is None else "none" if number != number else f"{number:.4g}"
-
-
 _EFFECT = (
     "Problems are sorted by their effect: the change of the feature split when the problem is removed, or the "
     "affected share of the data."
@@ -186,17 +183,12 @@ def drift(audit: Audit) -> Section | None:
         return Section("Drift", (Text(f"No drift was computed: {audit.drift_reason}"),))
     if drift_path is None:
         return None
-    kinds = {"from the first": drift_path.from_first, "from the previous": drift_path.from_previous}
-    columns = [Column(head, tuple(_describe_drift(value) for value in values)) for head, values in kinds.items()]
     why = tuple(
         Text(f"{name}: {reason}") for name, reason in zip(drift_path.names, drift_path.reasons, strict=False) if reason
     )
-    table = Table(drift_path.names, (tuple(columns),), "Drift", "representation")
+    columns: Columns = {"from the first": drift_path.from_first, "from the previous": drift_path.from_previous}
+    table = Table.of(drift_path.names, columns, "Drift", "representation")
     return Section("Drift along the given order", (table, *why), _DRIFT)
-
-
-def _describe_drift(value: float) -> str:
-    return "none" if value != value else f"{value:.4f}"
 
 
 def notes(audit: Audit) -> Section | None:
@@ -346,7 +338,7 @@ def _score_table(audit: Audit) -> tuple[Part, ...]:
     )
     test_columns = (
         Column("chance up to", tuple("" if test is None else numeral(test.threshold) for test in tests)),
-        Column("p", tuple("" if test is None else numeral_of_p(test.p_value) for test in tests)),
+        Column("p", tuple("" if test is None else numeral(test.p_value) for test in tests)),
     )
     names = [row.name for row in known]
     # Of many representations, the most and the least stable and the ends are shown first.

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.report import Column, Drawing, Item, Page, Part, Section, Strip, Table, Text, texts
+from shesha.report import Columns, Drawing, Item, Page, Part, Section, Strip, Table, Text, texts
 from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.correlation import Correlation
 from shesha.results.generic_page import as_table, field_explanations, run_details
-from shesha.results.number import NAN, Number, frame_of_numbers, numeral, table_of_numbers
+from shesha.results.number import NAN, Number, format_value, frame_of_numbers, table_of_numbers
 from shesha.support.seeds import draws_needed, undecided
 from shesha.support.wording import agree_with_share, count, join_items
 
@@ -287,27 +287,15 @@ def coherence_page(result: CoherenceTable) -> Page:
 
 
 def _group_table(groups: Sequence[Coherence], noun: str) -> Table:
-    columns = (
-        Column("verdict", tuple(group.verdict for group in groups), "<"),
-        Column(
-            "unbiased coherence",
-            tuple(
-                f"{group.value:.3f} [{group.low:.3f}, {group.high:.3f}]"
-                if group.low == group.low
-                else f"{group.value:.3f}"
-                for group in groups
-            ),
-            ">",
-            tuple(Strip(group.value, group.low, group.high) for group in groups),
-        ),
-        Column(
-            "corrected p",
-            tuple("" if isnan(group.corrected_p_value) else f"{group.corrected_p_value:.2g}" for group in groups),
-        ),
-        Column("n", tuple(f"{group.n_rows:,}" for group in groups)),
-        Column("magnitude", tuple(numeral(group.magnitude) for group in groups)),
-    )
-    return Table(tuple(group.name for group in groups), (columns,), "Most coherent first", noun)
+    columns: Columns = {
+        "verdict": [group.verdict for group in groups],
+        "unbiased coherence": map(format_value, groups),
+        "corrected p": [group.corrected_p_value for group in groups],
+        "n": [group.n_rows for group in groups],
+        "magnitude": [group.magnitude for group in groups],
+    }
+    strips = {"unbiased coherence": [Strip(group.value, group.low, group.high) for group in groups]}
+    return Table.of([group.name for group in groups], columns, "Most coherent first", noun, strips=strips)
 
 
 def _not_scored(result: CoherenceTable) -> list[str]:
@@ -397,6 +385,6 @@ class EDistances(Listed[EDistance], Result):
         """Return one row per pair, the most distant first, and the groups that were not compared."""
         pairs = sorted(self.pairs, key=lambda pair: -pair.value)
         rows = [replace(pair, name=f"{pair.first}, {pair.second}") for pair in pairs]
-        table = table_of_numbers(rows, "E-distances", "pair", {"E-distance": [numeral(p.e_distance) for p in pairs]})
+        table = table_of_numbers(rows, "E-distances", "pair", {"E-distance": [p.e_distance for p in pairs]})
         left_out = "; ".join(f"{name} ({why})" for name, why in self.excluded.items())
         return (*table, *texts([f"Not compared: {left_out}." if left_out else ""]))

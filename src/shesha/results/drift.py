@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from shesha.report import (
-    Column,
+    Columns,
     Drawing,
     Explained,
     Item,
@@ -18,6 +19,7 @@ from shesha.report import (
     Strip,
     Table,
     Text,
+    numeral,
     page_width,
     texts,
     wrap,
@@ -25,7 +27,7 @@ from shesha.report import (
 from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes
 from shesha.results.generic_page import run_details
-from shesha.results.number import Number, frame_of_numbers, numeral_of_p
+from shesha.results.number import Number, frame_of_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -319,26 +321,18 @@ def _drift_against_floor(verdict: DriftVerdict, score: DriftScore) -> str:
 
 
 def _scores(verdict: DriftVerdict) -> Table:
-    scores = verdict.scores
-    columns = (
-        Column("role", tuple(score.tier for score in scores), "<"),
-        Column("drift", tuple(_number(score.value) for score in scores), ">", tuple(map(_strip, scores))),
-        Column("lower limit", tuple(_number(score.low) for score in scores)),
-        Column("mean if unchanged", tuple(_number(score.chance) for score in scores)),
-        Column("threshold", tuple(_number(score.threshold) for score in scores)),
-    )
-    tests = (
-        Column("p", tuple(numeral_of_p(score.p_value) for score in scores)),
-        Column("verdict", tuple(map(_judgement, scores)), "<"),
-    )
-    names = short_names(scores)
-    return Table(tuple(names[score.name] for score in scores), (columns, tests), "Scores", "measure")
-
-
-def _judgement(score: DriftScore) -> str:
-    if score.value != score.value:
-        return "no value"
-    return "above" if score.beyond else "below"
+    scores, names = verdict.scores, short_names(verdict.scores)
+    columns: Columns = {
+        "role": [score.tier for score in scores],
+        "drift": [_number(score.value) for score in scores],
+        "lower limit": [_number(score.low) for score in scores],
+        "mean if unchanged": [_number(score.chance) for score in scores],
+        "threshold": [_number(score.threshold) for score in scores],
+        "p": [score.p_value for score in scores],
+        "verdict": [("above" if score.beyond else "below") if score.has_value else "no value" for score in scores],
+    }
+    strips = {"drift": map(_strip, scores)}
+    return Table.of([names[score.name] for score in scores], columns, "Scores", "measure", strips=strips)
 
 
 def _threshold_ratio(score: DriftScore) -> float:
@@ -360,12 +354,12 @@ def _picture(verdict: DriftVerdict) -> tuple[Section, ...]:
 
 
 def _movement_part(title: str, moved: tuple[Moved, ...]) -> Table:
-    columns = (
-        Column("label", tuple(row.label for row in moved), "<"),
-        Column("moved", tuple(_number(row.movement) for row in moved)),
-        Column("largest if unchanged", tuple(_number(row.floor) for row in moved)),
-    )
-    return Table(tuple(row.name for row in moved), (columns,), title, "name")
+    columns: Columns = {
+        "label": [row.label for row in moved],
+        "moved": [_number(row.movement) for row in moved],
+        "largest if unchanged": [_number(row.floor) for row in moved],
+    }
+    return Table.of([row.name for row in moved], columns, title, "name")
 
 
 def _explanations(verdict: DriftVerdict) -> Iterator[Part]:
@@ -387,9 +381,8 @@ _SEES = {
 }
 
 
-def _number(value: float) -> str:
-    """Format a drift, which may be as small as rounding errors."""
-    return "" if value != value else f"{value:.3g}"
+_number = partial(numeral, least=0.01)
+"""Format a drift, which may be as small as rounding errors."""
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.report import Column, Part, Table, Text, page_width, texts, wrap
+from shesha.report import Columns, Part, Table, Text, numeral, page_width, texts, wrap
 from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes, reaches_level
-from shesha.results.number import NAN, Number, frame_of_numbers, numeral, numeral_of_p
+from shesha.results.number import NAN, Number, format_value, frame_of_numbers
 from shesha.support.wording import count
 
 if TYPE_CHECKING:
@@ -385,16 +385,16 @@ class SessionDrift(Result):
         parts: list[Part] = []
         for index in range(len(known[0].parts) if known else 0):
             rows = [pair.parts[index] for pair in known]
-            columns = {
-                "neurons": [str(pair.n_shared) for pair in known],
-                "between": [numeral(row.value) for row in rows],
-                "chance": [numeral(row.chance) for row in rows],
-                "p": [numeral_of_p(row.p_value) for row in rows],
-                "within": [numeral(row.within) for row in rows],
+            columns: Columns = {
+                "neurons": [pair.n_shared for pair in known],
+                "between": [row.value for row in rows],
+                "chance": [row.chance for row in rows],
+                "p": [row.p_value for row in rows],
+                "within": [row.within for row in rows],
                 "change": [
                     f"{numeral(row.change)} [{numeral(row.change_low)}, {numeral(row.change_high)}]" for row in rows
                 ],
-                "p change": [numeral_of_p(row.corrected_change_p_value) for row in rows],
+                "p change": [row.corrected_change_p_value for row in rows],
             }
             title = rows[0].name.replace("_", " ")
             parts += [Text(f"{title[:1].upper()}{title[1:]}"), Table.of(names, columns, title, "pair")]
@@ -553,8 +553,8 @@ class SessionTable(Listed[Group], Result):
         n_beyond = sum(group.means[name].n_beyond for group in known)
         n = sum(group.means[name].n_rows for group in known)
         return (
-            f"{name.replace('_', ' ').capitalize()} is highest in {best.name} ({_format_interval(mean)}, chance "
-            f"{_number(mean.chance)}); {n_beyond} of {n} combinations of area and session are beyond chance "
+            f"{name.replace('_', ' ').capitalize()} is highest in {best.name} ({format_value(mean)}, chance "
+            f"{numeral(mean.chance)}); {n_beyond} of {n} combinations of area and session are beyond chance "
             f"at {self.alpha:g} (uncorrected)."
         )
 
@@ -601,9 +601,13 @@ class SessionTable(Listed[Group], Result):
             f"{count(n_animals, 'animal')}) by {self.by}; brackets are {100 * self.confidence:g}% intervals of the "
             f"mean over {self.interval}s."
         )
-        areas = Column("areas", tuple(str(group.n) for group in self.groups))
-        groups = ((areas,), *(tuple(self._columns(name)) for name in self.scores))
-        table = Table(tuple(group.name for group in self.groups), groups, "Scores", self.by)
+        columns: Columns = {"areas": [group.n for group in self.groups]}
+        for name in self.scores:
+            means, title = [group.means[name] for group in self.groups], name.replace("_", " ")
+            columns[title] = map(format_value, means)
+            columns[f"{title}, chance"] = [mean.chance for mean in means]
+            columns[f"{title}, beyond"] = [f"{mean.n_beyond}/{mean.n_rows}" for mean in means]
+        table = Table.of([group.name for group in self.groups], columns, "Scores", self.by)
         is_single = any(mean.low != mean.low for group in self.groups for mean in group.means.values())
         single = f"There is no interval for groups with a single {self.interval}." if is_single else ""
         return (*([table] if self.groups else []), *texts([head, single]))
@@ -630,14 +634,6 @@ class SessionTable(Listed[Group], Result):
         """Trials that were not used, and sessions and areas that were left out."""
         return (*self._unused_trials(), *self._exclusions())
 
-    def _columns(self, name: str) -> list[Column]:
-        means = [group.means[name] for group in self.groups]
-        return [
-            Column(name.replace("_", " "), tuple(_format_interval(mean) for mean in means), "<"),
-            Column("chance", tuple(_number(mean.chance) for mean in means)),
-            Column("beyond", tuple(f"{mean.n_beyond}/{mean.n_rows}" for mean in means)),
-        ]
-
     def _unused_trials(self) -> Iterator[str]:
         """Yield how many trials are not used because conditions must have equally many."""
         for name in self.scores:
@@ -663,13 +659,3 @@ class SessionTable(Listed[Group], Result):
 
 def _join_places(places: list[str]) -> str:
     return ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
-
-
-def _number(value: float) -> str:
-    return f"{value:.3f}" if value == value else "-"
-
-
-def _format_interval(group: GroupMean) -> str:
-    if group.low != group.low:
-        return _number(group.value)
-    return f"{group.value:.3f} [{group.low:.2f}, {group.high:.2f}]"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shesha.report import Column, Part, Strip, Table, texts
+from shesha.report import Columns, Part, Strip, Table, numeral, texts
 from shesha.results.base import Listed, Result, as_cell, draws_axes, reaches_level
 from shesha.support.wording import agree, agree_with_share, count, join_names
 
@@ -247,21 +247,6 @@ def frame_of_numbers(
     return pd.DataFrame(head | {name: cells for name, cells in table.items() if name not in left_out})
 
 
-def numeral(value: float) -> str:
-    """Format a number for a cell: three decimals, or as many digits as a small or large one needs; empty if unknown.
-
-    Examples
-    --------
-    >>> numeral(0.66426), numeral(0.0000126), numeral(29.2401), numeral(float("nan"))
-    ('0.664', '1.3e-05', '29.24', '')
-    """
-    if isnan(value):
-        return ""
-    if value and abs(value) < 0.0005:
-        return f"{value:.2g}"
-    return f"{value:.3f}" if abs(value) < 10 else f"{value:.4g}"
-
-
 def format_value(number: Number) -> str:
     """Format a value with its interval for a cell."""
     ends = f" [{numeral(number.low)}, {numeral(number.high)}]" if number.has_interval else ""
@@ -269,7 +254,10 @@ def format_value(number: Number) -> str:
 
 
 def table_of_numbers(
-    numbers: Sequence[Number], title: str = "", head: str = "", further: Mapping[str, Sequence[str]] | None = None
+    numbers: Sequence[Number],
+    title: str = "",
+    head: str = "",
+    further: Columns | None = None,
 ) -> tuple[Part, ...]:
     """Return the table of a report with one row per number, and below it why values or chance levels are missing.
 
@@ -278,29 +266,30 @@ def table_of_numbers(
     numbers : sequence of Number
     title, head : str
         Title of the table, and what a row is, in the singular.
-    further : mapping of str to sequence of str, optional
+    further : mapping of str to sequence, optional
         Further columns: the header, and one cell per number.
     """
-    columns = (
-        Column("value", tuple(map(format_value, numbers)), ">", tuple(map(strip, numbers))),
-        Column("chance", tuple(numeral(each.chance) for each in numbers)),
-        Column("p", tuple(numeral_of_p(each.p_value) for each in numbers)),
-        Column("corrected p", tuple(numeral_of_p(each.corrected_p_value) for each in numbers)),
-        *(Column(name, tuple(cells)) for name, cells in (further or {}).items()),
-    )
     are_tested = any(each.has_null for each in numbers)
-    verdicts = Column("verdict", tuple(each.verdict if are_tested else "" for each in numbers), "<")
+    table = Table.of(
+        [each.name for each in numbers],
+        {
+            "value": map(format_value, numbers),
+            "chance": [each.chance for each in numbers],
+            "p": [each.p_value for each in numbers],
+            "corrected p": [each.corrected_p_value for each in numbers],
+            **(further or {}),
+            "verdict": [each.verdict if are_tested else "" for each in numbers],
+        },
+        title,
+        head,
+        strips={"value": map(strip, numbers)},
+    )
     reasons: dict[str, list[str]] = {}
     for each in numbers:
         if each.reason:
             reasons.setdefault(each.reason, []).append(each.name)
     missing = [f"{join_names(names)}: {reason}" for reason, names in reasons.items()]
-    return (Table(tuple(each.name for each in numbers), (columns, (verdicts,)), title, head), *texts(missing))
-
-
-def numeral_of_p(p_value: float) -> str:
-    """Format a p-value for a cell; empty if unknown."""
-    return "" if isnan(p_value) else f"{p_value:.2g}"
+    return (table, *texts(missing))
 
 
 def strip(number: Number) -> Strip | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shesha.report import Part, Text, texts
 from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes, reaches_level
-from shesha.results.number import NAN, Number, frame_of_numbers, numeral, table_of_numbers
+from shesha.results.number import NAN, Number, frame_of_numbers, table_of_numbers
 from shesha.support.wording import count
 
 if TYPE_CHECKING:
@@ -305,8 +305,8 @@ class LayerRanking(Listed[RankedLayer], Result):
     def _numbers(self) -> tuple[Part, ...]:
         """Return the layers, best first."""
         layers = self.layers_best_first
-        gaps = ["tied" if layer.is_tied and layer.rank > 1 else numeral(layer.behind) for layer in layers]
-        further = {"behind": gaps, "half flip at": [numeral(layer.strength) for layer in layers]}
+        gaps = ["tied" if layer.is_tied and layer.rank > 1 else layer.behind for layer in layers]
+        further = {"behind": gaps, "half flip at": [layer.strength for layer in layers]}
         return (
             *table_of_numbers(layers, f"Layers by {BY[self.by]}", "layer", further),
             *texts(
