@@ -2,7 +2,7 @@
 
 from shesha.report._array_fingerprint import fingerprint
 from shesha.report.html import as_html, as_notebook, heading_anchor
-from shesha.report.model_card import Metric, as_card, markdown_line, markdown_table
+from shesha.report.model_card import Metric, as_card, as_markdown, markdown_line, markdown_table
 from shesha.report.sections import (
     Columns,
     Drawing,
@@ -58,6 +58,7 @@ __all__ = [
     "as_card",
     "as_full_text",
     "as_html",
+    "as_markdown",
     "as_notebook",
     "as_screen",
     "as_text",
