@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
-from shesha.report.text_layout import Column, Strip, numeral
+from shesha.report.text_layout import Column, Strip
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,14 +84,7 @@ class Table:
         >>> [column.align for column in Table.of(["a"], {"value": [0.5], "verdict": ["above"]}).columns]
         ['>', '<']
         """
-        made = []
-        for name, cells in columns.items():
-            texts = tuple(
-                cell if isinstance(cell, str) else f"{cell:,}" if isinstance(cell, int) else numeral(cell)
-                for cell in cells
-            )
-            numbers = not any(text[:1].isalpha() for text in texts if text not in ("none", "tied"))
-            made.append((Column(name, texts, ">" if numbers else "<", tuple(strips.get(name, ()))),))
+        made = ((Column.of(name, cells, strips.get(name, ())),) for name, cells in columns.items())
         return cls(tuple(names), tuple(made), title, head, important)
 
     @property

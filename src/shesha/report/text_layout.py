@@ -102,6 +102,15 @@ class Column:
     strips: tuple[Strip | None, ...] = ()
     """Numbers that an HTML page draws on a common scale; the text output omits them."""
 
+    @classmethod
+    def of(cls, head: str, cells: Iterable[str | float | None], strips: Iterable[Strip | None] = ()) -> Column:
+        """Return a column of texts (to the left), or of counts and numbers, which are formatted by `numeral`."""
+        texts = tuple(
+            cell if isinstance(cell, str) else f"{cell:,}" if isinstance(cell, int) else numeral(cell) for cell in cells
+        )
+        is_text = any(text[:1].isalpha() for text in texts if text not in ("none", "tied"))
+        return cls(head, texts, "<" if is_text else ">", tuple(strips))
+
     @cached_property
     def width(self) -> int:
         """Width of the longest cell or header word; a header of several words gets at least eleven characters."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import comb, nan, sqrt
 from typing import TYPE_CHECKING, Any
@@ -129,8 +128,8 @@ def draw(audit: Audit, ax: Axes | None) -> Axes:
     if len(findings) == 1:
         return _plot_representation(audit, findings[0], ax)
     scores = {
-        "feature split": _series([finding.feature_split for finding in findings]),
-        "basis averaged": _series([finding.basis_averaged_split for finding in findings]),
+        "feature split": Series.of(finding.feature_split for finding in findings),
+        "basis averaged": Series.of(finding.basis_averaged_split for finding in findings),
     }
     thresholds = [nan if finding.chance is None else finding.chance.threshold for finding in findings]
     return intervals([finding.name for finding in findings], scores, thresholds, label="stability", ax=ax)
@@ -147,14 +146,8 @@ def _plot_representation(audit: Audit, finding: RepresentationAudit, ax: Axes | 
         },
     }
     thresholds = [nan if estimate is None else estimate.threshold for estimate in shown.values()]
-    scores = {finding.name: _series(list(shown.values()))}
+    scores = {finding.name: Series.of(shown.values())}
     return intervals(list(shown), scores, thresholds, label="score", joined=False, ax=ax)
-
-
-def _series(estimates: Sequence[Estimate | None]) -> Series:
-    known = [(nan, nan, nan) if score is None else (score.value, score.low, score.high) for score in estimates]
-    values, lows, highs = zip(*known, strict=True)
-    return Series(values, lows, highs)
 
 
 @dataclass(frozen=True)

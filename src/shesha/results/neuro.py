@@ -583,11 +583,10 @@ class SessionTable(Listed[Group], Result):
         if name not in self.scores:
             raise ValueError(f"score must be one of {', '.join(self.scores)}, got {name!r}")
         means = [group.means[name] for group in self.groups]
-        values = Series([mean.value for mean in means], [mean.low for mean in means], [mean.high for mean in means])
         chance = [mean.chance for mean in means]
         names = [f"{group.name} ({group.n})" for group in self.groups]
         series = {
-            name.replace("_", " "): values,
+            name.replace("_", " "): Series.of(means),
             "chance level": Series(chance, [NAN] * len(chance), [NAN] * len(chance)),
         }
         return intervals(names, series, label=name.replace("_", " "), joined=False, ax=ax)

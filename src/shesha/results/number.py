@@ -247,8 +247,10 @@ def frame_of_numbers(
     return pd.DataFrame(head | {name: cells for name, cells in table.items() if name not in left_out})
 
 
-def format_value(number: Number) -> str:
-    """Format a value with its interval for a cell."""
+def format_value(number: Number | None) -> str:
+    """Format a value with its interval for a cell; empty if there is none."""
+    if number is None:
+        return ""
     ends = f" [{numeral(number.low)}, {numeral(number.high)}]" if number.has_interval else ""
     return f"{numeral(number.value)}{ends}"
 
@@ -292,9 +294,11 @@ def table_of_numbers(
     return (table, *texts(missing))
 
 
-def strip(number: Number) -> Strip | None:
+def strip(number: Number | None) -> Strip | None:
     """Return the drawing of a number beside its value; None if there is no value."""
-    return Strip(number.value, number.low, number.high, number.threshold) if number.has_value else None
+    if number is None or not number.has_value:
+        return None
+    return Strip(number.value, number.low, number.high, number.threshold)
 
 
 _MOST_DRAWN = 20
@@ -338,13 +342,10 @@ class NumberTable(Listed[Number], Result):
         from shesha.charts import Series, intervals
 
         shown = self.numbers[:_MOST_DRAWN]
-        values, lows, highs, thresholds = (
-            [getattr(each, field) for each in shown] for field in ("value", "low", "high", "threshold")
-        )
-        names = [each.name for each in shown]
-        series = {"value": Series(values, lows, highs)}
-        ax = intervals(names, series, thresholds, label=self.WHAT, joined=False, ax=ax)
-        tallest = [x for x in (*values, *highs, *thresholds) if isfinite(x)]
+        thresholds = [each.threshold for each in shown]
+        series = {"value": Series.of(shown)}
+        ax = intervals([each.name for each in shown], series, thresholds, label=self.WHAT, joined=False, ax=ax)
+        tallest = [x for each in shown for x in (each.value, each.high, each.threshold) if isfinite(x)]
         ax.set_ylim(top=max(1.02, 1.05 * max(tallest, default=1.0)))
         return ax
 

@@ -94,10 +94,9 @@ class SettingsTable(Result):
         from shesha.charts import Series, intervals
 
         names, blank = list(self.by_name), SettingNumber()
-        series = {}
-        for setting in self.settings:
-            row = [self.by_name[name].get(setting, blank) for name in names]
-            series[setting] = Series([x.value for x in row], [x.low for x in row], [x.high for x in row])
+        series = {
+            setting: Series.of(self.by_name[name].get(setting, blank) for name in names) for setting in self.settings
+        }
         return intervals(names, series, label="value", joined=False, ax=ax)
 
     def _numbers(self) -> tuple[Part, ...]:

@@ -296,9 +296,8 @@ class LayerRanking(Listed[RankedLayer], Result):
         """Draw every layer with its interval and chance level, and the threshold for the best layer."""
         from shesha.charts import Series, chance_band, intervals
 
-        series = Series(*([getattr(layer, field) for layer in self.layers] for field in ("value", "low", "high")))
         names = [layer.name for layer in self.layers]
-        ax = intervals(names, {BY[self.by]: series}, label=BY[self.by], ax=ax)
+        ax = intervals(names, {BY[self.by]: Series.of(self.layers)}, label=BY[self.by], ax=ax)
         chance_band(ax, [layer.chance for layer in self.layers], self.null, self.best.threshold)
         return ax
 
