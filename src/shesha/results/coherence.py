@@ -19,7 +19,7 @@ from shesha.support.seeds import draws_needed, undecided
 from shesha.support.wording import agree_with_share, count, join_items
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
     from matplotlib.axes import Axes
@@ -76,16 +76,19 @@ class Coherence(Number):
         is_at_limit = self.p_value <= doubled * (1 + 1e-9)
         return UNDECIDED if is_at_limit or not reaches_level(self.smallest_p, self.alpha) else "not above chance"
 
-    def _text(self) -> str:
-        """Return a text with the unbiased score and its p-value, then the other scores."""
-        tested = f"p = {self.p_value:.3g} ({count(self.n_draws, 'draw')})"
-        ends = f" [{self.low:.3f}, {self.high:.3f}]" if self.has_interval else ""
-        tested = tested if self.has_null else f"no chance level ({self.reason})"
+    @property
+    def _what(self) -> str:
+        return f"{self.name}: unbiased coherence"
+
+    def _further_lines(self) -> Iterator[str]:
+        """Yield the calibration or why it is missing, the rows, and the other scores."""
+        yield from super()._further_lines()
+        if not self.has_null:
+            yield f"no chance level ({self.reason})"
         chance = "" if isnan(self.coherence_chance) else f" (chance {self.coherence_chance:.3f})"
-        return (
-            f"{self.name}: unbiased coherence {self.value:.3f}{ends} for {self.n_rows:,} rows against "
-            f"{self.n_controls:,} controls, {tested}; coherence "
-            f"{self.coherence:.3f}{chance}, magnitude {self.magnitude:.3g}"
+        yield (
+            f"{self.n_rows:,} rows against {self.n_controls:,} controls; coherence {self.coherence:.3f}{chance}, "
+            f"magnitude {self.magnitude:.3g}"
         )
 
     def _claim(self) -> str:

@@ -218,10 +218,8 @@ class UnitMatching(Number):
             "corrected p": self.corrected_p_values,
         }
         names = [f"{i}, {j}" for i, j in zip(self.first, self.second, strict=True)]
-        mean = (
-            f"Mean correlation {self.value:.3f}, chance {self.chance:.3f} +- {self.chance_sd:.2g}, "
-            f"p = {self.p_value:.3g} ({self.n_draws} permutations, {self.exchanged})."
-        )
+        drawn = f"chance {self.chance:.3f} +- {self.chance_sd:.2g}, {self.n_draws} permutations, {self.exchanged}"
+        mean = f"Mean correlation {self.value:.3f}, p = {self.p_value:.3g} ({drawn})."
         return (Text(mean), Table.of(names, columns, "Matched units (column of X, column of Y)", "pair"))
 
     def _claim(self) -> str:

@@ -480,23 +480,21 @@ class TwoSample(Number):
         drawn = "rows divided at random"
         return null_distribution(self.null, self.value, self.threshold, label=self.name, drawn=drawn, ax=ax)
 
-    def _text(self) -> str:
-        """Return a text with the statistic and the values that samples from the same distribution give."""
-        if self.reason:
-            return "\n".join(wrap(f"{self.name}: not estimable ({self.reason})", page_width()))
-        verdict = "the samples differ" if self.significant else "no difference found"
+    @property
+    def _verdict_at_level(self) -> str:
         if self.dependence and self.significant:
-            verdict = "cannot decide"
-        doubt = f" The p-value is too small: {self.dependence}." if self.dependence else ""
-        return "\n".join(
-            wrap(
-                f"{self.name}: {self.value:.4g}, {verdict} (p = {self.p_value:.3g}, {self.n_draws} "
-                f"permutations). Samples from one distribution have a mean of {self.chance:.4g} and exceed "
-                f"{self.threshold:.4g} in {100 * self.alpha:g} % of cases ({self.n_reference:,} and {self.n_window:,} "
-                f"rows).{doubt}",
-                page_width(),
-            )
+            return "cannot decide"
+        return f"{'the samples differ' if self.significant else 'no difference found'} at {self.alpha:g}"
+
+    def _further_lines(self) -> Iterator[str]:
+        """Yield the values that samples from the same distribution give, and why p may be too small."""
+        yield (
+            f"{self.n_reference:,} and {self.n_window:,} rows. Samples from one distribution have a mean of "
+            f"{self.chance:.4g} and exceed {self.threshold:.4g} in {100 * self.alpha:g} % of cases ({self.n_draws:,} "
+            "permutations)"
         )
+        if self.dependence:
+            yield f"The p-value is too small: {self.dependence}"
 
     def _claim(self) -> str:
         dependent = ", which depend on their neighbours, so that p is too small" if self.dependence else ""

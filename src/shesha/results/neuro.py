@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.report import Columns, Part, Table, Text, numeral, page_width, texts, wrap
+from shesha.report import Columns, Part, Table, Text, numeral, texts
 from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.number import NAN, Number, format_value, frame_of_numbers
@@ -30,6 +30,8 @@ _TIE = 1e-12
 class TrialScore(Number):
     """A score of trials with its null distribution; `exchanged` describes which trials were permuted."""
 
+    SHOWS_DIRECTION = False
+
     closer: str
     """Direction of the effect: 'higher', 'lower' or 'either'."""
     n_neurons: int
@@ -48,11 +50,6 @@ class TrialScore(Number):
         """Whether some permutation gives another value than the recorded order."""
         return self.has_null and not all(abs(draw - self.value) <= _TIE for draw in self.null)
 
-    @property
-    def _p_value_text(self) -> str:
-        side = "below" if self.value < self.chance else "above"
-        return f"{abs(self.z):.3g} sd {side}" if self.z == self.z else "all draws equal"
-
     @draws_axes
     def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw the null distribution with the observed value."""
@@ -64,32 +61,23 @@ class TrialScore(Number):
             self.value,
             threshold,
             label=self.name,
-            drawn=f"{self.n_draws} {_score_sentence(self)}",
+            drawn=f"{self.n_draws} {'permutations' if self.exchanged == 'all rows' else self.exchanged}",
             ax=ax,
         )
 
-    def _text(self) -> str:
-        """Return a text with the score, its chance level, and the data that it is based on."""
-        if self.value != self.value:
-            return "\n".join(wrap(f"{self.name}: not estimable ({self.reason})", page_width()))
-        lines = [f"{self.name}: {self.value:.4f}"]
-        if self.has_null:
-            verdict = f"{'' if self.significant else 'not '}{SIDES[self.closer]} chance at {self.alpha:g}"
-            lines[0] += (
-                f", {verdict if self.is_tested else 'cannot be tested, because every permutation gives this value'}"
-            )
-            lines.append(
-                f"  chance {self.chance:.4f} +- {self.chance_sd:.2g} ({self._p_value_text}), p = {self.p_value:.3g} "
-                f"({self.n_draws} {_score_sentence(self)})"
-            )
+    @property
+    def _verdict_at_level(self) -> str:
+        if not self.is_tested:
+            return "cannot be tested, because every permutation gives this value"
+        return f"{'' if self.significant else 'not '}{SIDES[self.closer]} chance at {self.alpha:g}"
+
+    def _further_lines(self) -> Iterator[str]:
+        """Yield the calibration, the trials that the score is based on, and further numbers."""
+        yield from super()._further_lines()
         unused = f" ({self.n_unused:,} unused in each draw)" if self.n_unused else ""
-        size = f"  {self.n_rows:,} trials{unused} x {self.n_neurons:,} neurons"
-        lines.append(size + (f", {self.n_conditions} conditions" if self.n_conditions else ""))
-        lines += [f"  {name} {value:.4f}" for name, value in self.further.items()]
-        if self.n_lost:
-            lines.append(f"  {count(self.n_lost, 'permutation')} without a score; they were counted as extreme")
-        lines += [f"  note: {text}" for text in self.notes]
-        return "\n".join(part for line in lines for part in wrap(line, page_width(), hanging="    "))
+        conditions = f", {count(self.n_conditions, 'condition')}" if self.n_conditions else ""
+        yield f"{self.n_rows:,} trials{unused} x {self.n_neurons:,} neurons{conditions}"
+        yield from (f"{name} {value:.4f}" for name, value in self.further.items())
 
     def _claim(self) -> str:
         unused = f" ({self.n_unused:,} of them unused in each draw)" if self.n_unused else ""
@@ -98,12 +86,6 @@ class TrialScore(Number):
         drawn = say.draws(self.n_draws, "the trials" if self.exchanged in ("", "all rows") else self.exchanged)
         name = self.name.replace("_", " ")
         return say.statement(self, f"The score {name}", over, side=SIDES[self.closer], drawn=drawn)
-
-
-def _score_sentence(score: TrialScore) -> str:
-    if score.exchanged in ("all rows", "circular shifts"):
-        return {"all rows": "permutations"}.get(score.exchanged, score.exchanged)
-    return f"permutations, {score.exchanged}"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shesha.report import Columns, Part, Strip, Table, numeral, texts
+from shesha.report import Columns, Part, Strip, Table, numeral, page_width, texts, wrap
 from shesha.results.base import Listed, Result, as_cell, draws_axes, reaches_level
 from shesha.support.wording import agree, agree_with_share, count, join_names
 
@@ -64,6 +64,8 @@ class Number(Result):
     notes: tuple[str, ...] = ()
 
     aliases: ClassVar[tuple[str, ...]] = ("significant",)
+    SHOWS_DIRECTION: ClassVar[bool] = True
+    """Whether the first line of the text says if lower values mean more agreement."""
 
     @property
     def has_value(self) -> bool:
@@ -170,20 +172,30 @@ class Number(Result):
 
     def _text(self) -> str:
         """Return the number in one line, with its calibration, its extras and its notes below."""
-        if not self.has_value:
-            return self.line()
-        lines = [self.line(), *(f"  {line}" for line in self._further_lines())]
-        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+        lines = [self.line()]
+        if self.has_value:
+            lines += [f"  {line}" for line in self._further_lines()]
+        lines += [f"  note: {note}" for note in self.notes if self.has_value]
+        return "\n".join(part for line in lines for part in wrap(line, page_width(), hanging="    "))
+
+    @property
+    def _what(self) -> str:
+        """What the value is, as the first line of the text calls it."""
+        return self.name
+
+    @property
+    def _verdict_at_level(self) -> str:
+        return f"{self.verdict} at {self.alpha:g}"
 
     def line(self) -> str:
         """Return the value with its interval, verdict and p-value as one line."""
         if not self.has_value:
             return f"{self.name}: not estimable ({self.reason})"
         interval = f" [{self.low:.4g}, {self.high:.4g}]" if self.has_interval else ""
-        direction = " (lower is closer)" if self.closer == "lower" else ""
+        direction = " (lower is closer)" if self.closer == "lower" and self.SHOWS_DIRECTION else ""
         corrected = "" if isnan(self.corrected_p_value) else f", corrected {self.corrected_p_value:.3g}"
-        test = f", {self.verdict} at {self.alpha:g} (p = {self.p_value:.3g}{corrected})" if self.has_null else ""
-        return f"{self.name} {self.value:.4g}{interval}{direction}{test}"
+        test = f", {self._verdict_at_level} (p = {self.p_value:.3g}{corrected})" if self.has_null else ""
+        return f"{self._what} {self.value:.4g}{interval}{direction}{test}"
 
     def _further_lines(self) -> Iterable[str]:
         """Yield further lines of the text; classes with more fields extend this."""
