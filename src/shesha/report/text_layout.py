@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -104,9 +105,11 @@ class Column:
 
     @classmethod
     def of(cls, head: str, cells: Iterable[str | float | None], strips: Iterable[Strip | None] = ()) -> Column:
-        """Return a column of texts (to the left), or of counts and numbers, which are formatted by `numeral`."""
+        """Return a column of texts (to the left), counts, p-values of two digits, or numbers formatted by `numeral`."""
+        least = 2.0 if re.match(r"(corrected )?p\b", head) else 0.0005
         texts = tuple(
-            cell if isinstance(cell, str) else f"{cell:,}" if isinstance(cell, int) else numeral(cell) for cell in cells
+            cell if isinstance(cell, str) else f"{cell:,}" if isinstance(cell, int) else numeral(cell, least)
+            for cell in cells
         )
         is_text = any(text[:1].isalpha() for text in texts if text not in ("none", "tied"))
         return cls(head, texts, "<" if is_text else ">", tuple(strips))
