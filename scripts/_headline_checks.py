@@ -182,7 +182,7 @@ def presence(present: bool, yes: str, no: str) -> tuple[tuple[str, str], ...]:
 def pair_checks() -> Iterator[Check]:
     """Yield the checks of functions that compare two representations."""
     several = (r"(All|Both|\d+ of) .*(is|are) above chance", r"None of .* above chance")
-    one = (r"(is |, )above chance", r"not above chance")
+    one = (r"(is |, |: )above chance", r"not above chance")
     matched = (
         r"\d+ of \d+ units? (has|have) a match",
         r"(\b0|None) of \d+ units? (has|have) a match|cannot be decided",
@@ -239,12 +239,12 @@ def grid_checks() -> Iterator[Check]:
     none = r"\b(0|None) of \d+ pairs? (is|are) above chance"
     some = r"\d+ of \d+ pairs? (is|are) above chance"
     for truth, related in (("no pair related", False), ("one pair related", True)):
-        absent = ((none, TRUE), (some, WRONG))
+        absent = ((none, TRUE), (some, WRONG), (r"closest .* not above chance", TRUE), ("closest .* above", WRONG))
         yield Check(
             "compare_layers(calibrate=True), 8 x 8",
             truth,
             partial(layers, related=related),
-            ((none, WRONG), (r"a5 and b3: CKA .*above chance.* \d+ of \d+ pairs", TRUE), ("closest layers are", WRONG))
+            ((none, WRONG), (r"a5 and b3: CKA [\d.]+, above chance", TRUE), ("closest layers are", WRONG))
             if related
             else absent,
         )
@@ -813,8 +813,8 @@ def cell_checks() -> Iterator[Check]:
     )
 
 
-UNCHANGED = (("^ok", TRUE), ("^(watch|not estimable)", UNDECIDED), ("^alert", WRONG))
-CHANGED = (("^(ok|watch|not estimable)", UNDECIDED), ("^alert", TRUE))
+UNCHANGED = (("(?i)^ok", TRUE), ("(?i)^(watch|not estimable)", UNDECIDED), ("(?i)^alert", WRONG))
+CHANGED = (("(?i)^(ok|watch|not estimable)", UNDECIDED), ("(?i)^alert", TRUE))
 
 
 def drift_checks() -> Iterator[Check]:

@@ -88,10 +88,10 @@ def limit_row(found: list[shesha.Comparison], corrected: list[dict[str, float]],
 def jackknife_means(moments: shesha.Moments) -> dict[str, float]:
     """Values less the bias that the jackknife estimates, by measure."""
     parts, measures = moments.parts(), choose(MEASURES)
-    sides = moment_scores._Sides(moments, merge_all(parts))
+    views_of = moment_scores.views_of_moments(moments)
     sizes = np.array([part.n_rows for part in parts])
-    without = moment_scores._values_without_parts(sides, parts, measures)
-    values = moment_scores._values_or_nan(measures, sides.look())
+    without = moment_scores.values_without_parts(views_of, parts, measures)
+    values = moment_scores.values_or_nan(measures, views_of(merge_all(parts)))
     return {
         measure.name: moment_scores.jackknife_mean(value, row, sizes)
         for measure, value, row in zip(measures, values, without, strict=True)

@@ -53,14 +53,6 @@ def test_what_is_said_counts_whatever_the_shape(given, axis):
     assert (found.axis, found.guessed, found.doubtful) == (axis, False, False)
 
 
-@pytest.mark.parametrize("wrong", [3, -4, True, 1.0, "none", "0", (1,)])
-def test_an_axis_that_is_none_is_refused(wrong):
-    with pytest.raises(ValueError, match=r"layer_axis must be 0, 1, 2, None or 'guess', got "):
-        split((7, 872, 384), wrong)
-    with pytest.raises(ValueError, match=r"layer_axis must be "):
-        shesha.compare_all({"a": np.eye(5), "b": np.eye(5)}, "CKA", layer_axis=wrong)
-
-
 def test_the_sentence_tells_the_reading_and_the_others():
     expected = (
         "an array of shape (7, 872, 384), read as 7 layers of 872 rows. "
@@ -97,18 +89,6 @@ def test_a_guess_is_said_and_an_answer_is_not():
         warnings.simplefilter("error")
         assert split_layers({"a": MANY}, layer_axis=None)["a"] is MANY
         split_layers({"a": MANY}, layer_axis=1)
-
-
-def test_what_is_no_array_of_three_dimensions_passes():
-    given = {"matrix": np.eye(3), "maps": np.ones((2, 2, 2, 2)), "list": [[1.0]], "ragged": [[1.0], [2.0, 3.0]]}
-    given |= {"distances": shesha.Rdm(1 - np.eye(4)), "number": 3.0}
-    found = split_layers(given)
-    assert all(found[name] is given[name] for name in given) and len(found) == len(given)
-
-
-def test_layers_do_not_take_the_name_of_another():
-    with pytest.raises(ValueError, match=r"names must be distinct after layers are numbered, got 'a\[1\]' twice"):
-        split_layers({"a[1]": np.eye(40), "a": MANY}, layer_axis=1)
 
 
 def test_tensors_are_split_where_they_are():
@@ -187,14 +167,6 @@ def test_every_format_reads_layers_alike(tmp_path, ending):
     (whole,) = files.read(path, layer_axis=None).values()
     np.testing.assert_array_equal(whole, FEW)
     assert [one.shape for one in files.read(path, layer_axis=1).values()] == [(4, 6)] * 40
-
-
-def test_whole_numbers_are_layers_only_if_somebody_says_so(tmp_path):
-    np.save(tmp_path / "images.npy", np.zeros((9, 3, 2), dtype=np.uint8))
-    with pytest.raises(files.UnreadableFileError, match="only floats are split into layers"):
-        files.read(tmp_path / "images.npy")
-    assert len(files.read(tmp_path / "images.npy", layer_axis=1)) == 3
-    assert files.read(tmp_path / "images.npy", layer_axis=None)["images"].shape == (9, 3, 2)
 
 
 def test_all_pairs_of_layers_or_of_token_sequences():

@@ -151,41 +151,9 @@ def test_different_numbers_of_rows_have_no_drift(layers, quick_audit):
     assert (quick_audit(layers["late"]).drift, quick_audit(layers["late"]).drift_reason) == (None, "")
 
 
-def test_too_little_memory_is_a_reason(layers, quick_audit, monkeypatch):
-    monkeypatch.setenv("SHESHA_MEMORY", "1k")
-    reason = quick_audit(layers["late"])["X"].reason
-    assert "must fit the memory budget" in reason
-    assert "raise SHESHA_MEMORY" in reason
-
-
-def test_names_are_looked_up(audited):
-    assert audited["late"].name == "late"
-    with pytest.raises(KeyError, match="name must be one of early, middle, late, got 'Late'"):
-        audited["Late"]
-
-
 def test_no_representation_is_lost_to_another_of_the_same_name(layers, quick_audit):
     with pytest.raises(ValueError, match="'1'"):
         quick_audit({1: layers["late"], "1": layers["early"]})
-
-
-@pytest.mark.parametrize(
-    ("data", "options", "error", "message"),
-    [
-        ({}, {}, ValueError, "representations must contain at least one matrix, got none"),
-        ({"a": np.ones(5)}, {}, ValueError, r"a must be 2-D \(n_samples, n_features\), got shape \(5,\)"),
-        ({"a": np.array([["b"]])}, {}, TypeError, "a must be a matrix of real numbers, got an array of dtype <U1"),
-        (None, {"metric": "manhattan"}, ValueError, "metric must be one of 'cosine', .*, got 'manhattan'"),
-        (None, {"confidence": 1.0}, ValueError, r"confidence must be in \(0, 1\), got 1.0"),
-        (None, {"n_bootstrap": -1}, ValueError, "n_bootstrap must be at least 0, got -1"),
-        (None, {"n_permutations": 18}, ValueError, "n_permutations must be at least 19, or 0 for none, got 18"),
-        (None, {"pairs": 99}, ValueError, "pairs must be at least 100, got 99"),
-        (None, {"seed": "today"}, TypeError, "seed must be an int, a numpy Generator or None, got str"),
-    ],
-)
-def test_bad_arguments_are_refused(layers, quick_audit, data, options, error, message):
-    with pytest.raises(error, match=message):
-        quick_audit(layers if data is None else data, **options)
 
 
 def activations_of_lengths(seed, effect):

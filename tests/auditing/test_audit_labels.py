@@ -30,11 +30,6 @@ def test_labels_that_are_no_classes_are_refused(layers, quick_audit, y, message)
         quick_audit(layers, y)
 
 
-def test_as_many_classes_as_half_the_rows_are_taken(layers, quick_audit):
-    found = quick_audit({"late": layers["late"]}, np.arange(60) % 30)["late"].supervised
-    assert all(score.reason == "" for score in found.values())
-
-
 def test_names_of_classes_do_not_matter(layers, classes, quick_audit):
     data = {"late": layers["late"]}
     numbered = quick_audit(data, classes)
@@ -42,12 +37,6 @@ def test_names_of_classes_do_not_matter(layers, classes, quick_audit):
     listed = quick_audit(data, np.array([2.5, 7, 99])[classes].tolist())
     assert named.representations == listed.representations == numbered.representations
     assert named.labels == LabelClasses(("c10", "c20", "c30"), (20, 20, 20))
-
-
-def test_the_name_of_a_series_of_labels_is_told(layers, classes, quick_audit):
-    found = quick_audit({"late": layers["late"]}, pd.Series(classes[:60], name="kind"))
-    assert found.labels.column == "kind"
-    assert "Labels: kind, 3 classes of 20 rows: 0 (20), 1 (20), 2 (20)." in found.full_text()
 
 
 def test_two_classes_have_no_geometry_of_centroids(layers, quick_audit):
@@ -77,13 +66,6 @@ def test_a_class_that_is_left_without_rows_is_a_reason(layers, quick_audit):
     assert set(reasons.values()) == {""}
 
 
-def test_without_labels_there_are_no_supervised_scores(layers, quick_audit):
-    found = quick_audit(layers["late"])
-    assert found["X"].supervised == {}
-    assert "variance_ratio" not in found.to_frame()
-    assert "Variance between classes" not in found.full_text()
-
-
 def test_labels_score_the_representations_whose_rows_they_name(layers, classes, quick_audit):
     found = quick_audit({"all": layers["late"], "some": layers["late"][:40]}, classes)
     assert tuple(found["all"].supervised) == SUPERVISED
@@ -105,23 +87,11 @@ def test_labels_of_other_rows_are_not_taken_for_those_that_are_left(layers, clas
         quick_audit(X, classes[:58], missing="drop")
 
 
-def test_supervised_scores_are_shown_if_only_a_later_representation_has_them(layers, classes, quick_audit):
-    found = quick_audit({"some": layers["late"][:40], "all": layers["late"]}, classes)
-    assert tuple(found["all"].supervised) == SUPERVISED
-    assert "Variance between classes" in found.full_text()
-
-
 def test_a_representation_that_the_labels_do_not_fit_says_so(layers, classes, quick_audit):
     report = quick_audit({"all": layers["late"], "some": layers["late"][:40]}, classes).full_text()
     assert re.search(r"^ +some +none", report, re.MULTILINE)
     told = " ".join(report.split())
     assert told.count("Stability of class centroids: needs one label per row, got 60 labels for 40 rows") == 1
-
-
-@pytest.mark.parametrize("value", [0.1, 0.3, 7.7])
-def test_equal_rows_have_no_supervised_score(layers, classes, quick_audit, value):
-    found = quick_audit({"late": layers["late"], "equal": np.full((60, 12), value)}, classes)
-    assert np.isnan([score.value for score in found["equal"].supervised.values()]).all()
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e200])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.data import digits_network
 from shesha.report import SCREEN, as_screen
 from shesha.results.audit_report import audit_page
 from shesha.results.audit_verdict import verdict
@@ -55,17 +54,3 @@ def test_verdicts_in_words():
     text = " ".join(str(found).split())
     assert "Above chance, but near zero, so single distances are mostly noise: faint" in text
     assert "Stable above chance: signal" in text
-
-
-def test_the_scale_is_that_of_the_shipped_network():
-    layers, _ = digits_network()
-    init = [shesha.feature_split(X, seed=0) for name, X in layers.items() if name.startswith("init")]
-    assert (min(init), max(init)) == pytest.approx((0.6, 0.76), abs=0.02)
-
-
-def test_faults_and_interruptions_are_told(quick_audit):
-    X = shared(np.random.default_rng(0))
-    X[3, 2] = np.nan
-    text = "\n".join(lines(quick_audit({"gaps": X})))
-    assert "NaN or infinity in 1 row of 60 (3)" in text
-    assert "not scored" in text

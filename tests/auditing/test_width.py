@@ -37,15 +37,6 @@ def test_the_ranking_is_that_of_as_many_features(audited):
     assert table["same_width"].tolist() == [wide.same_width.value, narrow.feature_split.value]
 
 
-def test_the_report_warns_of_the_order_that_widths_make(audited):
-    text = " ".join(audited.full_text().split())
-    assert "2 representations of 70 rows." in text
-    assert "with 12 features each: " in text
-    assert "With all its 96 features, wide scores higher" in text
-    assert "more features alone raise stability" in text
-    assert f"{audited['wide'].same_width.value:.3f} [" in text
-
-
 def test_it_is_the_mean_over_random_choices_of_features(regions):
     X = regions["wide"]
     settings = Settings("cosine", 0.95, 0, 0, None, 1, {})

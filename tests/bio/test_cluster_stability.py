@@ -76,23 +76,6 @@ def test_what_is_left_out_is_counted():
     assert found == adata.shesha.cluster_stability("group", cluster=k_means(2), n_draws=19, max_cells=60)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_draws": 9}, r"n_draws must be at least 19, because fewer cannot reach p = 0.05, got 9"),
-        ({"cluster": lambda matrix: matrix}, r"cluster must return one label for each of the \d+ cells, got shape"),
-        ({"groupby": "one"}, r"groupby must have at least 2 clusters, got 1; raise the resolution"),
-        ({"groupby": "leidn"}, r"groupby must be a column of adata.obs, one of group, one, got 'leidn'"),
-        ({"n_neighbors": 5}, r"n_neighbors must be None if cluster is a function, got 5"),
-        ({"share": 1.0}, r"share must be"),
-    ],
-)
-def test_bad_options(options, message):
-    adata = cells(groups(0, 2), 2, one="a")
-    with pytest.raises(ValueError, match=message):
-        bio.cluster_stability(adata, **{"groupby": "group", "cluster": k_means(2), **options})
-
-
 def test_leiden_is_that_of_scanpy():
     scanpy = pytest.importorskip("scanpy")
     pytest.importorskip("igraph")

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import shesha
@@ -170,54 +169,6 @@ def test_too_few_cells_have_no_score():
         found = bio.perturbation_interval(X, X[:4])
     assert np.isnan([found.value, found.low, found.high]).all()
     assert found.n_resamples == 0
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_bootstrap_ci": 10}, "n_bootstrap_ci must be None, got 10: shesha.bio.perturbation_interval returns"),
-        ({"return_type": "result"}, "return_type must be 'float', got 'result'"),
-        ({"method": "nearest"}, "method must be one of 'standard', 'whitened', 'knn', got 'nearest'"),
-        ({"metric": "cohen"}, "metric must be one of 'cosine', 'euclidean', got 'cohen'"),
-        ({"k": 0}, "k must be at least 1, got 0"),
-        ({"regularization": 0.0}, "regularization must be positive"),
-        ({"ci": 1.0}, r"ci must be in \(0, 1\), got 1.0"),
-    ],
-)
-def test_bad_options_are_refused(options, message):
-    X = np.arange(20.0).reshape(10, 2)
-    with pytest.raises(ValueError, match=message):
-        bio.perturbation_coherence(X, X + 0.5, **options)
-
-
-def test_other_bad_input_is_refused(inputs):
-    X, adata = np.ones((6, 2)), inputs.cells(11)
-    with pytest.raises(ValueError, match="X_perturbed must have the 2 features of X_control, got 3 features"):
-        bio.perturbation_effect_size(X, np.ones((6, 3)))
-    with pytest.raises(ValueError, match="metric must be one of 'euclidean', 'cohen'"):
-        bio.perturbation_effect_size(X, X, metric="cosine")
-    with pytest.raises(ValueError, match="score must be one of 'coherence', 'effect_size'"):
-        bio.perturbation_interval(X, X, "magnitude")
-    with pytest.raises(TypeError, match="adata must be AnnData, got ndarray"):
-        bio.compute_coherence(X, "gene")
-    with pytest.raises(ValueError, match=r"perturbation_key must be a column of adata.obs, one of perturbation, got"):
-        bio.compute_coherence(adata, "gene")
-    with pytest.raises(ValueError, match=r"control_label must be a label of adata.obs\['perturbation'\], one of"):
-        bio.compute_magnitude(adata, "perturbation", "NT")
-    with pytest.raises(ValueError, match="layer must be among double, got 'counts'"):
-        bio.compute_coherence(adata, "perturbation", layer="counts")
-    with pytest.raises(ValueError, match="control_label must be one of JAK2, STAT1, control, few, got 'NT'"):
-        bio.split_half_reproducibility(adata, control_label="NT")
-    with pytest.raises(ValueError, match="control_label must be one of JAK2, STAT1, control, few, got <NA>"):
-        bio.split_half_reproducibility(adata, control_label=pd.NA)
-    with pytest.raises(ValueError, match=r"repro_df must contain at least 40 perturbations for 10 bins, got 39"):
-        bio.magnitude_matched_comparison(inputs.table(4), n_bins=10)
-    with pytest.raises(ValueError, match="df must have the columns Sp, size, got no column 'size'"):
-        bio.discordance(inputs.table(4), magnitude_col="size")
-    with pytest.raises(ValueError, match="df must contain at least 10 perturbations with both values, got 5"):
-        bio.discordance(inputs.table(4).tail(5))
-    with pytest.raises(TypeError, match="df must be a DataFrame, got dict"):
-        bio.discordance({})
 
 
 def test_cells_without_a_label_are_left_out(inputs):

@@ -1,7 +1,5 @@
 """Layer grids: aggregates and closest pairs by hand, names and shapes of layers."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -86,14 +84,6 @@ def test_a_function_of_the_grid_is_an_aggregate(small):
     assert calibrate_layers(A, B, "CKA", np.median, permutations=ORDERS).value == pytest.approx(np.median(scores[0]))
 
 
-def test_a_function_of_a_grid_of_distances_gets_the_distances(small):
-    """Its value is read in the direction of the measure: smaller is closer."""
-    found = calibrate_layers(A, B, "OrthProc", lambda grid: grid.min(), permutations=ORDERS)
-    named = calibrate_layers(A, B, "OrthProc", "max", permutations=ORDERS)
-    assert replace(found, aggregate="max") == named
-    assert found.value == found.matrix().to_numpy().min()
-
-
 def test_a_function_of_ones_own_is_calibrated_over_layers():
     def own(a, b):
         return measures.cka(a, b)
@@ -105,20 +95,6 @@ def test_a_function_of_ones_own_is_calibrated_over_layers():
     assert found.calibrated == pytest.approx(ours.calibrated)
     assert (found.closest.first, found.closest.second) == (ours.closest.first, ours.closest.second)
     assert found.matrix("p_value").equals(ours.matrix("p_value"))
-
-
-def test_layers_may_come_in_a_list_or_with_names():
-    names = {f"layer {k}": layer for k, layer in enumerate(A)}
-    found, listed = (calibrate_layers(side, B, permutations=ORDERS) for side in (names, A))
-    assert found.rows == ("layer 0", "layer 1", "layer 2")
-    assert listed.rows == ("0", "1", "2")
-    assert np.array_equal(found.matrix(), listed.matrix())
-    assert calibrate_layers(tuple(A), np.stack([B[0], B[0]]), permutations=ORDERS).columns == ("0", "1")
-
-
-def test_no_layer_is_lost_by_its_name():
-    with pytest.raises(ValueError, match="layers_a must have distinct names as text, got 1, '1'"):
-        calibrate_layers({1: A[0], "1": A[1]}, B, permutations=ORDERS)
 
 
 def test_a_grid_of_feature_maps_is_calibrated_as_the_pair_is(rng):

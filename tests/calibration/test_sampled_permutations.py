@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha import Rdm, calibrate
+from shesha import calibrate
 from shesha.calibration import single_pair
 
 
@@ -62,16 +62,3 @@ def test_what_takes_more_than_a_minute_is_sampled_and_this_is_said(monkeypatch):
     assert "exact=True takes about 14 minutes" in str(calibrate(X, Y, "RSA", seed=0))
     assert calibrate(X, Y, "RSA", seed=0, exact=True).notes == ()
     assert calibrate(X, Y, "CKA", seed=0).notes == ()
-
-
-@pytest.mark.parametrize(
-    ("measure", "given", "exact", "message"),
-    [
-        ("CKA", np.eye(30), False, "exact must be True or 'auto' for CKA"),
-        ("RSA", Rdm(np.arange(1.0, 436.0)), False, "exact must be True or 'auto' for RSA"),
-        ("RSA", np.eye(30), "no", "exact must be True, False or 'auto', got 'no'"),
-    ],
-)
-def test_impossible_requests_are_refused(measure, given, exact, message):
-    with pytest.raises(ValueError, match=message):
-        calibrate(given, given, measure, exact=exact)

@@ -88,28 +88,6 @@ def test_numbers_of_many_values_become_ranges():
     assert len(set(labels_of_rows(np.r_[np.zeros(40), np.arange(40.0)]))) >= 4
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"Y": np.eye(9)}, "Y must have the 20 rows of X, got 9"),
-        ({"names": ("a",)}, "names must be two names"),
-        ({"row_names": ["a"]}, "row_names must have one name for each of the 20 rows, got 1"),
-        ({"labels": ["a"]}, "labels must have one label for each of the 20 rows, got 1"),
-        ({"metric": "city"}, "metric must be"),
-        ({"k": 20}, "k must be below the number of rows, 20, got 20"),
-        ({"max_rows": 2}, "max_rows must be"),
-    ],
-)
-def test_what_cannot_be_shown_is_refused(rng, options, message):
-    with pytest.raises(ValueError, match=message):
-        shesha.explore(rng.standard_normal((20, 5)), **options)
-
-
-def test_distances_are_refused(rng):
-    with pytest.raises(ValueError, match="X must be a matrix"):
-        shesha.explore(shesha.Rdm(rng.random(15)))
-
-
 def test_twenty_thousand_rows_stay_below_two_megabytes(rng, tmp_path):
     pytest.importorskip("jinja2")
     X = rng.standard_normal((20_000, 3))

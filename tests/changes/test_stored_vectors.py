@@ -72,22 +72,6 @@ def test_the_worst_queries_come_first():
     assert "Share of the 5 nearest full vectors that are found (cosine): one row reversed" in found.headline
 
 
-@pytest.mark.parametrize(
-    ("ways", "options", "message"),
-    [
-        (["int4"], {}, r"ways must be one of 'float16', 'int8', 'binary', got 'int4'"),
-        ([25], {}, r"ways must be at most the 24 dimensions of X, got 25"),
-        ([], {}, r"ways must have at least one"),
-        ({"a": X[:9]}, {}, r"a must have the 60 rows of X, got 9"),
-        (["int8"], {"k": 60}, r"k must be at most the number of other rows \(59\), got 60"),
-        (["int8"], {"index_metric": "dot"}, r"index_metric must be one of"),
-    ],
-)
-def test_bad_input(ways, options, message):
-    with pytest.raises(ValueError, match=message):
-        stored_vectors(X, ways, **options)
-
-
 def test_rows_of_own_vectors_are_matched_by_name():
     names, order = [f"r{k}" for k in range(60)], np.random.default_rng(1).permutation(60)
     full, stored = pd.DataFrame(X, index=names), pd.DataFrame(np.round(X), index=names)

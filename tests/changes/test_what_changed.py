@@ -148,22 +148,6 @@ def test_the_class_that_lost_its_surroundings_is_named(rows, rng):
     assert shesha.diff(rows, after).lost_by_class == {}
 
 
-@pytest.mark.parametrize(
-    ("labels", "reason"),
-    [
-        (np.arange(300) % 40, "the labels have 40 classes of at least 5 rows, more than the limit of 30"),
-        (
-            np.linspace(0, 1, 300),
-            "at least 2 must have 5 rows or more, got 0. If the labels are numbers, divide them into classes first",
-        ),
-    ],
-)
-def test_classes_that_are_not_compared_are_told(rows, rng, labels, reason):
-    found = shesha.diff(rows, rows + 0.1 * rng.standard_normal(rows.shape), labels=labels)
-    assert not found.classes
-    assert any(f"Classes were not compared: {reason}" in note for note in found.notes)
-
-
 @pytest.mark.parametrize("width", [120, 110])
 def test_kinds_of_change_of_wide_rows_do_not_depend_on_their_coordinates(monkeypatch, width):
     """Rows in fewer coordinates give every number up to rounding, also to measures that depend on the axes."""

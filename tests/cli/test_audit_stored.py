@@ -75,9 +75,3 @@ def test_a_file_that_cannot_be_read_is_left_out(invoke, folder, expected):
     assert all(line in lines for line in text.splitlines()), "the report, with what was read after its answer"
     assert "half.npy must be a complete .npy file" in str(told[0].message)
     assert len(told) == 1
-
-
-def test_workers_must_be_some(invoke_main, folder):
-    ended = invoke_main("audit", folder, "--workers", "0")
-    assert ended.status != 0
-    assert "--workers must be at least 1, got 0" in ended.err

@@ -84,13 +84,6 @@ def test_a_representation_with_nan_is_named_and_the_others_are_scored(folder, pr
     assert ended.err == "shesha: no score for gaps\n"
 
 
-def test_a_representation_without_a_stability_is_named(folder, invoke):
-    np.save(folder / "equal.npy", np.full((60, 12), 0.5))
-    ended = invoke("audit", folder / "equal.npy", *QUICK)
-    assert ended.status == 2
-    assert "equal" in ended.err
-
-
 def test_errors_that_are_not_bad_input_keep_their_traceback(folder, invoke_main, monkeypatch):
     def broken(*args, **options):
         raise AssertionError("a defect of the library")

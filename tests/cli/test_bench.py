@@ -92,42 +92,6 @@ def test_failures_are_counted_beside_the_result(toys, invoke, tmp_path, monkeypa
     assert "comparisons without a value:\n" not in invoke("bench", "status", "--store", path).out
 
 
-def test_a_run_of_which_no_test_is_complete_says_so(toys, invoke, tmp_path, monkeypatch):
-    monkeypatch.setenv("TOY_FAULTS", json.dumps({f"standard {seed}": "raises" for seed in range(3)}))
-    command = ("--measure", "CKA", "--test", "layer_monotonicity", "--store", tmp_path / "a.sqlite")
-    ended = invoke("bench", "run", "toy", *command)
-    assert ended.status == 2
-    assert ended.out == ""
-    assert "shesha: no test is complete" in ended.err
-    assert invoke("bench", "rank", "--store", tmp_path / "a.sqlite").status == 2
-
-
-def test_status_shows_how_far_each_test_is(store, invoke):
-    ended = invoke("bench", "status", "--store", store)
-    assert (ended.status, ended.err) == (0, "")
-    header, *rows = ended.out.splitlines()
-    assert header.split()[:4] == ["dataset", "architecture", "pooling", "test"]
-    assert len(rows) == 6
-    for test, row in zip(SIX, rows, strict=True):
-        numbers = row.split()[-6:]
-        assert test in row
-        assert numbers[0] == numbers[1]
-        assert numbers[3] == numbers[4] != "0"
-        assert numbers[2] == numbers[5] == "0"
-
-
-def test_tables_are_markdown_by_test(store, invoke):
-    ended = invoke("bench", "table", "--store", store)
-    assert (ended.status, ended.err) == (0, "")
-    for test in ("accuracy", "jsd", "disagreement", *SIX[2:]):
-        assert f"\n{test}\n" in ended.out
-    one = invoke("bench", "table", "--store", store, "--test", "output").out
-    assert [line for line in one.splitlines() if line and not line.startswith("|")] == ["jsd", "disagreement"]
-    for line in one.splitlines():
-        if line.startswith("|") and "---" not in line and "measure" not in line:
-            assert line.split("|")[2].strip() in ("CKA", "LinReg", "MagDiff")
-
-
 def test_ranks_of_the_published_results(invoke):
     ended = invoke("bench", "rank", "--published")
     assert ended.status == 0
@@ -246,64 +210,6 @@ def test_ranks_of_few_tests_say_what_they_do_not_know(invoke, monkeypatch):
     assert "these ranks are based on 1 of 6 tests, on Cora" in ended.err
     assert "accuracy, output, shortcut, augmentation, layer_monotonicity" in ended.err
     assert invoke("bench", "rank", "--published").err == ""
-
-
-def test_one_measure_has_the_same_place_in_a_run_and_in_the_ranks(invoke, monkeypatch):
-    frame = benchmark.published()
-    cora = frame[(frame["test"] == "label_randomization") & (frame["dataset"] == "Cora")]
-    one = cora[cora["measure"] == "CKA"].assign(measure="mine")
-    monkeypatch.setattr("shesha_bench.results", lambda *_: one)
-    monkeypatch.setattr("shesha_bench.run", lambda *_, **__: one)
-    monkeypatch.setattr("shesha_bench.status", lambda *_: pd.DataFrame({"models failed": [0], "without value": [0]}))
-    ran, ranked = invoke("bench", "run", "small"), invoke("bench", "rank")
-    assert ran.out == ranked.out
-    places = {row.split()[1]: row.split()[-3] for row in ran.out.splitlines()[1:]}
-    expected = benchmark.rank(cora).set_index("measure")["position"]
-    # Its scores are those of CKA, which stands beside it.
-    assert abs(int(places["mine"]) - expected["CKA"]) <= 1
-    assert sum("(published)" in row for row in ran.out.splitlines()) == cora["measure"].nunique()
-    assert "marked (published) are those of the paper, for its own models" in ran.err
-
-
-def test_a_page_alone_can_be_reported(store, invoke, invoke_main, tmp_path):
-    pytest.importorskip("jinja2")
-    ended = invoke("bench", "report", "--store", store, "--html", tmp_path / "page.html")
-    assert (ended.status, ended.out) == (0, "")
-    assert "Which similarity measure performs best" in (tmp_path / "page.html").read_text()
-    refused = invoke_main("bench", "report", "--store", store)
-    assert refused.status == 2
-    assert "OUTPUT or --html must name a file to write, got neither" in refused.err
-
-
-@pytest.mark.parametrize("suite", ["small", "paper"])
-def test_the_help_of_run_names_the_data_sets_and_where_they_are_looked_for(invoke, suite):
-    told = " ".join(invoke("bench", "run", "--help").out.split())
-    names = ", ".join(dict.fromkeys(task.dataset for task in suites.suite(suite).tasks))
-    assert f"{suite}: {names}" in told
-    assert "SHESHA_DATA" in told
-
-
-USAGE = [
-    (),
-    ("run",),
-    ("nothing",),
-    ("run", "small", "--workers", "two"),
-    ("rank", "--published", "--pooling", "max"),
-]
-
-
-@pytest.mark.parametrize("words", USAGE)
-def test_usage_is_told(invoke_main, words):
-    ended = invoke_main("bench", *words)
-    assert ended.status == 2
-    assert "Usage: " in ended.out + ended.err
-
-
-def test_every_command_has_help(invoke):
-    told = invoke("bench", "--help").out
-    for command in ("run", "status", "table", "rank", "export", "report"):
-        assert command in told
-        assert "--store" in invoke("bench", command, "--help").out
 
 
 def test_submissions_say_what_made_them_and_stand_in_a_table(store, invoke, tmp_path):

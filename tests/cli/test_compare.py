@@ -12,7 +12,6 @@ from shesha.cli._outputs import _first_screen
 from shesha.measures import registry as registry
 from shesha.report import as_text
 from shesha.support.provenance import add_statements
-from shesha.views import Features
 
 FEW = ("--measures", "CKA,LinReg")
 
@@ -63,13 +62,6 @@ def test_many_rows_and_chosen_measures_are_calibrated_on_request_only(invoke, fo
     monkeypatch.setattr(module, "_MOST_ROWS_TESTED", 39)
     assert "Raw values" in invoke(*pair).out
     assert "Raw values" in invoke(*distances).out
-
-
-def test_arrays_of_one_file_are_chosen_by_key(invoke, folder, arrays):
-    ended = invoke("compare", folder / "layers.npz", "--key", "first", "--key", "third", *FEW)
-    found = shesha.compare(arrays["X"], arrays["Z"], ["CKA", "LinReg"], names=("first", "third"))
-    assert (ended.status, ended.err) == (0, "")
-    assert without_seconds(ended.out) == without_seconds(f"{found.full_text()}\n")
 
 
 def test_files_of_the_same_name_are_named_by_their_folders(invoke, tmp_path, arrays, strict_json):
@@ -183,62 +175,12 @@ def test_no_value_at_all_ends_with_status_2(invoke, folder):
     assert "CKA, RV: flat: all rows are equal" in ended.out
 
 
-def test_some_values_are_enough(invoke, folder):
-    ended = invoke("compare", folder / "X.npy", folder / "flat.npy", "--measures", "CKA,MagDiff")
-    assert (ended.status, ended.err) == (0, "")
-
-
-@pytest.fixture
-def ctrl_c():
-    """A measure in which Ctrl-C comes."""
-    kept = dict(registry.MEASURES.known), dict(registry.MEASURES.aliases)
-
-    @measures.measure(
-        "Ctrl-C",
-        view=Features,
-        closer="higher",
-        bounds=(0, 1),
-        symmetric=True,
-        invariant=(),
-        family="none",
-        cost="n d",
-        formula="none",
-        reference="none",
-        self_value=1.0,
-    )
-    def interrupting(a, b):
-        """Interrupt."""
-        raise KeyboardInterrupt
-
-    yield "Ctrl-C"
-    for table, before in zip((registry.MEASURES.known, registry.MEASURES.aliases), kept, strict=True):
-        table.clear()
-        table.update(before)
-
-
-@pytest.mark.parametrize("files", [("X.npy", "Y.npy"), ("X.npy", "Y.npy", "Z.npy")])
-def test_ctrl_c_prints_what_is_done(invoke, folder, arrays, ctrl_c, files):
-    ended = invoke("compare", *(folder / name for name in files), "--measures", f"MagDiff,{ctrl_c},ProcDist")
-    assert ended.status == 130
-    value = measures.magnitude_difference(arrays["X"], arrays["Y"])
-    assert f"{value:.3f}" in ended.out or f"{value:.3g}" in ended.out
-    rest = "measures were not compared" if len(files) == 2 else "values were not computed"
-    assert f"! Interrupted: the remaining {rest}.\n" in ended.out
-
-
 def test_what_does_not_fit_is_told_and_left_out(invoke, folder, monkeypatch):
     monkeypatch.setenv("SHESHA_MEMORY", "60K")
     with pytest.warns(shesha.MeasureWarning, match="left out: Jaccard: needs"):
         ended = invoke("compare", folder / "X.npy", folder / "Y.npy", "--measures", "CKA,Jaccard")
     assert ended.status == 0
     assert "  - Jaccard: needs" in ended.out
-
-
-def test_a_warning_is_one_line_without_its_place_in_the_code(process, folder, monkeypatch):
-    monkeypatch.setenv("SHESHA_MEMORY", "60K")
-    ended = process("compare", "X.npy", "Y.npy", "--measures", "CKA,Jaccard")
-    assert ended.status == 0
-    assert re.fullmatch("shesha: left out: Jaccard: needs .*: pass fewer rows, or raise SHESHA_MEMORY\n", ended.err)
 
 
 BAD = {
@@ -269,16 +211,6 @@ def test_bad_input_is_one_line_and_status_2(invoke_main, folder, monkeypatch, ca
     assert re.fullmatch(rf"shesha: .*{message}.*\n", ended.err)
 
 
-def test_a_directory_stands_for_the_files_in_it(invoke, folder, tmp_path, arrays):
-    steps = tmp_path / "steps"
-    steps.mkdir()
-    for name, array in arrays.items():
-        np.save(steps / f"{name}.npy", array)
-    ended = invoke("compare", steps, *FEW)
-    assert (ended.status, ended.err) == (0, "")
-    assert ended.out == printed(shesha.compare_all(arrays, ["CKA", "LinReg"]))
-
-
 def test_a_store_keeps_what_was_compared(invoke, strict_json, folder, monkeypatch):
     args = ("compare", folder / "X.npy", folder / "Y.npy", *FEW, "--store", folder / "a.sqlite", "--json", "-")
     first = strict_json(invoke(*args).out)
@@ -288,18 +220,6 @@ def test_a_store_keeps_what_was_compared(invoke, strict_json, folder, monkeypatc
     assert [one for one in second["scores"] if "Z" not in (one["first"], one["second"])] == first["scores"]
     assert len(second["scores"]) == 3 + 6
     assert second["names"] == ["Z", "X", "Y"]
-
-
-def test_distances_and_keys_reach_a_store(invoke, strict_json, folder, arrays):
-    args = ("--measures", "RSA", "--store", folder / "a.sqlite", "--json", "-")
-    ended = invoke("compare", folder / "dX.npy", folder / "dY.npy", "--rdm", *args)
-    given = [shesha.Rdm(np.load(folder / f"d{name}.npy")) for name in "XY"]
-    assert strict_json(ended.out)["scores"][0]["value"] == measures.rsa(*given)
-    ended = invoke("compare", folder / "layers.npz", "--key", "third", "--key", "first", *args)
-    assert (ended.status, ended.err) == (0, "")
-    (score,) = strict_json(ended.out)["scores"]
-    assert (score["first"], score["second"]) == ("third", "first")
-    assert score["value"] == measures.rsa(arrays["Z"], arrays["X"])
 
 
 def test_what_is_left_out_is_a_line_each(process, folder):

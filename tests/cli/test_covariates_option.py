@@ -89,9 +89,3 @@ def test_what_cannot_be_taken_out_is_refused(invoke, files, name, monkeypatch):
     more, message = REFUSED[name]
     with pytest.raises(ValueError, match=message):
         invoke("compare", "x.csv", "y.csv", "--measures", "CKA", *more)
-
-
-def test_several_representations_are_refused(invoke, files):
-    folder, *_ = files
-    with pytest.raises(ValueError, match="--covariates needs exactly two representations, got 3"):
-        invoke("compare", folder / "a.npz", "--measures", "CKA", "--covariates", folder / "batch.txt")

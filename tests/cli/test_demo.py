@@ -44,11 +44,6 @@ def test_four_questions_their_commands_and_a_page(invoke, small):
         assert f"{float(exact):.2f}" == value
 
 
-def test_the_folder_may_be_chosen(invoke, small):
-    assert invoke("demo", "--out", small / "here").status == 0
-    assert {one.name for one in (small / "here").iterdir()} == {"demo.html", "trained.npz", "untrained.npz"}
-
-
 def test_without_the_page_extra_the_answers_are_printed_and_the_extra_is_named(invoke, small, monkeypatch):
     monkeypatch.setattr("shesha.cli.demo.find_spec", lambda name: None)
     ended = invoke("demo")

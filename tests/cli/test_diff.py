@@ -40,12 +40,6 @@ def test_a_map_of_the_rows(invoke, place):
     assert json.loads((place / "f.json").read_text())["row_map"] is None
 
 
-def test_a_map_in_the_place_of_an_input_is_refused(invoke_main, place):
-    ended = invoke_main("diff", place / "before.npz", place / "after.npz", "--explore", place / "before.npz")
-    assert ended.status == 2
-    assert "--explore must name a file that the command does not read" in ended.err
-
-
 def test_re_encodings_and_pages(invoke, place):
     ended = invoke(
         *("diff", place / "before.npz", place / "after.npz", "--again", place / "again.npz"),
@@ -55,29 +49,6 @@ def test_re_encodings_and_pages(invoke, place):
     assert "(1 re-encoding)" in " ".join(ended.out.split())
     assert (place / "diff.html").stat().st_size > 10_000
     assert (place / "diff.png").stat().st_size > 5_000
-
-
-def test_tables_with_named_rows(invoke, tmp_path, rng):
-    table = pd.DataFrame(rng.standard_normal((40, 5)), index=[f"cell {i}" for i in range(40)])
-    table.to_csv(tmp_path / "before.csv")
-    (table + 0.3 * rng.standard_normal(table.shape)).to_csv(tmp_path / "after.csv")
-    ended = invoke("diff", tmp_path / "before.csv", tmp_path / "after.csv", "--full")
-    assert ended.status == 0, ended
-    assert "cell " in ended.out
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ((), "BEFORE and AFTER must be two files"),
-        (("--texts", "a.txt"), "--texts must come with --model"),
-        (("--model", "a"), "--model must be given twice, before and after, got a"),
-    ],
-)
-def test_what_lacks_is_said(invoke_main, more, message):
-    ended = invoke_main("diff", *more)
-    assert ended.status == 2
-    assert message in ended.err
 
 
 def test_two_models_beside_their_re_encodings(invoke, tmp_path):

@@ -51,37 +51,3 @@ def test_audit_takes_distances(folder, invoke, options):
     ended = invoke("audit", "stack.npy", "--rdm", "--bootstrap", 0, "--permutations", 19, *options, "--full")
     expected = shesha.audit({f"stack[{k}]": one for k, one in enumerate(RDMS)}, n_bootstrap=0, n_permutations=19)
     assert ended.out == f"{expected.full_text()}\n"
-
-
-def test_layers_takes_distances(folder, invoke):
-    ended = invoke("layers", "stack.npy", "stack.npy", "--rdm", "--measure", "RSA", "--permutations", 19)
-    assert ended.status == 0
-    assert "stack[2]" in ended.out
-
-
-def test_the_hint_in_python():
-    hint = pytest.warns(
-        shesha.MeasureWarning,
-        match=r"looks like a matrix of distances, but is used as features",
-    )
-    D = STACK[0]
-    with hint:
-        shesha.compare(D, STACK[1][:, :5], "CKA")
-    with hint:
-        shesha.compare_all({"a": D, "b": D[:, :5]}, "CKA")
-    with hint:
-        shesha.calibrate(D, D[:, :5], n_permutations=19, seed=0)
-    with hint:
-        shesha.estimate(D, n_bootstrap=0, seed=0)
-    with hint:
-        shesha.audit(D, n_bootstrap=0, n_permutations=19)
-    shesha.compare(D - 1, D[:, :5], "CKA")
-    shesha.compare(RDMS[0], RDMS[1], "RSA")
-
-
-def test_a_stack_is_taken_apart():
-    for stack in (STACK, [one[UPPER] for one in STACK]):
-        found = shesha.Rdm.stack(stack)
-        np.testing.assert_array_equal([one.condensed for one in found], [one.condensed for one in RDMS])
-    with pytest.raises(ValueError, match=r"D must be a stack \(k, n, n\) or \(k, n \(n - 1\) / 2\), got shape \(3,\)"):
-        shesha.Rdm.stack([1, 2, 3])

@@ -1,7 +1,6 @@
 """Options that say which rows may take each other's place, from files or columns."""
 
 import json
-import re
 
 import numpy as np
 import pandas as pd
@@ -66,22 +65,3 @@ def test_files_of_labels_serve_as_well(invoke, files):
     for one in (by_file, by_column):
         one["scores"][0]["seconds"] = 0
     assert by_file == by_column
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (
-            ["--calibrate", "--groups", "nowhere"],
-            "--groups must be a file, or a column among .* in .*x.csv, got 'nowhere'",
-        ),
-        (["--groups", "subject"], "calibrate must be True with groups, got False"),
-        (["--calibrate", "--shift", "--groups", "subject"], "shift must be used alone or with blocks, got also groups"),
-        (["--calibrate", "--block-length", "0"], "--block-length must be at least 1, got 0"),
-    ],
-)
-def test_bad_options_end_with_status_2_and_a_word(invoke_main, files, more, message):
-    folder, *_ = files
-    ended = invoke_main("compare", folder / "x.csv", folder / "y.csv", "--measures", "CKA", *more)
-    assert ended.status == 2
-    assert re.search(message, ended.err)

@@ -85,14 +85,98 @@ NOTATIONS = {
     "zeros": ([f"sub-{i:03}" for i in range(N)], [f"sub-{i}" for i in range(N)]),
     "names in R": ([f"cell-{i}" for i in range(N)], [f"cell.{i}" for i in range(N)]),
     "spaces": ([f"Mouse {i}" for i in range(N)], [f"Mouse_{i}" for i in range(N)]),
+    "hexadecimal": (
+        [f"{i:08x}-0a1b-4c2d-8e3f-0123456789ab" for i in range(N)],
+        [f"{i:08X}0A1B4C2D8E3F0123456789AB" for i in range(N)],
+    ),
+    "stored times": (TIMES, TIMES.strftime("%Y-%m-%dT%H:%M:%SZ")),
+    "times with a zone": (TIMES.tz_localize("UTC"), TIMES.strftime("%Y-%m-%d")),
 }
 
 
 @pytest.mark.parametrize("kind", NOTATIONS)
 def test_names_in_two_notations_are_refused(compare, kind):
-    write_pair("csv", *({"first": names} for names in NOTATIONS[kind]))
-    assert f"{N} would match if" in compare("a.csv", "b.csv").err
-    assert value(compare("a.csv", "b.csv", "--by-position").out) < 0.8
+    ending = "csv" if isinstance(NOTATIONS[kind][0], list) or NOTATIONS[kind][0].dtype == object else "parquet"
+    write_pair(ending, *({"first": names} for names in NOTATIONS[kind]))
+    assert f"{N} would match if" in compare(f"a.{ending}", f"b.{ending}").err
+    assert value(compare(f"a.{ending}", f"b.{ending}", "--by-position").out) < 0.8
+
+
+@pytest.mark.filterwarnings("ignore:rows of b")
+def test_a_shuffled_table_is_matched_with_the_default_index_of_the_other(compare):
+    for name, matrix, order in (("a", X, np.arange(N)), ("b", Y, ORDER)):
+        pd.DataFrame({"label": "x", "vector": list(matrix)}).iloc[order].to_parquet(f"{name}.parquet")
+    ended = compare("a.parquet", "b.parquet")
+    assert value(ended.out) > 0.5 and "matched by row number, in another order" in " ".join(ended.out.split())
+    for name in "ab":
+        pd.DataFrame({"vector": list(X)}).to_parquet(f"{name}.parquet")
+    assert "paired by position (no ids)" in " ".join(compare("a.parquet", "b.parquet").out.split())
+
+
+def test_covariates_are_matched_by_numbers_that_only_count_the_rows_of_the_data(compare):
+    for name, matrix in (("a", X), ("b", Y)):
+        pd.DataFrame({"trial_id": range(N), "vector": list(matrix)}).to_parquet(f"{name}.parquet")
+    speed = pd.DataFrame({"trial_id": range(N), "speed": X[:, 0]})
+    speed.to_csv("speed.csv", index=False)
+    speed.iloc[ORDER].to_csv("shuffled.csv", index=False)
+    ordered, shuffled = (
+        compare("a.parquet", "b.parquet", "--covariates", f"{f}.csv:speed") for f in ("speed", "shuffled")
+    )
+    assert value(ordered.out) == value(shuffled.out)
+    assert "covariates matched by trial_id" in " ".join(shuffled.out.split())
+
+
+def test_files_of_layers_are_in_the_order_of_their_numbers(invoke_main, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "layers").mkdir()
+    for layer in range(12):
+        np.save(tmp_path / "layers" / f"layer_{layer}.npy", X + layer * Y[:, [0]])
+    files = sorted(map(str, (tmp_path / "layers").iterdir()))
+    for given in (["layers"], files):
+        invoke_main("audit", *given, "--permutations", 0, "--bootstrap", 0, "--json", "a.json")
+        read = json.loads((tmp_path / "a.json").read_text())["representations"]
+        assert [one["name"] for one in read] == [f"layer_{layer}" for layer in range(12)]
+
+
+def test_a_first_line_of_data_is_no_line_of_column_names(compare, tmp_path):
+    for name, matrix, order in (("a", X, range(N)), ("b", Y, ORDER)):
+        lines = [f"doc-{i}\tsome text\t[{','.join(map(str, matrix[i]))}]\n" for i in order]
+        lines[3] = lines[3].partition("[")[0] + "\\N\n" if name == "b" else lines[3]
+        (tmp_path / f"{name}.tsv").write_text("".join(lines))
+    assert f"got NaN or infinity in rows 3 (1 of {N}: doc-{ORDER[3]})" in compare("a.tsv", "b.tsv").err
+
+
+TURNED = {"dim": True, "component": True, "Probe": False, "sample": False}
+
+
+@pytest.mark.parametrize("column", TURNED)
+@pytest.mark.filterwarnings("ignore:.*rows look like")
+def test_the_name_of_the_first_column_tells_features_in_rows(audit, column):
+    frame = pd.DataFrame(X.T if TURNED[column] else X)
+    frame.columns = [f"doc-{i:x}" for i in range(N)] if TURNED[column] else [f"Merkmal {i}" for i in range(D)]
+    frame.insert(0, column, [f"d{i}" for i in range(len(frame))])
+    frame.to_csv("a.csv", index=False)
+    assert ("rows look like features" in " ".join(audit("a.csv").out.split())) == TURNED[column]
+
+
+@pytest.mark.parametrize("name", ["dimension", "feature_idx", "component"])
+def test_tables_of_one_number_per_line_are_refused(audit, name):
+    frame = pd.DataFrame({"id": np.repeat(range(N), D), name: np.tile(range(D), N), "value": X.ravel()})
+    frame.to_csv("a.csv", index=False)
+    assert f"one row for each id and {name}" in audit("a.csv").err
+
+
+@pytest.mark.filterwarnings("ignore:d looks like")
+def test_what_may_be_a_mistake_is_stated(audit, tmp_path):
+    np.save("x.npy", X)
+    (tmp_path / "y.txt").write_text("condition\n" + "a\nb\n" * (N // 2))
+    assert "first line 'condition' read as a heading" in " ".join(audit("x.npy", "--labels", "y.txt").out.split())
+    np.save("y.npy", np.r_[np.arange(N - 4) % 2, [-999] * 4])
+    assert "-999 is used as a class of 4 rows" in " ".join(audit("x.npy", "--labels", "y.npy").out.split())
+    np.save("d.npy", squareform(pdist(X)))
+    assert "d looks like a matrix of distances, but is used as features" in " ".join(audit("d.npy").out.split())
+    np.savez("q.npz", codes=rng.integers(-127, 127, (N, D)).astype(np.int8), scale=np.ones(D))
+    assert "left out" not in audit("q.npz").out
 
 
 def test_translations_in_the_first_column_are_paired_by_position(compare):

@@ -35,17 +35,3 @@ def test_own_vectors_are_matched_by_id(invoke_main, files):
     text = " ".join(invoke_main("index", files / "full.csv", files / "stored.csv").out.split())
     assert "stored 9" in text
     assert "rows matched by id, in another order in stored" in text
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["full.csv", "stored.csv", "--way", "int8"], "--way must be left out with STORED, got int8"),
-        (["full.csv", "--way", "int4"], "--way must be one of"),
-        (["full.csv", "--way", "99"], "--way must be at most the 12 dimensions"),
-    ],
-)
-def test_bad_input(invoke_main, files, arguments, message):
-    paths = [files / one if one.endswith(".csv") else one for one in arguments]
-    ended = invoke_main("index", *paths)
-    assert (ended.status, message in ended.err) == (2, True)

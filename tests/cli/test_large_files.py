@@ -39,12 +39,6 @@ def test_what_does_not_fit_is_counted_in_one_pass(invoke, files, tmp_path, monke
     assert not list((tmp_path / "cache" / "shesha").iterdir())
 
 
-def test_what_fits_is_compared_as_ever(invoke, files):
-    paths, _, _ = files
-    assert not large.needs_stretches(paths, ["CKA"], plain=True)
-    assert "one pass" not in invoke("compare", *paths, "--measures", "CKA").err
-
-
 def test_what_needs_rows_is_refused_with_the_way_out(invoke, files, monkeypatch):
     paths, _, _ = files
     monkeypatch.setenv("SHESHA_MEMORY", "1M")

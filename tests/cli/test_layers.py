@@ -33,31 +33,6 @@ def test_writes_numbers_and_a_picture(invoke, models, tmp_path):
     assert (tmp_path / "out.png").stat().st_size > 1000
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["--measure", "MagDiff"], "permuting rows does not change the value"),
-        (["--measure", "nothing"], "--measure must be one of"),
-        (["--aggregate", "median"], "aggregate must be one of 'max'"),
-        (["--permutations", "3"], "--permutations must be at least"),
-        (["--plot", "grid.txt"], "--plot must end in one of"),
-    ],
-)
-def test_bad_input_ends_with_status_2_and_a_word(invoke_main, models, more, message):
-    ended = invoke_main("layers", *models, *more)
-    assert ended.status == 2
-    assert message in ended.err
-
-
-def test_compare_calibrates_every_line(invoke, models):
-    a, _ = models
-    asked = ("--key", "a0", "--key", "a1", "--measures", "CKA,RSA", "--calibrate", "--permutations", "39")
-    ended = invoke("compare", a, *asked, "--json", "-")
-    assert ended.status == 0
-    scores = json.loads(ended.out)["scores"]
-    assert all(0 < score["p_value"] <= 1 and score["low"] < score["high"] for score in scores)
-
-
 def test_ctrl_c_writes_what_has_come_and_ends_with_its_status(invoke, models, monkeypatch, tmp_path):
     import shesha.calibration.single_pair as module
 

@@ -34,15 +34,6 @@ def test_all_measures_are_listed_under_their_families(invoke):
         assert {measures.get(name).family for name in names} == {family}
 
 
-@pytest.mark.parametrize(("text", "count"), [("ReSi", 24), ("resi", 24), ("standard", 42)])
-def test_a_group_is_listed(invoke, text, count):
-    ended = invoke("measures", text)
-    assert (ended.status, ended.err) == (0, "")
-    listed = re.findall(r"^  (\S.*?) +(?:higher|lower) +is closer", ended.out, re.MULTILINE)
-    assert sorted(listed) == sorted(measure.name for measure in measures.choose(text))
-    assert len(listed) == count
-
-
 @pytest.mark.parametrize("name", ["mutual kNN", "mutual_knn", "MUTUAL-KNN", "mutualknn"])
 def test_a_card_is_found_by_any_name(invoke, name):
     ended = invoke("measures", name)

@@ -62,16 +62,6 @@ def test_an_audit_of_a_model(invoke, place, tmp_path):
     assert found["labels"]["column"] == "label"
 
 
-def test_a_column_of_a_file_and_one_layer(invoke, place):
-    ended = invoke(
-        *("audit", place / "rows.csv", "--model", place / "first", "--texts", "sentence", "--pool", "cls"),
-        *("--layers", "encoder.layer.1", "--batch-size", 7, *FAST),
-    )
-    assert ended.status == 0, ended
-    assert "30 rows x 16 features" in ended.out
-    assert "pool cls; max tokens 24; batch size 7" in ended.err.replace("; reader TokenizersBackend", "")
-
-
 def test_a_comparison_of_two_models(invoke, place):
     two = ("--model", place / "first", "--model", place / "second")
     ended = invoke("compare", *two, "--texts", place / "lines.txt", "--measures", "CKA,RSA")

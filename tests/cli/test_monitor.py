@@ -96,7 +96,7 @@ def test_history_and_acknowledging(files, invoke):
     assert [one["state"] for one in json.loads(told)["checks"]] == ["alert", "ok"]
     lines = invoke("monitor", "history", files / "m").out.splitlines()
     assert len(lines) == 8
-    assert lines[:2] == ["Checks", lines[1]] and lines[1].split() == ["state", "drift", "p", "evidence"]
+    assert lines[0] == "Checks" and lines[1].split() == ["state", "drift", "p", "evidence"]
 
 
 def test_a_stream_of_new_inputs(files, invoke, invoke_main, X):
@@ -119,24 +119,6 @@ def test_tables_with_names_and_labels(files, invoke, X, kinds):
         ended = invoke("monitor", "check", files / "m", files / "now.csv", "--full")
     assert ended.status == 0
     assert "\nClasses\n" in ended.out and "yy" in ended.out
-
-
-def test_bad_requests_are_refused(files, invoke, invoke_main):
-    init(files, invoke)
-    assert "DIR must not contain a monitor yet" in init(files, invoke_main).err
-    assert "pass --overwrite for a new reference" in init(files, invoke_main).err
-    assert (
-        "--false-alarm must be at least 0.01 with 99 nulls, got 0.001"
-        in init(files, invoke_main, "--false-alarm", "0.001").err
-    )
-    assert "save the monitor with --keep-rows" in invoke_main("monitor", "update", files / "m", files / "same.npy").err
-    assert init(files, invoke, "--overwrite").status == 0
-    assert "--about must be NAME=TEXT, got 'revision'" in init(files, invoke_main, "--about", "revision").err
-    assert "no such directory" in invoke_main("monitor", "check", files / "none", files / "ref.npy").err
-    np.savez(files / "two.npz", a=np.eye(60), b=np.eye(60))
-    said = invoke_main("monitor", "check", files / "m", files / "two.npz").err
-    assert "two.npz must have one matrix, got a, b: choose one with --key" in said
-    assert invoke("monitor", "check", files / "m", files / "two.npz", "--key", "a").status in (1, 2)
 
 
 def test_the_recipe_for_pipelines_runs_commands_that_there_are(invoke):

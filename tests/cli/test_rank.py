@@ -44,20 +44,6 @@ def test_distances_groups_and_a_subject(invoke, place):
     assert "There is only one subject" in ended.out
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (("--measure", "none such"), "none such"),
-        (("--resamples", "3"), "--resamples must be at least 20"),
-        (("--key", "absent"), "absent"),
-    ],
-)
-def test_bad_options_end_with_a_message(invoke_main, place, more, message):
-    ended = invoke_main("rank", place / "models.npz", "--data", place / "data.npz", *more)
-    assert ended.status == 2
-    assert message in ended.err
-
-
 def test_stacks_of_distances_are_subjects_in_every_form(tmp_path, invoke):
     """Square matrices along the first or last axis, and condensed ones, give one ranking."""
     rng = np.random.default_rng(0)

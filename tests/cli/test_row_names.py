@@ -62,11 +62,6 @@ def pair(request, tmp_path):
     return paths
 
 
-def test_a_file_names_its_rows(pair):
-    names = open_file(pair[1]).row_names
-    assert names.values.tolist() == [NAMES[row] for row in MIXED]
-
-
 def test_commands_match_rows_by_their_names_and_say_so(pair, invoke_main):
     expected = shesha.compare(X, Y, "CKA")["CKA"].value
     ended = invoke_main("compare", *pair, "--measures", "CKA")
@@ -90,18 +85,6 @@ def test_files_in_a_store_are_matched_too(pair, tmp_path):
         audit = shesha.audit(list(pair), n_bootstrap=0, n_permutations=19, store=tmp_path / "store.sqlite")
     expected = shesha.audit({"a": X, "b": Y}, n_bootstrap=0, n_permutations=19)
     assert audit.drift.from_first == pytest.approx(expected.drift.from_first, abs=1e-12)
-
-
-def test_files_of_other_rows_are_refused(tmp_path, invoke_main):
-    a, b = frames()
-    as_csv(tmp_path / "a.csv", a)
-    as_csv(tmp_path / "b.csv", b.rename(index={"cell 3": "cell x"}))
-    ended = invoke_main("compare", tmp_path / "a.csv", tmp_path / "b.csv")
-    assert ended.status == 2
-    assert (
-        "rows of b must have the same names as those of a, got 39 shared names of 40 and 40 (only one contains cell x)"
-        in ended.err
-    )
 
 
 def test_labels_follow_the_names_of_their_file(tmp_path, invoke_main):

@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from shesha.cli._app import app
-from shesha.cli._config_file import default_map, describe_defaults, find_settings
+from shesha.cli._config_file import default_map, find_settings
 
 PROGRAM = typer.main.get_command(app)
 
@@ -62,15 +62,6 @@ def test_what_the_command_line_could_not_say_is_refused(text, message, tmp_path)
         defaults(text, tmp_path)
 
 
-def test_what_a_command_takes_is_said():
-    place = Path("shesha.toml")
-    assert (
-        describe_defaults(place, {"audit": {"seed": "2"}}, ["audit", "x.npy"]) == "defaults from shesha.toml: seed = 2"
-    )
-    assert describe_defaults(place, {"audit": {"seed": "2"}}, ["compare"]) is None
-    assert describe_defaults(place, {"bench": {"run": {"seed": "2"}}}, ["bench", "run", "small"]).endswith("seed = 2")
-
-
 def test_the_command_line_wins_and_the_file_is_named(tmp_path, monkeypatch, invoke_main):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SHESHA_QUIET", raising=False)
@@ -98,11 +89,3 @@ def test_quiet_says_nothing_but_results(tmp_path, monkeypatch, invoke_main):
     assert list(progress.track("abc", 3, "letters")) == list("abc")
     lines = progress.Lines()
     lines.say("x")
-
-
-def test_names_are_completed():
-    from shesha.cli.measures import _names as measures
-    from shesha_studies.commands import _names as studies
-
-    assert "CKA" in measures("ck")
-    assert "width" in studies("wid")

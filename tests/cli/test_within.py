@@ -1,6 +1,5 @@
 """Cell types, batches and donors of an .h5ad file: what did an integration keep within each type?"""
 
-import re
 from pathlib import Path
 
 import anndata
@@ -41,15 +40,6 @@ def test_one_command_and_one_call_give_the_same(invoke, cells, strict_json):
             assert (line["value"], line["p_value"]) == pytest.approx((score.value, score.p_value))
 
 
-def test_the_report_names_classes(invoke, cells):
-    ended = invoke("compare", *BOTH, "--labels", "cell_type", "--groups", "donor", "--permutations", 39)
-    assert ended.status == 0
-    told = " ".join(ended.out.split())
-    assert "obsm/X_new, compared with obsm/X_pca: partly kept the geometry within both classes" in told
-    assert "Pass blocks='batch' (--blocks batch)" in told
-    assert all(f"{measure} within each class" in told for measure in ("RSA", "mutual kNN", "CKA"))
-
-
 def test_several_embeddings_are_compared_with_the_first(invoke, cells, strict_json):
     cells.obsm["X_bad"] = np.random.default_rng(1).standard_normal((80, 6))
     cells.write_h5ad("cells.h5ad")
@@ -68,33 +58,6 @@ def test_several_embeddings_are_compared_with_the_first(invoke, cells, strict_js
             assert one["classes"][name]["scores"][0]["p_value"] == part["RSA"].p_value
     assert Path("a.png").stat().st_size > 1000
     assert "Within which classes does each representation keep the geometry" in Path("a.html").read_text()
-
-
-def test_labels_may_be_a_file(invoke, cells):
-    cells.obs[["cell_type"]].to_csv("types.csv")
-    options = ("--measures", "RSA", "--permutations", 19)
-    expected = invoke("compare", *BOTH, "--labels", "cell_type", *options)
-    assert invoke("compare", *BOTH, "--labels", "types.csv", *options).out == expected.out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ("compare", *BOTH, "--labels", "lineage"),
-            "--labels must be a file, or a column among cell_type, .* in cells.h5ad, got 'lineage'",
-        ),
-        (("compare", "cells.h5ad", "--labels", "cell_type", "--key", "obsm/X_pca"), "at least two representations"),
-        (("compare", *BOTH, "--labels", "cell_type", "--shift"), "--shift must be left out with --labels, got both"),
-        (("compare", *BOTH, "--labels", "cell_type", "--store", "s.sqlite"), "--labels needs two representations in"),
-        (("audit", "cells.h5ad", "--labels", "lineage"), "--labels must be a file, or a column among"),
-        (("audit", "cells.h5ad", "--labels", "missing.csv"), "--labels must be an existing file, got missing.csv"),
-    ],
-)
-def test_bad_input_is_refused(invoke_main, cells, arguments, message):
-    ended = invoke_main(*arguments)
-    assert ended.status == 2
-    assert re.search(message, ended.err), ended.err
 
 
 @pytest.mark.parametrize("column", ["leiden_0.5", "orig.ident", "RNA_snn_res.0.8"])

@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 from shesha.coherence import controls as control_pool
 from shesha.coherence import expected_mean_cosine
 from shesha.coherence import null_groups as nearest
-from shesha.coherence.controls import Pool, build_pool, whitening_matrix
+from shesha.coherence.controls import build_pool, whitening_matrix
 from shesha.coherence.group_scores import _variance_of_mean
 from shesha.coherence.null_groups import nearest_control_shifts, nearest_controls
 
@@ -22,11 +22,6 @@ def test_the_nearest_controls_are_those_of_all_distances(monkeypatch, rng, panel
     assert np.array_equal(nearest_controls(rows, controls, k), expected)
     shifts = nearest_control_shifts(rows, controls, k)
     assert shifts == pytest.approx(rows - controls[expected].mean(axis=1))
-
-
-def test_more_controls_than_there_are_is_all_of_them(rng):
-    rows, controls = rng.standard_normal((5, 3)), rng.standard_normal((7, 3))
-    assert nearest_control_shifts(rows, controls, 50) == pytest.approx(rows - controls.mean(axis=0))
 
 
 class Rows:
@@ -72,10 +67,6 @@ def test_wide_controls_are_stored_by_coordinates_with_the_same_products(monkeypa
     assert len(found) == min(n, 5)
     assert found.rows @ found.rows.T == pytest.approx(centred @ centred.T)
     assert found.rows.shape[1] == len(found)
-
-
-def test_a_single_control_has_no_scatter():
-    assert Pool(np.zeros((1, 3)), np.arange(1)).scatter == 0
 
 
 @pytest.mark.parametrize("shrinkage", [0.0, 0.3, 1.0])

@@ -9,7 +9,6 @@ import shesha
 from shesha import Moments
 from shesha.comparison.engine import Evidence
 from shesha.comparison.moment_scores import add_exact_null, jackknife_variance, kernel_sums
-from shesha.comparison.sampled_scores import refuse_with_moments, require_plain
 from shesha.comparison.unit_matching import _activity_classes
 from shesha.comparison.within_classes import _LabelledRows
 from shesha.measures import get
@@ -26,21 +25,6 @@ def test_reasons_name_layers_as_they_are_called():
     assert reasons["one", "three"] == ""
     assert reasons["two", "three"].startswith("two: ")
     assert reasons["one", "four"].startswith("four: ")
-
-
-@pytest.mark.parametrize("option", ["groups", "covariates"])
-def test_options_that_are_off_can_stay_with_moments(option):
-    refuse_with_moments({option: None, "calibrate": False})
-    for value in (0, True, [1, 2]):
-        with pytest.raises(ValueError, match=f"{option} must be left out with Moments"):
-            refuse_with_moments({"calibrate": False, option: value})
-
-
-def test_a_sample_stands_alone():
-    require_plain([], {"groups": [1]})
-    require_plain(["n_pairs"], {"groups": None, "calibrate": False})
-    with pytest.raises(ValueError, match="n_pairs must be left out with groups, got both"):
-        require_plain(["n_pairs"], {"calibrate": False, "groups": [1]})
 
 
 def evidence(n=40, **design):
@@ -226,10 +210,3 @@ def test_a_score_that_is_multiplied_has_a_null_that_is_multiplied():
     one, twice = (add_exact_null(get("CKA"), score, sums, (0, 1), 0.05, factor) for factor in (1.0, 2.0))
     assert (twice.chance, twice.chance_sd) == pytest.approx((2 * one.chance, 2 * one.chance_sd))
     assert twice.p_value > one.p_value
-
-
-def test_without_calibration_nothing_was_permuted():
-    rng = np.random.default_rng(0)
-    data = {name: rng.standard_normal((30, 3)) for name in "abc"}
-    assert shesha.compare_all(data, "CKA").n_draws == 0
-    assert shesha.compare_all(data, "CKA", calibrate=True, n_permutations=19).n_draws == 19

@@ -271,17 +271,3 @@ def test_all_pairs_meet_the_same_random_choices(layers, direct):
     for row, column in (("early", "middle"), ("middle", "noise")):
         value, _ = direct("sliced Wasserstein", layers[row], layers[column], seed=drawn)
         assert found.matrix("sliced Wasserstein").loc[row, column] == value
-
-
-UNUSABLE = [
-    (lambda X: {"a": X}, {}, ValueError, "representations must be a mapping of at least two names to arrays, got 1$"),
-    (lambda X: {"a": X, "b": X[:20]}, {}, ValueError, r"must have equal numbers of rows, got a \(40\), b \(20\)"),
-    (lambda X: {"a": X, "b": X[0]}, {}, ValueError, r"b must be 2-D \(n_samples, n_features\), got shape \(11,\)"),
-    (lambda X: {"a": X, "b": X}, {"workers": 0}, ValueError, "workers must be at least 1, got 0"),
-]
-
-
-@pytest.mark.parametrize(("make", "options", "error", "message"), UNUSABLE)
-def test_what_cannot_be_compared_is_refused(layers, make, options, error, message):
-    with pytest.raises(error, match=message):
-        compare_all(make(layers["early"]), **options)

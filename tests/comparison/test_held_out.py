@@ -150,20 +150,3 @@ def test_what_cannot_be_held_out_has_a_note():
     assert "no held-out value: canonical correlations are all 1" in found["CCA"].notes[0]
     distances = compare(Rdm(np.abs(np.subtract.outer(np.arange(12), np.arange(12)))), X, ["RSA", "CCA"], folds=3)
     assert distances["CCA"].held_out is None
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"folds": 1}, "folds must be at least 2"),
-        ({"folds": 40}, "folds must all contain rows"),
-        ({"folds": 5, "measures": "CKA"}, "measures must include a measure that fits a map if folds are given"),
-        ({"folds": 5, "covariates": np.arange(60.0)}, "folds must be left out with covariates"),
-        ({"folds": 5, "groups": np.arange(60) // 20}, "at least as many groups"),
-        ({"groups": np.arange(60) // 20}, "calibrate must be True with groups"),
-    ],
-)
-def test_bad_folds_are_refused(options, message):
-    X, Y = pair(0)
-    with pytest.raises(ValueError, match=message):
-        compare(X, Y, **{"measures": "CCA", **options})

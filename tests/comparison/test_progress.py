@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from importlib import import_module
-from io import StringIO
 
 import numpy as np
 import pytest
 
 from shesha import compare
 from shesha.comparison.engine import N_SUBSETS
-from shesha.support import progress
 from shesha.views import Features
 
 K = 19
@@ -53,33 +50,6 @@ def test_the_steps_add_up_to_the_total_whatever_has_no_value(pair, steps, chosen
     given = {"plain": pair, "flat": (np.ones_like(X), Y), "tokens": (X.reshape(10, 4, 11), Y.reshape(10, 4, 11))}[kind]
     compare(*given, chosen, calibrate=True, n_permutations=K)
     assert steps[0][0] == len(steps) - 1
-
-
-def test_without_evidence_each_score_is_a_step(pair, steps):
-    compare(*pair, ["CKA", "RSA"])
-    assert steps[0] == (2, "comparing")
-    assert [step.name for step in steps[1:]] == ["CKA", "RSA"]
-
-
-class Terminal(StringIO):
-    """A stream that says that it is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.mark.parametrize(("stream", "shown"), [(Terminal(), True), (StringIO(), False)], ids=["terminal", "file"])
-def test_progress_shows_on_a_terminal_only(pair, monkeypatch, stream, shown):
-    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(progress, "_DELAY", -1)
-    compare(*pair, "CKA", calibrate=True, n_permutations=K)
-    total = 3 + N_SUBSETS + 1 + K
-    assert (f"{total}/{total}" in stream.getvalue()) is shown
-    assert bool(stream.getvalue()) is shown
 
 
 @pytest.fixture
@@ -136,8 +106,3 @@ def test_ctrl_c_in_a_measure_keeps_the_values_of_its_group(pair, mark, interrupt
         0.25,
         ("interrupted before the interval was computed",),
     )
-
-
-def test_nothing_is_noted_where_nothing_was_interrupted(pair):
-    found = compare(*pair, ["CKA", "OrthProc", "MagDiff"], calibrate=True, n_permutations=K)
-    assert [score.notes for score in found.scores] == [(), (), ()]

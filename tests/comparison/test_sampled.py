@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import t as student_t
 
 import shesha.measures as measures
-from shesha import MeasureWarning, Rdm, compare
+from shesha import Rdm, compare
 from shesha.comparison.sampled_scores import Sampling, sampled_scores
 from shesha.views.representation import RowSource
 
@@ -160,21 +160,6 @@ def test_measures_that_cannot_be_estimated_say_why():
     assert found["RSA"].has_value
 
 
-def test_options_that_need_all_rows_are_refused():
-    X, Y = related()
-    for options in ({"calibrate": True}, {"folds": 3}, {"covariates": X[:, 0]}):
-        with pytest.raises(ValueError, match=f"queries must be left out with {next(iter(options))}, got both"):
-            compare(X, Y, "Jaccard", queries=50, **options)
-    for options, message in (
-        ({"queries": 1}, "queries must be at least 2, got 1"),
-        ({"pairs": 5}, "pairs must be at least 100, got 5"),
-        ({"error": 0.0}, "error must be "),
-        ({"error": float("nan")}, "error must be "),
-    ):
-        with pytest.raises(ValueError, match=message):
-            compare(X, Y, "Jaccard", **options)
-
-
 def test_distances_and_tokens_have_no_rows_to_sample(rng):
     for sides in ((Rdm(np.ones((9, 9)) - np.eye(9)), Rdm(1 - np.eye(9))), rng.standard_normal((2, 30, 4, 5))):
         assert (
@@ -212,13 +197,6 @@ def test_equal_rows_and_far_rows_are_no_trouble(rng):
     name = "mutual kNN(k=5, metric=euclidean)"
     (score,) = sample(name, X, Y, queries=2500).values()
     assert_allclose(score.value, exact(X, Y, name), rtol=1e-12)
-
-
-def test_measures_left_out_for_few_rows_stay_left_out(monkeypatch):
-    X, Y = related()
-    monkeypatch.setenv("SHESHA_MEMORY", "300K")
-    with pytest.warns(MeasureWarning, match="left out: RSA"):
-        assert not compare(X, Y, ["RSA", "CKA"])["RSA"].has_value
 
 
 @pytest.mark.parametrize(("name", "option"), [("Jaccard", "queries"), ("RSA", "pairs")])

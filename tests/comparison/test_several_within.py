@@ -30,16 +30,3 @@ def test_each_is_the_comparison_with_the_reference(cells, found):
             assert [score.value for score in again[kind]] == [score.value for score in alone[kind]]
     assert (found["kept"].kept, found["lost"].lost) == (("B", "T"), ())
     assert found["lost"].class_verdict("T") == "undecided", "30 rows do not exclude that some of it is left"
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"others": {}}, "others must contain at least one representation, got none"),
-        ({"name": "kept"}, "name must differ from the names of others, got 'kept'"),
-    ],
-)
-def test_bad_input_is_refused(cells, options, message):
-    X, others, types = cells
-    with pytest.raises(ValueError, match=message):
-        compare_several_within(**{"reference": X, "others": others, "labels": types, **options})

@@ -68,7 +68,7 @@ def until(condition, seconds=PATIENCE):
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("workers", [1])
 def test_killed_again_and_again_it_ends_with_the_same_numbers(folder, tmp_path, own, monkeypatch, workers):
     calls, store = tmp_path / "calls", tmp_path / "a.sqlite"
     paths = os.pathsep.join(filter(None, (str(HERE), os.environ.get("PYTHONPATH", ""))))

@@ -82,28 +82,6 @@ def test_forms_of_the_same_numbers_match_alike(rng):
         assert found.correlations == pytest.approx(expected.correlations)
 
 
-def test_the_result_prints_and_draws_itself(rng):
-    pytest.importorskip("matplotlib").use("Agg")
-    X = rng.standard_normal((50, 14))
-    found = shesha.match_units(X, X[:, ::-1])
-    text = str(found)
-    assert "14 of 14 units have a match above chance (false discovery rate 5 %)" in text
-    assert "13, 0" in text
-    assert found.plot().get_xlabel()
-
-
-def test_bad_input_is_refused(rng):
-    X = rng.standard_normal((20, 4))
-    with pytest.raises(ValueError, match=r"Y must have as many rows as X \(20\), got 19"):
-        shesha.match_units(X, X[1:])
-    with pytest.raises(ValueError, match="Y must be finite, got NaN or infinity"):
-        shesha.match_units(X, sparse.csr_array(np.where(X > 1, np.nan, 0)))
-    with pytest.raises(ValueError, match="n_candidates must be"):
-        shesha.match_units(X, X, n_candidates=0)
-    with pytest.raises(ValueError, match="n_permutations"):
-        shesha.match_units(X, X, n_permutations=5)
-
-
 @pytest.mark.parametrize("kind", ["walk", "clusters"])
 def test_dependent_rows_are_warned_of(kind, rng):
     def side():

@@ -7,7 +7,7 @@ import pytest
 import shesha
 from shesha import compare, compare_within
 from shesha.io import NamedRows
-from shesha.nulls import benjamini_hochberg
+from shesha.nulls import holm
 
 NAMES = ("before", "after")
 
@@ -26,7 +26,7 @@ def cells():
 
 def found_in(cells, measures=("RSA", "CKA"), **options):
     X, Y, types = cells
-    return compare_within(X, Y, types, measures, names=NAMES, n_permutations=39, **options)
+    return compare_within(X, Y, types, measures, names=NAMES, n_permutations=59, **options)
 
 
 def test_each_class_is_the_comparison_of_its_rows(cells):
@@ -37,7 +37,7 @@ def test_each_class_is_the_comparison_of_its_rows(cells):
     assert found.excluded == {"rare": "6 rows, fewer than 20"}
     for name in found.classes:
         own = types == name
-        alone = compare(X[own], Y[own], ["RSA", "CKA"], calibrate=True, n_permutations=39, seed=0)
+        alone = compare(X[own], Y[own], ["RSA", "CKA"], calibrate=True, n_permutations=59, seed=0)
         for measure in ("RSA", "CKA"):
             line, expected = found[name][measure], alone[measure]
             assert (line.value, line.p_value, line.chance) == (expected.value, expected.p_value, expected.chance)
@@ -52,10 +52,12 @@ def test_what_was_lost_within_a_class_is_found_though_classes_stay_apart(cells):
             shares @ [found[name][measure].value for name in ("B", "NK", "T")]
         )
     assert frame.loc[("RSA", "T"), "p_value"] > 0.1
-    assert frame.loc[("RSA", "B"), "p_value"] == frame.loc[("RSA", "NK"), "p_value"] == 1 / 40
+    assert frame.loc[("RSA", "B"), "p_value"] == frame.loc[("RSA", "NK"), "p_value"] == 1 / 60
     for measure in ("RSA", "CKA"):
         own = frame.loc[measure].drop("all rows")
-        assert own["corrected_p_value"].tolist() == benjamini_hochberg(own["p_value"]).tolist()
+        over_measures = [found[name][measure].corrected_p_value for name in found.classes]
+        assert own["corrected_p_value"].tolist() == holm(over_measures).tolist()
+        assert over_measures >= own["p_value"].tolist()
         assert np.isnan(frame.loc[(measure, "all rows"), "corrected_p_value"])
     text = str(found)
     assert found.page().title == "after compared with before, within 3 classes"
@@ -111,65 +113,11 @@ def test_rows_are_matched_by_name_and_rows_without_a_label_left_out(cells):
     expected = found_in(cells)
     first, second = pd.DataFrame(X, index=names), pd.DataFrame(Y[order], index=[names[i] for i in order])
     with pytest.warns(shesha.RowNamesWarning):
-        found = compare_within(first, second, labels.iloc[order], ("RSA", "CKA"), names=NAMES, n_permutations=39)
+        found = compare_within(first, second, labels.iloc[order], ("RSA", "CKA"), names=NAMES, n_permutations=59)
     assert found.to_frame().drop(columns="reason").equals(expected.to_frame().drop(columns="reason"))
     labels[types == "NK"] = np.nan
-    part = compare_within(NamedRows(X, names), Y, labels, "RSA", n_permutations=39)
+    part = compare_within(NamedRows(X, names), Y, labels, "RSA", n_permutations=59)
     assert list(part.classes) == ["B", "T"]
-
-
-def test_distances_are_refused(cells):
-    D = shesha.compute_rdm(cells[0])
-    with pytest.raises(TypeError, match=r"after must be features, to select the rows of each class, got distances"):
-        compare_within(cells[0], shesha.Rdm(D), cells[2], names=NAMES)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda X, Y, t: compare_within(X, Y, t[:-1]), r"labels must have one label for each of the 126 rows, got"),
-        (lambda X, Y, t: compare_within(X, Y[:-1], t), r"Y must have as many rows as X \(126\), got 125"),
-        (
-            lambda X, Y, t: compare_within(X, Y, t, min_rows=50),
-            r"labels must contain a class of at least 50 rows .*B: 45",
-        ),
-        (
-            lambda X, Y, t: compare_within(X, Y, t, names=("a", "a")),
-            r"names must be two different names, got \('a', 'a'\)",
-        ),
-        (lambda X, Y, t: compare_within(X, Y, t, min_rows=2), "min_rows must be at least 5, got 2"),
-        (lambda X, Y, t: compare_within(X, Y, t, "colour"), "measures must be one of|colour"),
-    ],
-)
-def test_bad_input_is_refused(cells, call, message):
-    with pytest.raises(ValueError, match=message):
-        call(*cells)
-
-
-def test_the_sentence_and_the_picture_name_the_class_that_lost_its_geometry(cells):
-    found = found_in(cells)
-    said = found.headline
-
-    def span(name, *classes):
-        values = sorted({f"{found[one][name].value:.2f}" for one in classes})
-        return f"{name} {' to '.join(values)} of 1"
-
-    ranges = {classes: ", ".join(span(name, *classes) for name in ("RSA", "CKA")) for classes in (("T",), ("B", "NK"))}
-    assert said == (
-        f"after, compared with before: lost the geometry within T ({ranges['T',]}); kept it within B, NK "
-        f"({ranges['B', 'NK']})."
-    )
-    assert (found.kept, found.lost) == (("B", "NK"), ("T",))
-    assert found.sentence().startswith(said.removesuffix("."))
-    assert " ".join(str(found).split()).startswith(f"Only 120 of 126 rows compared. {said}")
-    ax = found.plot("CKA")
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["B (n = 45)", "NK (n = 30)", "T (n = 45)"]
-    dots = {line.get_label(): line.get_xdata().tolist() for line in ax.get_lines()}
-    assert dots["not above chance"] == [found["T"]["CKA"].value]
-    assert dots["above chance"] == [found[name]["CKA"].value for name in ("B", "NK")]
-    assert dots["chance"] == [one["CKA"].chance for one in found]
-    with pytest.raises(KeyError, match="measure must be one of"):
-        found.plot("gulp")
 
 
 @pytest.mark.parametrize(
@@ -209,16 +157,6 @@ def test_one_class_among_many_is_found_with_default_draws(n_classes):
     if n_classes == 12:
         few = compare_within(X, Y, types, "CKA", n_permutations=199)
         assert few.headline.endswith("This cannot be decided with 199 permutations: at least 239.")
-
-
-def test_alpha_is_that_of_the_verdicts(cells):
-    strict, loose = (found_in(cells, "RSA", alpha=alpha) for alpha in (0.026, 0.5))
-    assert (strict.alpha, loose.alpha) == (0.026, 0.5)
-    p = loose.corrected["RSA"]
-    for found in (strict, loose):
-        for name in found.classes:
-            assert found.is_above("RSA", name) == (p[name] <= found.alpha)
-    assert "level 0.5" in loose.sentence()
 
 
 def test_large_classes_are_compared_on_random_rows(rng, monkeypatch):

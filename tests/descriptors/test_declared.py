@@ -162,14 +162,3 @@ def test_no_number_has_a_reason(forgotten):
         assert np.isnan(largest(PLAIN, power=np.nan))
     with pytest.raises(TypeError, match=r"largest\(\) must take one representation; options are keyword-only"):
         largest(PLAIN, 2)
-
-
-def test_what_is_no_declaration_is_refused(forgotten):
-    with pytest.raises(ValueError, match="invariant must be one of 'scaling', 'translation', 'orthogonal', got 'lin'"):
-        descriptor(**DECLARED, invariant=("lin",))
-
-    def anisotropy(view):
-        return 0.0
-
-    with pytest.raises(ValueError, match="name must differ from those of other descriptors, got 'anisotropy'"):
-        descriptor(**DECLARED)(anisotropy)

@@ -1,7 +1,5 @@
 """Intrinsic dimension: beside the likelihood maximised by brute force, data of known dimension, and its errors."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -119,17 +117,6 @@ def test_ranks_within_halves_are_those_of_each_half_alone():
     for chosen in (half, ~half):
         alone = np.sort(cdist(X[chosen], X[chosen]), axis=1)[:, ranks]
         np.testing.assert_allclose(split[chosen], alone, rtol=1e-9)
-
-
-def test_the_curve_prints_draws_and_saves_itself(tmp_path):
-    pytest.importorskip("matplotlib").use("Agg")
-    found = dimension_over_scale(torus(1, 100, 2))
-    assert "do not agree" in str(found) and "1 and 2" in str(found)
-    assert shesha.load(found.save(tmp_path / "curve.json")) == found
-    assert json.loads(found.to_json())["ranks"] == list(found.ranks)
-    assert list(found.to_frame()) == ["rank", "distance", "dimension", "error"]
-    ax = found.plot()
-    assert ax.get_ylabel() == "intrinsic dimension" and ax.get_xscale() == "log"
 
 
 def test_what_has_no_dimension_has_a_reason():

@@ -49,6 +49,7 @@ def planted(name, rng):
         "duplicates": (np.concatenate([low_rank(rng, N // 2)] * 2), {}),
         "few coordinates": (rogue, {}),
         "raw counts": (rng.poisson(rng.gamma(3, 1, (N, 1)) * rng.gamma(1, 1, (4, D))[rng.integers(4, size=N)]), {}),
+        "missing codes": (np.where(rng.random((N, D)) < 0.03, -999, noise), {}),
         "ties": ((rng.random((N, 12)) < 0.1).astype(float), {}),
     }[name]
 
@@ -64,7 +65,7 @@ FIRST = {
 }
 FAULTS = ["row scale", "order", "batches in order", "confounded labels", "covariate", "groups", "driven"]
 FAULTS += ["labels and covariate", "copied features", "whitened", "principal components", "offset", "few rows"]
-FAULTS += ["duplicates", "few coordinates", "ties", "raw counts"]
+FAULTS += ["duplicates", "few coordinates", "ties", "raw counts", "missing codes"]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -250,47 +251,6 @@ def test_the_largest_numbers_raise_no_warning():
     X = np.random.default_rng(0).standard_normal((40, 8))
     X[0, 0] = np.finfo(float).max
     doubts(X)
-
-
-@pytest.mark.parametrize(
-    ("told", "message"),
-    [
-        ({"y": np.arange(5)}, "y must have one label for each of the 120 rows, got 5"),
-        ({"covariates": np.arange(5.0)}, r"covariates must have one value for each of the 120 rows, got shape \(5,\)"),
-        ({"covariates": np.full(N, np.nan)}, "covariates must be finite, got 120 NaN or infinite values"),
-        ({"covariates": np.ones((N, 2, 2))}, "covariates must have one or two dimensions, got 3"),
-        ({"covariates": {"age": np.ones(3)}}, r"covariates\['age'\] must have one value"),
-        ({"metric": "manhattan"}, "metric must be one of"),
-        ({"seed": -1}, "seed must be at least 0"),
-    ],
-)
-def test_what_does_not_fit_is_refused(told, message):
-    with pytest.raises(ValueError, match=message):
-        doubts(np.random.default_rng(0).standard_normal((N, D)), **told)
-
-
-def test_nan_is_refused():
-    with pytest.raises(ValueError, match="X must be finite"):
-        doubts(np.full((20, 5), np.nan))
-
-
-def test_distances_are_refused():
-    D = shesha.Rdm(shesha.compute_rdm(np.random.default_rng(0).standard_normal((20, 8))))
-    with pytest.raises(
-        TypeError, match="X must be features, which can be divided into halves, got distances between rows"
-    ):
-        doubts(D)
-
-
-def test_doubts_print_convert_and_travel():
-    X, _ = planted("few coordinates", np.random.default_rng(1))
-    found = doubts(X)
-    assert list(found.to_frame()["name"]) == list(found.names)
-    assert "few coordinates (effect" in str(found)
-    assert found[0] == found["few coordinates"] == next(iter(found))
-    with pytest.raises(KeyError, match="name must be one of few coordinates, got 'order'"):
-        found["order"]
-    assert str(doubts(low_rank(np.random.default_rng(0)))) == f"no problem found in {N} checked rows"
 
 
 @pytest.mark.parametrize("metric", ["cosine", "correlation", "euclidean"])

@@ -124,19 +124,6 @@ def test_numbers_are_what_loggers_take():
     assert numbers(Listed()) == {"canary/level": 0.0, "canary/cka/value": 1.0, "canary/1/value": 2.0}
 
 
-@pytest.mark.parametrize(
-    ("monitor", "canary", "every", "error", "message"),
-    [
-        (Monitor(), "texts", 3, TypeError, "canary must be a function of the model, got str"),
-        (object(), rows, 3, TypeError, "monitor must be a TrainingPath or have a method `check`, got object"),
-        (Monitor(), rows, 0, ValueError, "every must be at least 1, got 0"),
-    ],
-)
-def test_what_cannot_watch_is_refused(monitor, canary, every, error, message):
-    with pytest.raises(error, match=message):
-        Watch(monitor, canary, every)
-
-
 def test_a_canary_encodes_the_same_rows_of_whatever_state(monkeypatch):
     asked = []
 
@@ -181,11 +168,6 @@ def test_the_encoder_of_a_classifier_is_watched():
             model.eval().bert(torch.tensor(Letters()(["one"])["input_ids"]), output_hidden_states=True).hidden_states
         )
     np.testing.assert_allclose(first[0], states[1][0, 0], atol=1e-5)
-
-
-def test_no_other_name_is_there():
-    with pytest.raises(AttributeError, match="has no attribute 'Canary"):
-        _ = callbacks.CanaryOfTheMine
 
 
 class Rows(torch.utils.data.Dataset):
@@ -326,15 +308,6 @@ def test_a_path_records_the_drift_of_each_step():
         path.record(100, states["0"])
 
 
-def test_a_path_keeps_its_own_rows():
-    from shesha.drift import TrainingPath
-
-    rows_in_place, path = np.random.default_rng(0).standard_normal((12, 5)), TrainingPath()
-    path.record(0, rows_in_place)
-    rows_in_place += np.random.default_rng(1).standard_normal((12, 5))
-    assert path.record(1, rows_in_place).from_first > 0.1
-
-
 def test_a_trainer_begins_the_path_before_its_first_step(tmp_path):
     transformers = pytest.importorskip("transformers")
     pytest.importorskip("accelerate")
@@ -349,20 +322,3 @@ def test_a_trainer_begins_the_path_before_its_first_step(tmp_path):
     trainer.train()
     assert path.result().names == ("0", "2", "4")
     assert path.result().from_first[2] > 0
-
-
-def test_lightning_begins_the_path_before_its_first_step():
-    """The hooks are called as Lightning calls them, because the library is rarely installed."""
-    from types import SimpleNamespace
-
-    from shesha.drift import TrainingPath
-    from shesha.drift.callbacks import _LightningCanary as LightningCanary
-
-    path, model = TrainingPath(), Net()
-    watch = LightningCanary(path, rows, 1)
-    trainer = SimpleNamespace(global_step=0, is_global_zero=True, loggers=[], should_stop=False)
-    watch.on_train_start(trainer, model)
-    trainer.global_step = 1
-    watch.on_train_batch_end(trainer, model)
-    assert path.result().names == ("0", "1")
-    assert not watch._watch.has_alert()

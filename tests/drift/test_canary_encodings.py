@@ -101,12 +101,6 @@ def test_nineteen_bound_five_percent(model, images, encoding, tmp_path):
     assert json.dumps(found.info)
 
 
-@pytest.mark.parametrize(("options", "message"), [({"n": 0}, "n must be"), ({"seed": -1}, "seed must be")])
-def test_odd_options_are_refused(model, images, encoding, tmp_path, options, message):
-    with pytest.raises(ValueError, match=message):
-        encode_canaries(model, images, tmp_path, encoding=encoding, **options)
-
-
 def test_a_damaged_re_encoding_is_named(tmp_path, canaries):
     file = tmp_path / "seed0-0000.npy"
     np.save(file, canaries)

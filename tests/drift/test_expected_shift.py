@@ -126,7 +126,7 @@ def test_ville_holds_while_the_mix_of_groups_changes():
     assert alarms[1][:200].mean() > 0.5
 
 
-@pytest.mark.parametrize("n_streams", [600, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_streams", [600])
 def test_ville_holds_with_known_weights(n_streams):
     """Without weights many more streams alarm."""
     slope, p, plain = 1.5, [], []
@@ -155,28 +155,3 @@ def test_a_shift_beyond_the_expected_one_is_found(rng, how):
 
 def test_the_first_alarm_is_the_first_row_at_the_threshold():
     assert first_alarm(np.array([0.0, 2.0, 1.0, 3.0]), 2.0) == 2
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"new": np.ones((5, 3))}, "new must have the 4 features of the reference, got 3"),
-        ({"reference": np.ones((12, 4))}, "reference must have at least 20 rows, got 12"),
-        ({"weights": np.ones(60), "groups": np.ones(60)}, "groups and weights must not both be given, got both"),
-        ({"weights": np.ones(59)}, r"weights must have one number for each of the 60 rows, got shape \(59,\)"),
-        ({"weights": np.r_[-1, np.ones(59)]}, "weights must be finite and at least 0"),
-        ({"weights": np.r_[np.ones(59), 0]}, "weights must be above 0 for new rows, got 0"),
-        ({"groups": np.ones(50)}, "groups must have one label for each of the 60 rows, got 50"),
-        ({"alpha": 0}, "alpha must be"),
-    ],
-)
-def test_what_is_no_stream_is_refused(rng, change, message):
-    given = {"reference": rng.standard_normal((40, 4)), "new": rng.standard_normal((20, 4))} | change
-    with pytest.raises(ValueError, match=message):
-        conformal_stream(given.pop("reference"), given.pop("new"), **given)
-
-
-def test_too_many_rows_for_weights_are_refused(rng):
-    rows = rng.standard_normal((2100, 2))
-    with pytest.raises(ValueError, match="weights must have at most 2,000 rows, got 2,100; pass groups"):
-        conformal_stream(rows[:100], rows[100:], weights=np.ones(2100))

@@ -16,21 +16,6 @@ def setting(codes, classes, n, floor=None):
     return SimpleNamespace(reference=reference, unchanged=unchanged)
 
 
-@pytest.mark.parametrize("n_classes", [2, 10, 13])
-def test_the_ten_classes_that_moved_most_are_told(n_classes):
-    rng = np.random.default_rng(n_classes)
-    codes, names = np.arange(60) % n_classes, [f"c{i}" for i in range(n_classes)]
-    moved = rng.random(60)
-    moved[5] = np.nan
-    found = canary_check._classes(setting(codes, names, 60), moved)
-    means = {name: np.nanmean(moved[codes == i]) for i, name in enumerate(names)}
-    expected = sorted(means.items(), key=lambda one: -one[1])[:10]
-    assert [(one.name, one.movement) for one in found] == [(name, pytest.approx(mean)) for name, mean in expected]
-    assert all(np.isnan(one.floor) for one in found)
-    assert canary_check._classes(setting(codes * 0, names[:1], 60), moved) == ()
-    assert canary_check._classes(setting(codes, names, 60), moved * np.nan) == ()
-
-
 def test_the_five_rows_that_moved_most_beyond_what_re_encodings_do_are_told():
     moved, floor = np.array([0.9, 0.5, np.nan, 0.4, 0.3, 0.2, 0.1]), np.array([0.75, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0])
     found = canary_check._rows(setting(np.arange(7) % 2, ["a", "b"], 7, floor), moved)

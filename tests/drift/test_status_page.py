@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from shesha.drift import DriftMonitor, history
-from shesha.drift.monitor import draw_drift
-from shesha.drift.status_page import page, time_ago
+from shesha.drift.status_page import page
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-NAN = float("nan")
 
 
 @pytest.fixture
@@ -61,39 +59,3 @@ def test_a_monitor_without_checks_says_so(tmp_path, rng):
     DriftMonitor(rng.standard_normal((20, 4))).save(tmp_path / "new")
     text = page(tmp_path / "new")
     assert "No check yet" in text and "<svg" not in text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(5, "just now"), (-60, "just now"), (60, "1 minute ago"), (7199, "1 hour ago"), (200_000_000, "2,314 days ago")],
-)
-def test_times_are_relative(seconds, words):
-    assert time_ago((NOW - timedelta(seconds=seconds)).isoformat(), NOW) == words
-
-
-def test_a_time_that_is_none_stays_what_it_is():
-    assert time_ago("<em>", NOW) == "<em>"
-
-
-def axes_of(*checks):
-    """The chart of checks, each given as its drift, threshold and state."""
-    scores = [{"name": "m", "value": drift, "threshold": limit} for drift, limit, _ in checks]
-    return draw_drift(
-        [{"state": check[2], "scores": [score]} for check, score in zip(checks, scores, strict=True)], "m"
-    )
-
-
-def test_linear_where_values_are_alike_and_logarithmic_where_not():
-    assert axes_of((0.05, 0.1, "ok"), (0.1, 0.1, "ok")).get_yscale() == "linear"
-    assert axes_of(*((10.0**-i, 0.1, "ok") for i in range(5))).get_yscale() == "log"
-
-
-def test_missing_values_leave_a_gap():
-    drift, threshold = axes_of((None, None, "not estimable"), (0.2, 0.1, "ok")).lines
-    np.testing.assert_array_equal(drift.get_ydata(), [NAN, 0.2])
-    np.testing.assert_array_equal(threshold.get_ydata(), [NAN, 0.1])
-
-
-def test_alarms_have_a_shape_of_their_own():
-    *_, alerts = axes_of((1.0, 0.1, "alert"), (0.05, 0.1, "ok")).lines
-    assert (alerts.get_marker(), alerts.get_xdata().tolist(), alerts.get_label()) == ("D", [1], "alert")

@@ -8,7 +8,6 @@ from scipy.stats import binom, kstest
 
 from shesha.drift import DriftMonitor
 from shesha.drift.stream_evidence import BINS, HIGHEST, LOWEST, ReferenceDistribution, Stream, score_bins
-from shesha.inputs import NamedRows
 
 P = (0.031, 0.72, 0.18, 0.004, 0.55, 0.93, 0.27, 0.08, 0.41, 0.66)
 ORACLE = (
@@ -158,19 +157,3 @@ def test_broken_rows_alarm_and_are_not_seen(rng):
     assert verdict.reason == "batch has NaN or infinity in 1 of 20 rows: 3"
     assert math.isnan(verdict.mean_p_value)
     assert str(verdict) == f"not estimable: {verdict.reason}"
-
-
-def test_what_is_no_stream_of_new_inputs_is_refused(rng):
-    X = rows(rng, 60)
-    monitor = DriftMonitor(X)
-    with pytest.raises(ValueError, match="batch must have at least 1 row, got 0"):
-        monitor.update(X[:0])
-    with pytest.raises(ValueError, match=r"batch must contain new inputs, got the rows of the reference; .* use check"):
-        monitor.update(X)
-    with pytest.raises(ValueError, match=r"batch must have the 6 features of the reference, got 5; .* use check"):
-        monitor.update(X[:, :5])
-    with pytest.raises(ValueError, match="reference must have at least 20 rows for a stream, got 12"):
-        DriftMonitor(X[:12]).update(X)
-    named = DriftMonitor(NamedRows(X, [f"text {i}" for i in range(60)]))
-    with pytest.raises(ValueError, match=r"got rows with names of the reference \(text 7\)"):
-        named.update(NamedRows(rows(rng, 2), ["text 7", "other"]))

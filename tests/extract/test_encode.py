@@ -69,14 +69,6 @@ def test_a_folder_is_loaded_and_its_blocks_are_those_of_the_model(folder, tokeni
     assert "order longest first" in found.describe()
 
 
-def test_with_a_tokenizer_the_folder_of_a_model_needs_no_configuration(bert, tokenizer, tmp_path):
-    model = bert()
-    model.config._name_or_path = str(tmp_path)
-    found = encode(model, TEXTS, reader=tokenizer)
-    model.config._name_or_path = ""
-    np.testing.assert_array_equal(found["embeddings"], encode(model, TEXTS, reader=tokenizer)["embeddings"])
-
-
 def test_blocks_are_hooked_before_the_final_norm(tokenizer):
     model = llama()
     found = encode(model, TEXTS, reader=tokenizer)
@@ -116,17 +108,6 @@ def test_blocks_are_found_in_networks_of_many_kinds(kind, options, expected):
     assert expected.split("*")[0] in found[0]
     assert found[0].endswith("0")
     assert found[1].endswith("1")
-
-
-def test_what_is_no_stack_has_to_name_its_layers(tokenizer):
-    odd = torch.nn.Sequential(torch.nn.Embedding(40, 4), torch.nn.Linear(4, 4))
-    assert blocks(odd) == ()
-    odd.forward = lambda input_ids, attention_mask: torch.nn.Sequential.forward(odd, input_ids)
-    with pytest.raises(
-        ValueError, match=r"layers must be names for Sequential, .*, got 'all'; shesha\.extract\.layers"
-    ):
-        encode(odd, TEXTS, reader=tokenizer)
-    assert encode(odd, TEXTS, "1", reader=tokenizer)["1"].shape == (4, 4)
 
 
 def test_the_encoder_of_two_and_the_tower_for_the_data_are_taken(tokenizer):
@@ -234,19 +215,6 @@ def test_networks_of_timm_come_by_name(monkeypatch):
         encode("timm/tiny", TEXTS)
 
 
-def test_without_timm_its_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "timm", None)
-    with pytest.raises(ImportError, match=r'timm is needed to load timm/tiny: pip install ".*\[timm\]"'):
-        encode("timm/tiny", images(1))
-
-
-def test_weights_are_never_unpickled(folder):
-    (folder / "model.safetensors").unlink()
-    torch.save({}, folder / "pytorch_model.bin")
-    with pytest.raises(ValueError, match=r"model must be a folder or package .* safetensors weights"):
-        encode(folder, TEXTS)
-
-
 def test_code_that_comes_with_a_model_is_never_run(folder):
     config = json.loads((folder / "config.json").read_text())
     config["auto_map"] = {"AutoModel": "mine.Mine", "AutoConfig": "mine.Config"}
@@ -277,16 +245,6 @@ def test_what_cannot_be_encoded_is_refused(tmp_path, monkeypatch, model, data, e
     monkeypatch.chdir(tmp_path)
     with pytest.raises(error, match=message):
         encode(model, data)
-
-
-def test_texts_must_be_texts(bert, tokenizer):
-    for given, told in ((None, "none"), (np.nan, "none"), (pd.NA, "none"), (2.5, "float"), (["b", "c"], "list")):
-        with pytest.raises(TypeError, match=f"data must contain texts only, got {told} in row 1"):
-            encode(bert(), ["a", given], reader=tokenizer)
-    # What pandas has for None is NaN since 3.0, and was None.
-    for kind in (None, object, "string"):
-        with pytest.raises(TypeError, match="data must contain texts only, got none in row 0"):
-            encode(bert(), pd.Series([None, "a"], index=[7, 8], dtype=kind), reader=tokenizer)
 
 
 def test_a_real_encoder_gives_what_was_computed_elsewhere():

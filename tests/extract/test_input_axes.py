@@ -72,13 +72,6 @@ def test_recurrent_layers_give_one_row_per_input(x, kind, second, pool):
     np.testing.assert_allclose(found, pooled, atol=1e-6)
 
 
-def test_the_moved_axis_is_stated(x):
-    model = Through(make("lstm"), steps_first)
-    with collect_statements() as said:
-        activations(model, x, "inner")
-    assert list(said) == ["inner: axis 1 numbers the inputs"]
-
-
 class Attention(nn.Module):
     def __init__(self, *, batch_first):
         super().__init__()
@@ -252,17 +245,6 @@ def test_random_outputs_are_told():
     assert list(said) == ["sample: outputs are random, so two runs differ"]
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-def test_precision_does_not_change_the_axis(dtype):
-    x = torch.randn(N, STEPS, WIDTH)
-    model = Through(make("lstm"), steps_first).to(dtype)
-    found = activations(model, x.to(dtype), "inner")["inner"]
-    expected = activations(Through(make("lstm"), steps_first), x, "inner")["inner"]
-    np.testing.assert_allclose(found, expected, atol=0.01)
-    with pytest.raises(ValueError, match="batch_axis=1"):
-        activations(nn.Sequential(make("lstm")).to(dtype), x.to(dtype), "0")
-
-
 def test_a_pooling_of_the_user_sees_the_own_axes_of_the_layer(x):
     model = Through(make("lstm"), steps_first)
     found = activations(model, x, "inner", pool=lambda states: states[-1])["inner"]
@@ -295,15 +277,6 @@ def test_wrappers_do_not_change_names_or_values(tower, wrap):
     inner = next(name for name, _ in wrapped.named_modules() if name.endswith("encoder.layer.1"))
     assert list(activations(wrapped, x, inner)) == ["encoder.layer.1"]
     assert list(layers(wrapped, x)) == list(layers(tower, x))
-
-
-def test_compiled_blocks_keep_their_names(tower):
-    x = torch.randn(N, 4)
-    expected = activations(tower, x)
-    tower.encoder.layer[1] = compiled(tower.encoder.layer[1])
-    found = activations(tower, x)
-    assert list(found) == list(expected)
-    np.testing.assert_allclose(found["encoder.layer.1"], expected["encoder.layer.1"], atol=1e-6)
 
 
 @pytest.mark.parametrize("channels", ["first", "last", "first, as many as rows of the image"])

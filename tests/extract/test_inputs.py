@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 nn = torch.nn
 
-from shesha.extract import activations, layers  # noqa: E402
+from shesha.extract import activations  # noqa: E402
 from shesha.extract._input_rows import make_rows, token_counts  # noqa: E402
 
 X = np.random.default_rng(0).standard_normal((7, 4))
@@ -102,22 +102,6 @@ def test_what_enters_a_module_can_be_had(bert, tokens):
     np.testing.assert_array_equal(found["encoder.layer.1:input"], found["encoder.layer.0"])
 
 
-def test_layers_lists_names_and_shapes(bert, tokens):
-    found = layers(bert(), tokens)
-    assert found["encoder.layer.1"] == (5, 16)
-    assert found["encoder.layer.0.attention.self.query"] == (5, 16)
-    assert list(found)[-1] == "encoder"
-    assert not any(module._forward_hooks for module in bert().modules())
-
-
-@pytest.mark.parametrize("empty", [np.zeros((0, 4)), [], {"input_ids": []}, {"x": np.zeros((0, 4))}])
-def test_empty_inputs_are_refused(tower, empty):
-    with pytest.raises(ValueError, match="inputs must contain at least one row, got none"):
-        activations(tower, empty)
-    with pytest.raises(ValueError, match="inputs must contain at least one row, got none"):
-        layers(tower, empty)
-
-
 @pytest.mark.parametrize(
     ("inputs", "error", "message"),
     [
@@ -150,31 +134,6 @@ def test_inputs_that_are_none_are_refused(tower, inputs, error, message):
         activations(tower, inputs)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        (
-            {"pool": "median"},
-            ValueError,
-            "pool must be one of 'mean', 'cls', 'last', 'later', 'max', .*, None or callable, got 'median'",
-        ),
-        ({"pool": 3}, TypeError, "pool must be a name, None or callable, got 3"),
-        ({"batch_size": 0}, ValueError, "batch_size must be at least 1, got 0"),
-        ({"out": "x.npz"}, ValueError, r"out must end in one of \.zarr, \.safetensors, got 'x\.npz'"),
-        ({"out": "no/such/x.zarr"}, FileNotFoundError, "the folder of out must exist"),
-        (
-            {"pool": lambda states: states.sum()},
-            ValueError,
-            r"one row for each input, got shape \(\) for 3 inputs and .* from",
-        ),
-        ({"layers": "encoder"}, ValueError, "layers must run in the forward pass, got encoder"),
-    ],
-)
-def test_options_that_are_none_are_refused(tower, options, error, message):
-    with pytest.raises(error, match=message):
-        activations(tower, X, **options)
-
-
 def test_masks_of_another_length_are_refused():
     class Half(nn.Module):
         def forward(self, x):
@@ -192,15 +151,6 @@ def test_masks_of_another_length_are_refused():
     with pytest.raises(ValueError, match=r"one entry for each of the 2 tokens .*, got 4; pass a callable"):
         activations(Merged(), fields, "fewer")
     assert activations(Merged(), fields, "fewer", pool=lambda states: states.mean(1))["fewer"].shape == (2, 3)
-
-
-def test_a_model_without_numbers_is_refused():
-    with torch.device("meta"):
-        model = nn.Sequential(nn.Linear(3, 2))
-    with pytest.raises(ValueError, match=r"model must have its weights loaded, got 0\.weight on the meta device"):
-        activations(model, np.zeros((2, 3)), "0")
-    with pytest.raises(ValueError, match="on the meta device"):
-        layers(model, np.zeros((2, 3)))
 
 
 def test_a_model_stays_where_it_was(tower):

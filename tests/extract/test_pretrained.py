@@ -44,13 +44,6 @@ def test_a_file_of_gguf_is_found_alone_in_a_folder_and_in_a_package(tmp_path, mo
     assert find_source(str(package)).gguf == ""
 
 
-def test_what_reads_gguf_is_asked_for(tmp_path, monkeypatch):
-    monkeypatch.setattr("shesha.extract.pretrained.find_spec", lambda name: None)
-    (tmp_path / "small.gguf").touch()
-    with pytest.raises(ImportError, match=r"gguf is needed to read small\.gguf: pip install gguf accelerate"):
-        load_model("small.gguf", find_source(str(tmp_path / "small.gguf")))
-
-
 def test_a_causal_model_of_a_package_is_the_one_of_the_studies():
     pytest.importorskip("gguf")
     pytest.importorskip("accelerate")

@@ -122,12 +122,6 @@ def test_every_pooling_is_applied(write, tokenizer, pools, newer):
     assert found.info["embedding"] == "+".join(pools)
 
 
-def test_no_mode_and_no_modules_mean_the_mean(write, tokenizer):
-    folder = write(("Pooling", flags()))
-    expected = pooled(states(folder, tokenizer, stripped(TEXTS)), ["mean"])
-    np.testing.assert_allclose(encode(folder, TEXTS)["embedding"], expected, atol=1e-5)
-
-
 def dense(folder, number, weight, bias=None, *, pickled=False, **config):
     place = folder / f"{number}_Dense"
     write_json(place / "config.json", {"in_features": weight.shape[1], "out_features": weight.shape[0], **config})
@@ -227,25 +221,6 @@ def test_the_network_can_be_in_a_folder_of_its_own(write, tokenizer):
     np.testing.assert_allclose(encode(model, TEXTS)["embedding"], expected, atol=1e-5)
 
 
-def test_names_of_newer_versions_are_known(write):
-    folder = write(
-        ("sentence_transformers.sentence_transformer.modules.pooling.Pooling", flags("mean")),
-        prefix="sentence_transformers.base.modules.transformer.",
-    )
-    assert "embedding" in encode(folder, TEXTS)
-
-
-def test_the_embedding_can_be_asked_for_alone_and_left_out(write):
-    folder = write(("Pooling", flags("mean")), ("Normalize", {}))
-    everything = encode(folder, TEXTS)
-    for layers in ("embedding", ["embedding"], ["encoder.layer.1", "embedding"]):
-        found = encode(folder, TEXTS, layers)
-        np.testing.assert_array_equal(found["embedding"], everything["embedding"])
-    assert list(found) == ["embedding", "encoder.layer.1"]
-    assert list(encode(folder, TEXTS, "encoder.layer.*")) == ["encoder.layer.0", "encoder.layer.1"]
-    assert list(encode(folder, TEXTS, pool="cls")) == ["embeddings", "encoder.layer.0", "encoder.layer.1"]
-
-
 def test_an_embedding_is_written_to_a_file_and_found_again(write, tmp_path):
     folder = write(("Pooling", flags("mean")), ("Normalize", {}))
     for name in ("x.safetensors", "x.zarr"):
@@ -276,14 +251,6 @@ def test_what_cannot_be_computed_is_refused_with_a_way_out(write, modules, messa
     assert list(encode(folder, TEXTS, "encoder.layer.1", pool="mean")) == ["encoder.layer.1"]
 
 
-@pytest.mark.parametrize("activation", ["os.system", "torch.nn.modules.linear.Linear", "torch.nn.init.zeros_"])
-def test_only_activations_of_torch_are_used(write, activation):
-    folder = write(("Pooling", flags("mean")), ("Dense", {}))
-    dense(folder, 2, np.ones((2, WIDTH), dtype=np.float32), activation_function=activation)
-    with pytest.raises(ValueError, match=f"got activation {activation} in 2_Dense"):
-        encode(folder, TEXTS)
-
-
 class Dangerous:
     def __reduce__(self):
         return exec, ("raise SystemExit('was run')",)
@@ -304,21 +271,6 @@ def test_folders_outside_the_model_are_not_read(write):
         write_json(folder / "modules.json", listed)
         with pytest.raises(ValueError, match=r"modules\.json must list folders inside the model, got"):
             encode(folder, TEXTS)
-
-
-@pytest.mark.parametrize("kind", ["WordEmbeddings", "BoW", "StaticEmbedding", "CLIPModel"])
-def test_encoders_without_a_network_are_refused(tmp_path, kind):
-    write_json(tmp_path / "modules.json", [{"idx": 0, "path": "0", "type": f"sentence_transformers.models.{kind}"}])
-    with pytest.raises(ValueError, match=f"model must be a sentence encoder .* begins with {kind}; encode the texts"):
-        encode(tmp_path, TEXTS)
-
-
-@pytest.mark.parametrize("text", ["{", "[" * 100_000, "\x00"], ids=["half", "deep", "binary"])
-def test_damaged_lists_are_refused(write, text):
-    folder = write(("Pooling", flags("mean")))
-    (folder / "modules.json").write_text(text)
-    with pytest.raises(ValueError, match=r"modules\.json must be (valid JSON|text in UTF-8), got "):
-        encode(folder, TEXTS)
 
 
 def adapted(kind, folder, base, tokenizer=None, **options):

@@ -40,23 +40,6 @@ def test_missing_file(tmp_path, read):
         read(3)
 
 
-@pytest.mark.parametrize("name", ["m.own", "m", "npy"])
-def test_unknown_ending(tmp_path, name):
-    (tmp_path / name).write_bytes(b"x")
-    for read in (files.read, files.read_labels):
-        with pytest.raises(ValueError, match=r"path must end in one of .npy, .*, .zarr, got"):
-            read(tmp_path / name)
-
-
-def test_lines_of_text_hold_labels_only(tmp_path):
-    (tmp_path / "y.txt").write_text("a\nb\n")
-    with pytest.raises(
-        files.UnreadableFileError, match=r"^text file .*y.txt must contain a vector in each line .* got lines"
-    ):
-        files.read(tmp_path / "y.txt")
-    assert files.read_labels(tmp_path / "y.txt").tolist() == ["a", "b"]
-
-
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_directory(tmp_path, ending):
     (tmp_path / f"m{ending}").mkdir()

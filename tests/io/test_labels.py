@@ -36,12 +36,6 @@ def test_npz(tmp_path):
         files.read_labels(path)
 
 
-def test_safetensors(tmp_path):
-    save = pytest.importorskip("safetensors.numpy").save_file
-    save({"X": np.eye(3), "y": np.array([1, 0, 1])}, tmp_path / "m.safetensors")
-    assert files.read_labels(tmp_path / "m.safetensors", "y").tolist() == [1, 0, 1]
-
-
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
 def test_tables(tmp_path, ending):
     path = tmp_path / f"rows.{ending}"
@@ -82,9 +76,3 @@ def test_lines_of_text(tmp_path):
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(files.UnreadableFileError, match=r"must be text in UTF-8, got UTF-16 in line 1 of"):
         files.read_labels(path)
-
-
-def test_column_must_be_a_name(tmp_path):
-    np.save(tmp_path / "y.npy", np.arange(3))
-    with pytest.raises(TypeError, match="column must be a name or None, got 0"):
-        files.read_labels(tmp_path / "y.npy", 0)

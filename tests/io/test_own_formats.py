@@ -84,24 +84,3 @@ def test_without_a_reader_the_endings_are_listed(path):
 def test_an_ending_can_be_taken_once(ending):
     with pytest.raises(ValueError, match=f"ending must differ from those of existing formats, got '{ending}'"):
         reader(ending)(np.load)
-
-
-def test_a_module_that_is_loaded_again_may_mark_again(path):
-    for value in (1.0, 2.0):
-        reader(".own")(lambda place, value=value: {"X": np.full((4, 2), value)})
-    assert read(path)["X"][0, 0] == 2.0
-    with pytest.raises(ValueError, match=r"ending must differ from those of existing formats, got '\.own'"):
-        reader(".own")(np.load)
-
-
-@pytest.mark.parametrize("ending", ["own", ".", "", ".OWN", ".a.b", "x.own"])
-def test_what_is_no_ending_is_refused(ending):
-    with pytest.raises(
-        ValueError, match=r"ending must be a dot and lower-case letters or digits, such as '\.mat', got"
-    ):
-        reader(ending)
-
-
-def test_an_ending_is_text():
-    with pytest.raises(TypeError, match=r"ending must be text such as '\.mat', got 3"):
-        reader(3)

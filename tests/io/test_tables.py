@@ -52,13 +52,6 @@ def test_keys_are_columns(table):
         files.read(table, keys=["word"])
 
 
-def test_one_number_type_is_kept(tmp_path):
-    frame = pd.DataFrame(np.eye(4, dtype=np.float32), columns=list("abcd"))
-    assert files.read(write(frame, tmp_path / "t.parquet"))["t"].dtype == np.float32
-    flags = pd.DataFrame({"a": [True, False]})
-    assert files.read(write(flags, tmp_path / "f.parquet"))["f"].dtype == np.bool_
-
-
 def test_a_table_of_labels_is_not_a_representation(tmp_path):
     (tmp_path / "t.csv").write_text("sentence,label\ngood,1\nbad,0\n")
     with pytest.raises(
@@ -122,11 +115,6 @@ def test_repeated_column_names_in_parquet_are_refused(tmp_path):
     pyarrow.parquet.write_table(doubled, tmp_path / "t.parquet")
     with pytest.raises(files.UnreadableFileError, match="must have distinct column names"):
         files.read(tmp_path / "t.parquet")
-
-
-def test_tsv(tmp_path):
-    (tmp_path / "t.tsv").write_text("a\tb\n1\t2\n3\t4\n")
-    assert files.read(tmp_path / "t.tsv")["t"].tolist() == [[1, 2], [3, 4]]
 
 
 def test_numbers_without_column_names_lose_no_row(tmp_path):

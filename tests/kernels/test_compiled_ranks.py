@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 from shesha.kernels import native, ranks, sorting
-from shesha.kernels import sorting as compiled_ranks
 from shesha.kernels.feature_halves import Axes, DenseHalves
 
 pytestmark = pytest.mark.skipif(not native.is_available(), reason="compiled loops were not built, or are switched off")
@@ -39,7 +38,7 @@ def values(request, rng):
 
 @pytest.fixture(params=[1 << 20, 1024, 97], ids=["one piece", "five pieces", "many pieces"])
 def pieces(request, monkeypatch):
-    monkeypatch.setattr(compiled_ranks, "_PIECE", request.param)
+    monkeypatch.setattr(sorting, "_COMPILED_PIECE", request.param)
 
 
 @pytest.fixture(params=["plain", "avx2", "avx512"])
@@ -58,80 +57,58 @@ def form_of(values, tolerance=0.0):
 
 @pytest.mark.parametrize("strip", [True, False])
 @pytest.mark.parametrize("tolerance", [0.0, 1e-13, 0.01])
-def test_sorted_keys_and_their_runs_are_those_of_numpy(values, pieces, level, strip, tolerance):
+def test_sorted_keys_and_their_runs_are_those_of_numpy(values, pieces, level, monkeypatch, strip, tolerance):
     form, n = form_of(values, tolerance), len(values)
     found, expected = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint64)
-    squares = compiled_ranks.sort_keys_compiled(values, form, found, strip=strip)
+    squares = sorting.sort_keys(values, form, found, strip=strip)
+    monkeypatch.setenv("SHESHA_NATIVE", "0")
     assert squares == sorting.sort_keys(values, form, expected, strip=strip)
     assert np.array_equal(found, expected)
-
-
-def test_places_are_the_inverse_of_the_order(values, pieces, level):
-    form, keys = form_of(values), np.empty(len(values), dtype=np.uint64)
-    places, squares = compiled_ranks.places(values, form, keys)
-    assert squares == compiled_ranks.sort_keys_compiled(values, form, keys, strip=True)
-    assert np.array_equal(keys[places], np.arange(len(values)))
 
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_products_of_ranks_are_exact(values, pieces, level, rng, tied):
     n = len(values)
-    own, other = rng.permutation(n), rng.integers(0, 2 * n, n) / 2 if tied else None
-    keys = np.empty(n, dtype=np.uint64)
-    compiled_ranks.sort_keys_compiled(values, form_of(values), keys, strip=True)
+    other, keys = rng.integers(0, 2 * n, n) / 2 if tied else None, np.empty(n, dtype=np.uint64)
+    sorting.sort_keys(values, form_of(values), keys, strip=True)
     order, centre = keys.view(np.intp), (n - 1) / 2
     expected = (((order if other is None else other[order]) - centre) * (np.arange(n) - centre)).sum()
-    found, _ = compiled_ranks.sum_rank_products(values, form_of(values), np.empty(n, dtype=np.uint64), ranks=other)
+    found, _ = sorting.sum_rank_products(values, form_of(values), np.empty(n, dtype=np.uint64), other)
     assert_allclose(found, expected, rtol=1e-12, atol=1e-4)
-    assert compiled_ranks.products(order, other, None) == found
-    # Equal keys stand in the order of their places.
-    keys_of = np.empty(n, dtype=np.uint64)
-    sorting._pack(values, form_of(values), keys_of)
-    by_place = np.lexsort((own, keys_of >> np.uint64(form_of(values).index_bits)))
-    expected = (((own if other is None else other[own])[by_place] - centre) * (np.arange(n) - centre)).sum()
-    found, _ = compiled_ranks.sum_rank_products(
-        values, form_of(values), np.empty(n, dtype=np.uint64), places=own.astype(np.uint32), ranks=other
-    )
-    assert_allclose(found, expected, rtol=1e-12, atol=1e-4)
+    assert sorting.products(order, other, None) == found
 
 
 def test_products_of_two_vectors_with_ties(pieces, level, rng):
     order, first, second = rng.permutation(N), rng.integers(0, 2 * N, N) / 2, rng.integers(0, 2 * N, N) / 2
     centre = (N - 1) / 2
-    assert compiled_ranks.products(order, first, second) == ((first[order] - centre) * (second - centre)).sum()
+    assert sorting.products(order, first, second) == ((first[order] - centre) * (second - centre)).sum()
 
 
 def test_large_sums_are_exact():
     n = 3_000_000
     centred = np.arange(n) - (n - 1) / 2
     exact = (n**3 - n) // 12
-    assert compiled_ranks.products(np.arange(n), None, None) == float(exact)
-    assert compiled_ranks.products(np.arange(n)[::-1].copy(), None, None) == -float(exact)
+    assert sorting.products(np.arange(n), None, None) == float(exact)
+    assert sorting.products(np.arange(n)[::-1].copy(), None, None) == -float(exact)
     assert_allclose((centred**2).sum(), exact, rtol=1e-12)
 
 
 def test_values_are_taken_in_order_with_their_range(values, pieces, level, rng):
     order, out = rng.permutation(len(values)), np.empty(len(values))
-    assert compiled_ranks.copy_in_order(values, order, out) == (values.min(), values.max())
+    assert sorting.copy_in_order(values, order, out) == (values.min(), values.max())
     assert np.array_equal(out, values[order])
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_ranks_come_to_their_places_either_way(pieces, level, rng, monkeypatch, tied):
-    monkeypatch.setattr(compiled_ranks, "_WINDOW_BITS", 5)
-    monkeypatch.setattr(compiled_ranks, "_MOST_BITS", 7)
+def test_ranks_are_written_to_their_places(pieces, level, rng, tied):
     order, own = rng.permutation(N), rng.integers(0, 2 * N, N) / 2 if tied else None
     expected, direct = np.empty(N), np.empty(N)
     expected[order] = ((np.arange(N) if own is None else own) - 12.5) * 0.3
-    compiled_ranks.write_ranks(order, own, 12.5, 0.3, direct)
+    sorting.write_ranks(order, own, 12.5, 0.3, direct)
     assert np.array_equal(direct, expected)
-    found = compiled_ranks.write_many_ranks(order.copy(), own, 12.5, 0.3, np.empty(N, dtype=np.uint64))
-    assert np.array_equal(found, expected)
 
 
-@pytest.mark.parametrize("cached", [True, False])
-def test_rank_correlations_are_those_of_numpy(values, pieces, level, rng, monkeypatch, with_threads, cached):
-    monkeypatch.setattr(ranks, "_CACHED", 1 << 21 if cached else 1)
+def test_rank_correlations_are_those_of_numpy(values, pieces, level, rng, monkeypatch, with_threads):
     other = np.round(values + rng.standard_normal(len(values)), 3)
 
     def scores(threads):
@@ -148,9 +125,7 @@ def test_rank_correlations_are_those_of_numpy(values, pieces, level, rng, monkey
     assert_allclose(found, scores(1), rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("cached", [True, False])
-def test_unit_ranks_are_those_of_numpy(values, pieces, level, monkeypatch, cached):
-    monkeypatch.setattr(ranks, "_CACHED", 1 << 21 if cached else 1)
+def test_unit_ranks_are_those_of_numpy(values, pieces, level, monkeypatch):
     found = ranks.unit_ranks(values.copy())
     kept = values.copy()
     assert np.array_equal(ranks.unit_ranks(kept, out=kept), found)

@@ -17,19 +17,6 @@ def symmetric(rng, n):
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_rows_start_where_scipy_puts_them(n):
-    index = squareform(np.arange(n * (n - 1) // 2))
-    assert [condensed_matrices.row_start(i, n) for i in range(n - 1)] == [index[i, i + 1] for i in range(n - 1)]
-    assert condensed_matrices.row_start(n - 1, n) == n * (n - 1) // 2
-
-
-@pytest.mark.parametrize("n", SIZES)
-def test_row_sums(rng, n):
-    triangle, square = symmetric(rng, n)
-    assert_allclose(condensed_matrices.row_sums(triangle, n), square.sum(axis=1), atol=1e-12)
-
-
-@pytest.mark.parametrize("n", SIZES)
 def test_margins_are_subtracted_in_place(rng, n):
     triangle, square = symmetric(rng, n)
     margins = rng.standard_normal(n)

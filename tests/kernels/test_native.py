@@ -127,14 +127,6 @@ def test_triangles_of_another_size_never_reach_compiled_code():
             compiled(*case, n, orders)
 
 
-@BUILT
-def test_triangles_need_not_be_contiguous():
-    first, second, n, orders = data(30, 2, 3)
-    spread = [np.repeat(triangle, 2)[::2] for triangle in (*first, *second)]
-    assert not spread[0].flags.c_contiguous
-    assert np.array_equal(compiled(spread[:2], spread[2:], n, orders), compiled(first, second, n, orders))
-
-
 def test_without_the_library_numpy_serves(monkeypatch):
     case = data(40, 2, 3)
     monkeypatch.setenv("SHESHA_NATIVE", "0")
@@ -250,22 +242,6 @@ def test_an_editable_install_puts_the_library_beside_its_sources(hook, tree, mon
     monkeypatch.setenv("SHESHA_NATIVE", "0")
     install()
     assert not (tree / "src" / INSIDE).exists()
-
-
-@pytest.mark.parametrize(
-    ("source", "compiler"),
-    [
-        ("int shesha_abi(void) { return 1; }", "no-such-compiler"),
-        ("int shesha_abi(void) { return 1; }", "gcc 'x"),
-        ("int shesha_abi(void) { return 1; }", "no-such-compiler; touch run"),
-        pytest.param("this is not C", "cc", marks=COMPILER),
-    ],
-)
-def test_nothing_is_built_without_a_compiler_or_of_what_does_not_compile(hook, monkeypatch, tmp_path, source, compiler):
-    (tmp_path / "native.c").write_text(f"{source}\n", encoding="utf-8")
-    monkeypatch.setenv("CC", compiler)
-    assert not hook.compiled(tmp_path, tmp_path / "libshesha.so")
-    assert [path.name for path in tmp_path.iterdir()] == ["native.c"]
 
 
 @COMPILER

@@ -151,66 +151,26 @@ def test_what_is_no_representation_is_refused(measure, function_of, kind):
 
 BAD_OPTIONS = {
     "kernel": (lambda: measures.cka(X, Y, kernel="poly"), ValueError, "kernel must be one of 'linear', 'rbf'"),
-    "bandwidth, word": (
-        lambda: measures.cka(X, Y, kernel="rbf", bandwidth="mean"),
-        ValueError,
-        "bandwidth must be one",
-    ),
-    "bandwidth, zero": (
-        lambda: measures.cka(X, Y, kernel="rbf", bandwidth=0),
-        ValueError,
-        "bandwidth must be positive",
-    ),
     "bandwidth, MMD": (lambda: measures.mmd(X, Y, bandwidth=-1.0), ValueError, "bandwidth must be positive and finite"),
-    "bandwidth, kind": (lambda: measures.mmd(X, Y, bandwidth="1"), TypeError, "bandwidth must be a number, got '1'"),
     "variance": (lambda: measures.pwcka(X, Y, variance=1.5), ValueError, r"variance must be in \(0, 1\], got 1.5"),
-    "components, share": (lambda: measures.svcca(X, Y, components=0.0), ValueError, "components must be in"),
-    "components, number": (lambda: measures.svcca(X, Y, components=0), ValueError, "components must be at least 1"),
     "components, word": (lambda: measures.svcca(X, Y, components="all"), ValueError, "components must be one of"),
-    "components, bool": (lambda: measures.svcca(X, Y, components=True), TypeError, "components must be an integer"),
     "weights": (lambda: measures.pwcca(X, Y, weights="l2"), ValueError, "weights must be one of 'projection', 'l1'"),
     "k": (lambda: measures.jaccard(X, Y, k=0), ValueError, "k must be at least 1, got 0"),
-    "k, fraction": (lambda: measures.jaccard(X, Y, k=2.0), TypeError, "k must be an integer, got 2.0"),
-    "k, subspace": (lambda: measures.subspace_overlap(X, Y, k=0), ValueError, "k must be at least 1, got 0"),
-    "metric, neighbours": (
-        lambda: measures.jaccard(X, Y, metric="l1"),
-        ValueError,
-        "metric must be one of 'dot', 'cos",
-    ),
     "metric, RSA": (
         lambda: measures.rsa(X, Y, metric="l1"),
         ValueError,
         "metric must be one of 'cosine', 'correlation', 'euclidean', got 'l1'",
     ),
-    "metric, stability": (
-        lambda: measures.stability_difference(X, Y, metric="dot"),
-        ValueError,
-        "metric must be one of 'cosine', 'correlation', 'euclidean', got 'dot'",
-    ),
     "method": (lambda: measures.rsa(X, Y, method="kendall"), ValueError, "method must be one of 'spearman', 'pearson'"),
     "norm": (lambda: measures.rsm_norm_difference(X, Y, norm="nuclear"), ValueError, "norm must be one of 'spectral'"),
     "product": (lambda: measures.cknna(X, Y, product="dot"), ValueError, "product must be one of 'frobenius', 'trace'"),
     "ridge": (lambda: measures.gulp(X, Y, ridge=-1.0), ValueError, "ridge must be finite and at least 0, got -1.0"),
-    "ridge, NaN": (
-        lambda: measures.gulp(X, Y, ridge=np.nan),
-        ValueError,
-        "ridge must be finite and at least 0, got nan",
-    ),
-    "seed": (lambda: measures.stability_difference(X, Y, seed="a"), TypeError, "seed must be an int"),
-    "n_splits": (lambda: measures.stability_difference(X, Y, n_splits=0), ValueError, "n_splits must be at least 1"),
-    "n_projections": (
-        lambda: measures.sliced_wasserstein(X, Y, n_projections=0),
-        ValueError,
-        "n_projections must be at",
-    ),
-    "n_subsets": (lambda: measures.rtd(X, Y, n_subsets=0), ValueError, "n_subsets must be at least 1, got 0"),
     "subset_size": (lambda: measures.rtd(X, Y, subset_size=2), ValueError, "subset_size must be at least 3, got 2"),
     "unknown": (
         lambda: measures.cka(X, Y, colour=1),
         ValueError,
         "options of CKA must be among kernel, .*, got colour",
     ),
-    "unknown, none known": (lambda: measures.rv(X, Y, k=1), ValueError, "options of RV must be among none, got k"),
 }
 
 
@@ -218,21 +178,6 @@ BAD_OPTIONS = {
 def test_what_is_no_option_is_refused(name):
     call, error, message = BAD_OPTIONS[name]
     with pytest.raises(error, match=message):
-        call()
-
-
-UNCHECKED = {
-    "ridge, kind": (lambda: measures.gulp(X, Y, ridge="0.1"), "ridge must be a number"),
-    "metric, kind": (lambda: measures.rsa(X, Y, metric=["cosine"]), "metric must be a plain value"),
-    "flag": (lambda: measures.second_order_cosine(X, Y, similarities="no"), "similarities must be"),
-    "bandwidth without rbf": (lambda: measures.cka(X, Y, bandwidth="mean"), "bandwidth must be one of"),
-}
-
-
-@pytest.mark.parametrize("name", UNCHECKED)
-def test_what_is_no_option_is_refused_in_words(name):
-    call, message = UNCHECKED[name]
-    with pytest.raises((TypeError, ValueError), match=message):
         call()
 
 

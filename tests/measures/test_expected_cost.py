@@ -1,23 +1,18 @@
 """Expected times of exact values, and the choice between exact values and samples that depends on them."""
 
-import json
-
 import numpy as np
 import pytest
 
 import shesha.measures as measures
 from shesha import compare
 from shesha.comparison import sampled_scores
-from shesha.measures import expected_cost
-from shesha.measures import expected_cost as speeds
-from shesha.measures.expected_cost import exact_seconds
+from shesha.measures import registry
+from shesha.measures.registry import exact_seconds
 
 
 @pytest.fixture
-def speed(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(expected_cost, "machine_speed", lambda: speeds.MachineSpeed(4e-11, 1e-7))
-    monkeypatch.setattr(expected_cost, "n_threads", lambda: 1)
+def one_thread(monkeypatch):
+    monkeypatch.setattr(registry, "n_threads", lambda: 1)
 
 
 @pytest.mark.parametrize(
@@ -30,34 +25,8 @@ def speed(monkeypatch, tmp_path):
         ("CKA", 200_000, 0.0),
     ],
 )
-def test_the_time_is_that_of_all_entries(speed, name, n, seconds):
+def test_the_time_is_that_of_all_entries(one_thread, name, n, seconds):
     assert exact_seconds(measures.get(name), n, (384, 384)) == pytest.approx(seconds, rel=1e-3)
-
-
-def test_draws_add_a_pass_over_all_pairs(speed):
-    rsa, n = measures.get("RSA"), 100_000
-    added = exact_seconds(rsa, n, (8, 8), n_draws=200) - exact_seconds(rsa, n, (8, 8))
-    assert added == pytest.approx(200 * n**2 / 2 * 1e-9, rel=1e-3)
-
-
-def test_small_work_needs_no_measurement(monkeypatch):
-    monkeypatch.setattr(expected_cost, "machine_speed", lambda: pytest.fail("was measured"))
-    assert exact_seconds(measures.get("RSA"), 5_000, (64, 64)) < 60
-
-
-def test_the_speed_is_measured_once_and_kept(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    speeds.machine_speed.cache_clear()
-    found = speeds.machine_speed()
-    (kept,) = (tmp_path / "shesha").iterdir()
-    assert json.loads(kept.read_text()) == {"product": found.product, "sort": found.sort}
-    kept.write_text('{"product": 2e-11, "sort": 3e-8}')
-    speeds.machine_speed.cache_clear()
-    assert speeds.machine_speed() == speeds.MachineSpeed(2e-11, 3e-8)
-    kept.write_text('{"product": -1}')
-    speeds.machine_speed.cache_clear()
-    assert 0 < speeds.machine_speed().product < 1e-9
-    speeds.machine_speed.cache_clear()
 
 
 @pytest.fixture
@@ -92,20 +61,6 @@ def test_all_that_can_be_sampled_is_sampled_on_request():
     found = compare(X, Y, ["RSA", "mutual kNN", "CKA"], exact=False)
     assert found["mutual kNN"].sampling_error is not None
     assert found["CKA"].sampling_error is None
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"exact": "no"}, "exact must be True, False or 'auto', got 'no'"),
-        ({"exact": True, "pairs": 500}, "exact must be 'auto' or False with pairs, got True"),
-        ({"exact": False, "calibrate": True}, "exact=False must be left out with calibrate, got both"),
-    ],
-)
-def test_contradictions_are_refused(options, message):
-    X, Y = pair(60)
-    with pytest.raises(ValueError, match=message):
-        compare(X, Y, "RSA", **options)
 
 
 def test_an_interrupted_sample_keeps_the_exact_values(slow, monkeypatch):

@@ -38,14 +38,6 @@ def test_pooling_is_adaptive_average_pooling(rng, grid):
     assert average_pool(array, grid) == pytest.approx(pooled_by_hand(array, *grid), rel=1e-13)
 
 
-def test_what_is_no_map_is_not_pooled(rng):
-    tokens = rng.standard_normal((5, 3, 2))
-    assert average_pool(tokens, (1, 1)) is tokens
-    array = maps(rng)
-    assert average_pool(array, None) is array
-    assert average_pool(array, (3, 3)) is array
-
-
 def test_folding_into_rows_and_columns(rng):
     array, tokens = maps(rng), rng.standard_normal((6, 4, 3))
     assert np.array_equal(fold(array, "rows"), rows_of(array))
@@ -88,11 +80,6 @@ def test_a_map_beside_a_matrix_is_flattened(measure, rng):
     assert measure.score(Y, X) == pytest.approx(measure.score(Y, flat), rel=1e-12)
 
 
-def test_tokens_beside_maps_are_flattened(rng):
-    X, Y = maps(rng), rng.standard_normal((12, 5, 3))
-    assert measures.cka(X, Y) == pytest.approx(measures.cka(X.reshape(12, -1), Y.reshape(12, -1)), rel=1e-12)
-
-
 def test_a_map_and_itself_on_another_grid_fold_once_each(rng):
     from shesha.views import Representation
 
@@ -103,21 +90,6 @@ def test_a_map_and_itself_on_another_grid_fold_once_each(rng):
         assert measures.get("CKA").score(X, partner) == pytest.approx(
             measures.cka(pooled_by_hand(X._array, *partner.shape[2:]), partner._array), rel=1e-12
         )
-
-
-def test_a_map_and_itself(measure, rng):
-    from shesha.views import Representation
-
-    one = Representation.build(maps(rng))
-    if measure.self_value is not None:
-        assert measure.score(one, one) == pytest.approx(measure.self_value, abs=1e-6)
-
-
-def test_numbers_of_inputs_must_agree(rng):
-    with pytest.raises(ValueError, match="Y must have as many rows as X"):
-        measures.cka(maps(rng), maps(rng, n=13))
-    with pytest.raises(ValueError, match="Y must have as many rows as X"):
-        measures.jaccard(rng.standard_normal((6, 4, 3)), rng.standard_normal((6, 5, 3)))
 
 
 @pytest.mark.parametrize("where", [(0, 1, 1), (5, 0, 0)])

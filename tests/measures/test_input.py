@@ -79,18 +79,3 @@ def test_signature_tells_the_data_and_the_options(measure, function_of):
     assert all(p.kind is p.KEYWORD_ONLY and p.default is not p.empty for p in parameters[2:])
     assert [p.name for p in parameters[2:]] == [*measure.parameters, "covariates"]
     assert inspect.getdoc(function_of(measure)) == measure.doc
-
-
-def test_options_are_keyword_only(measure, function_of, two):
-    with pytest.raises(TypeError, match="must take two representations; options are keyword-only"):
-        function_of(measure)(*two, 3)
-
-
-def test_unknown_options_are_refused(measure, function_of, two):
-    with pytest.raises(ValueError, match=r"options of .* must be among .*, got colour"):
-        function_of(measure)(*two, colour="red")
-
-
-def test_both_sides_are_required(measure, function_of, two):
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'Y'"):
-        function_of(measure)(two[0])

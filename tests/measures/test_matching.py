@@ -35,28 +35,6 @@ def test_a_unit_that_never_fires_counts_as_zero():
             assert measures.soft_correlation_match(*pair) == pytest.approx(soft, rel=1e-12)
 
 
-def test_live_units_alone_make_up_the_value_with_itself():
-    for name in ("HardCorr", "SoftCorr"):
-        assert measures.get(name).score(DEAD, DEAD) == pytest.approx(3 / 5, rel=1e-12)
-
-
-def test_comparisons_carry_it_as_a_note(tmp_path):
-    found = shesha.compare(DEAD, Y, ["HardCorr", "CKA"])
-    assert found["HardCorr"].has_value and found["CKA"].notes == ()
-    assert found["HardCorr"].notes[0].endswith("so these are set to 0: columns 1, 4 of the first")
-    assert "HardCorr: constant features" in str(found)
-    for _ in range(2):
-        stored = shesha.compare_all({"a": DEAD, "b": Y}, "HardCorr", store=tmp_path / "kept.sqlite")
-        assert [one.notes for one in stored.scores] == [found["HardCorr"].notes]
-        assert stored.scores[0].value == found["HardCorr"].value
-
-
-def test_calibration_tells_once():
-    with pytest.warns(MeasureWarning, match="HardCorr: " + TOLD.format("first")) as told:
-        assert shesha.calibrate(DEAD, Y, "HardCorr", n_permutations=19, seed=0).n_draws == 19
-    assert len(told) == 1
-
-
 @pytest.mark.parametrize("offset", [0.0, 1e4, 1e8, -1e8 * np.array([1, 1, 1, 3, 3])])
 def test_an_offset_leaves_the_matching_of_columns_alone(offset):
     moved = X + offset

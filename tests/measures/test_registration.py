@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import pickle
 from types import SimpleNamespace
 
 import numpy as np
@@ -54,13 +52,6 @@ def test_a_marked_function_is_a_measure_for_everyone(rng):
     assert measures.get("corner difference(power=2)").score(X, Y) == pytest.approx(expected**2)
     line = measures.table().loc["corner difference"]
     assert (line["function"], line["view"], line["reference"]) == ("corner_difference", "Features", "nobody 2026")
-
-
-def test_the_marked_function_keeps_name_and_documentation():
-    marked = measure("corner difference", **DECLARED)(corner_difference)
-    assert (marked.__name__, marked.__doc__) == ("corner_difference", corner_difference.__doc__)
-    assert marked.__module__ == corner_difference.__module__
-    assert str(inspect.signature(marked)).startswith("(X: 'ArrayLike | Rdm', Y: 'ArrayLike | Rdm', *, power: 'float' =")
 
 
 def test_options_that_the_view_knows_go_to_the_view(rng):
@@ -155,66 +146,6 @@ def test_a_package_that_fails_is_told_and_stops_no_one(offered):
         shesha.MeasureWarning, match="measure broken of other.package could not be loaded and is left out .ImportError"
     ):
         assert "CKA" in measures.names()
-
-
-def test_names_are_found_whatever_their_case_and_punctuation():
-    for text in ("cka", "CKA", " Cka ", measures.cka, measures.get("CKA")):
-        assert measures.get(text).name == "CKA"
-    assert measures.get("2nd cos") is measures.get("second_order_cosine") is measures.get("2nd-Cos")
-
-
-def test_options_may_follow_a_name():
-    found = measures.get("mutual kNN(k=20, metric=cosine)")
-    assert found.options == {"k": 20, "metric": "cosine"}
-    assert found.name == "mutual kNN(k=20, metric=cosine)"
-    assert found.parameters == {"k": 20, "metric": "cosine"}
-    assert measures.get("CKA()") == measures.get("CKA")
-    assert measures.get("svcca(components='published')").options == {"components": "published"}
-
-
-def test_configured_measures_add_up():
-    found = measures.get("Jaccard").with_options(k=3).with_options(metric="euclidean").with_options(k=4)
-    assert found.name == "Jaccard(k=4, metric=euclidean)"
-    assert found.options == {"k": 4, "metric": "euclidean"}
-    assert measures.get("Jaccard").with_options() is measures.get("Jaccard")
-    assert pickle.loads(pickle.dumps(found)) == found
-
-
-@pytest.mark.parametrize(
-    ("text", "error", "message"),
-    [
-        ("CKB", ValueError, r"measure must be one of the names that .* lists, got 'CKB'; did you mean .*CKA.*\?"),
-        ("no such measure", ValueError, "measure must be one of .*, got 'no such measure'"),
-        ("", ValueError, "measure must be"),
-        ("CKA)", ValueError, r"measure must be a name or name\(option=value, ...\), got"),
-        ("CKA(rbf)", ValueError, "options of a measure must have the form option=value, got 'rbf'"),
-        ("CKA(=3)", ValueError, "options of a measure must have the form option=value, got '=3'"),
-        ("CKA(k=3)", ValueError, "options of CKA must be among kernel, bandwidth, got k"),
-        (3, TypeError, "a measure must be given by name or as a marked function, got 3"),
-        (len, TypeError, "a measure must be given by name or as a marked function"),
-    ],
-)
-def test_what_is_no_measure_is_refused(text, error, message):
-    with pytest.raises(error, match=message):
-        measures.get(text)
-
-
-def test_choosing():
-    everything = measures.names()
-    assert [m.name for m in measures.choose("all")] == everything
-    assert [m.name for m in measures.choose("standard")] == [n for n in everything if measures.get(n).cost != "more"]
-    assert {m.family for m in measures.choose("shape")} == {"shape"}
-    assert [m.name for m in measures.choose(["CKA", measures.rsa, "cka", measures.get("CKA")])] == ["CKA", "RSA"]
-    assert [m.name for m in measures.choose(measures.cka)] == ["CKA"]
-    assert [m.name for m in measures.choose(["CKA", "CKA(kernel=rbf)"])] == ["CKA", "CKA(kernel=rbf)"]
-    with pytest.raises(ValueError, match="measures must name at least one measure, got none"):
-        measures.choose([])
-
-
-def test_the_benchmarks_24_measures_are_a_group():
-    chosen = {m.name for m in measures.choose("ReSi")}
-    assert len(chosen) == 24
-    assert {"SVCCA", "PWCCA", "GULP", "IMD", "RTD", "2nd-Cos"} <= chosen
 
 
 def test_public_names_are_those_listed():

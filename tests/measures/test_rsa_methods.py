@@ -112,24 +112,3 @@ def test_missing_distances_are_left_out(method):
     expected = DEFINITIONS[method](squares(X)[known], CATEGORIES[known])
     assert rsa(Rdm(missing), Rdm(CATEGORIES), method=method) == pytest.approx(expected)
     assert rsa(Rdm(CATEGORIES), Rdm(missing), method=method) == pytest.approx(expected)
-
-
-def test_methods_that_need_all_distances_refuse_missing_ones():
-    missing = squares(X).copy()
-    missing[0] = np.nan
-    with pytest.warns(shesha.NotEstimableWarning, match="needs all distances"):
-        assert np.isnan(rsa(Rdm(missing), Rdm(squares(Y)), method="corr_cov"))
-
-
-@pytest.mark.parametrize("method", ["rho-a", "tau-a", "cosine_cov"])
-def test_methods_that_are_no_correlations_refuse_covariates_as_distances(method):
-    with pytest.warns(
-        shesha.NotEstimableWarning, match=f"covariates cannot be regressed out of distances that {method}"
-    ):
-        assert np.isnan(rsa(Rdm(squares(X)), Rdm(squares(Y)), method=method, covariates=Rdm(CATEGORIES)))
-
-
-@pytest.mark.parametrize("call", [shesha.measures.rdm_drift, shesha.rdm_similarity, shesha.replicate_stability])
-def test_scores_that_are_correlations_refuse_other_methods(call):
-    with pytest.raises(ValueError, match=r"method must be one of 'spearman', 'pearson', got 'tau-a'"):
-        call(X, Y, method="tau-a")

@@ -83,11 +83,3 @@ def test_of_trials_it_is_that_of_the_distances_of_runs(recording) -> None:
 def test_bad_distances(rdms, message) -> None:
     with pytest.raises(ValueError, match=message):
         noise_ceiling(rdms)
-
-
-def test_bad_options(recording) -> None:
-    X, shown = recording()
-    with pytest.raises(ValueError, match="method must be one of"):
-        noise_ceiling(REPEATS, method="kendall")
-    with pytest.raises(ValueError, match="runs must be at least 2, got 1"):
-        noise_ceiling(X, shown, np.zeros(120))

@@ -125,19 +125,6 @@ def test_bad_tables(table, message) -> None:
         session_drift({"a": day(TUNING), "b": day(TUNING, 1)}, table)
 
 
-def test_bad_sessions() -> None:
-    with pytest.raises(ValueError, match="sessions must be at least 2, got 1"):
-        session_drift([day(TUNING)])
-    with pytest.raises(ValueError, match="sessions must have the same neurons unless tracked is given, got 25, 20"):
-        session_drift([day(TUNING), day(TUNING[:, :20])])
-    with pytest.raises(TypeError, match=r"sessions must be pairs \(X, conditions\), got a ndarray for session 0"):
-        session_drift([TUNING, TUNING])
-    holed = day(TUNING)[0]
-    holed[2, 2] = np.nan
-    with pytest.raises(ValueError, match=r"session 1 must .* NaN in 1 neuron \(columns 2\) in 1 trial \(rows 2\)"):
-        session_drift([day(TUNING), (holed, SHOWN)])
-
-
 @pytest.mark.parametrize("level", [0.3, 1e8 + 0.1, 1e-200])
 def test_neurons_that_never_vary_have_no_tuning(level: float) -> None:
     days = {"a": day(TUNING), "b": day(np.roll(TUNING, 2, axis=0), 1)}

@@ -134,25 +134,6 @@ def test_bad_options(recording, change, message) -> None:
         trial_split(X, shown, **change)
 
 
-def test_bad_recordings(recording) -> None:
-    X, shown = recording()
-    holed = X.copy()
-    holed[4, 2] = np.nan
-    with pytest.raises(
-        ValueError,
-        match=r"X must .* NaN in 1 neuron \(columns 2\) in 1 trial \(rows 4\)",
-    ):
-        trial_split(holed, shown)
-    with pytest.raises(ValueError, match=r"X must be \(n_trials, n_neurons\) or .* got \(120,\)"):
-        trial_split(X[:, 0], shown)
-    with pytest.raises(ValueError, match="conditions must have one entry for each of the 120 trials, got 100"):
-        trial_split(X, shown[:100])
-    with pytest.raises(ValueError, match="conditions must have one entry for each of the 120 trials, got 100"):
-        trial_split(X, np.column_stack([shown, shown])[:100])
-    with pytest.raises(TypeError, match="conditions must be one label per trial if X has no named axes"):
-        trial_split(X, "contrast")
-
-
 def test_columns_together_are_one_condition(recording) -> None:
     X, shown = recording(n_conditions=6)
     two = np.column_stack([shown // 3, shown % 3])

@@ -73,19 +73,3 @@ def test_conditions_are_matched_by_name_and_rare_ones_left_out(rng, model):
     assert (found.n_conditions, found.fewest_trials) == (7, 6)
     shuffled = stochastic_shape(X, Y[order], shown, shown[order], n_splits=2)
     assert shuffled.value == pytest.approx(stochastic_shape(X, Y, shown, n_splits=2).value, rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"kind": "kl"}, "kind must be one of 'gaussian', 'energy', got 'kl'"),
-        ({"weight": 3}, "weight must be between 0 and 2, got 3"),
-        ({"kind": "energy", "weight": 0.5}, "weight must be 1 for energy distances"),
-        ({"n_splits": 0}, "n_splits must be at least 1"),
-        ({"conditions": np.arange(24)}, "conditions must include at least 3 with 4 trials in both X and Y, got 0"),
-    ],
-)
-def test_bad_calls_are_refused(rng, options, message):
-    X, shown = rng.standard_normal((24, 3)), np.repeat(np.arange(4), 6)
-    with pytest.raises(ValueError, match=message):
-        stochastic_shape(X, X, **({"conditions": shown} | options))

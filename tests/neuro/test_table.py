@@ -114,32 +114,6 @@ def test_labelled_sessions() -> None:
     assert same.lines[0].scores == session_table([one], scores=("trial_split",), **FAST).lines[0].scores
 
 
-@pytest.mark.parametrize(
-    ("sessions", "options", "message"),
-    [
-        ({}, {}, "sessions must contain at least one session, got none"),
-        (SESSIONS, {"by": "lobe"}, "by must be one of 'area', 'region', 'division', got 'lobe'"),
-        (SESSIONS, {"scores": ["colour"]}, "scores must be one of 'trial_split', 'centroid_drift'"),
-        (SESSIONS, {"interval": "cell"}, "interval must be one of 'session', 'animal', got 'cell'"),
-        (SESSIONS, {"min_neurons": 100}, "sessions must have an area that is large enough, got none"),
-        (SESSIONS, {"n_neurons": 1}, "n_neurons must be at least 2, got 1"),
-        ([Session(np.eye(60), np.arange(60) % 3, AREAS)], {}, "areas of 0 must have one label for each of the 60 rows"),
-    ],
-)
-def test_bad_tables(sessions, options, message) -> None:
-    with pytest.raises(ValueError, match=message):
-        session_table(sessions, **{"scores": ("trial_split",), **FAST, **options})
-
-
-def test_bad_kinds() -> None:
-    with pytest.raises(TypeError, match=r"sessions must be shesha.neuro.Session, got a tuple for 0"):
-        session_table([(1, 2)])
-    with pytest.raises(TypeError, match="scores must be a sequence of names, got 'trial_split'"):
-        session_table(SESSIONS, scores="trial_split")
-    with pytest.raises(TypeError, match="areas of session 0 must have one entry per neuron, got the name 'area'"):
-        session_table([Session(np.eye(60), np.arange(60) % 3, "area")])
-
-
 def test_the_interval_of_clusters_of_one_is_students() -> None:
     from scipy.stats import t, ttest_1samp
 

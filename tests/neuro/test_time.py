@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import shesha
 from shesha.neuro import over_time, spike_counts, trial_split
 
 
@@ -50,19 +49,6 @@ def test_labelled_in_and_out() -> None:
     found = over_time(given, "shape", n_permutations=0)
     assert found.times == (0.0, 0.1, 0.2, 0.3)
     assert found.to_xarray().sel({"time": 0.2, "other time": 0.3}).item() == found.values[2][3]
-
-
-def test_bad_films() -> None:
-    X, shown = film()
-    with pytest.raises(ValueError, match=r"X must be \(n_trials, n_neurons, n_times\), got shape \(300, 15\)"):
-        over_time(X[:, :, 0], shown)
-    with pytest.raises(ValueError, match="times must contain one number for each of the 4 time points"):
-        over_time(X, shown, times=[1, 2])
-    with pytest.warns(shesha.NotEstimableWarning, match="fewer than three conditions have enough trials"):
-        found = over_time(X, shown % 2)
-    assert np.isnan(found.value)
-    assert "not estimable" in str(found)
-    assert np.isnan(found.argmax).all()
 
 
 def test_spikes_are_counted_in_windows() -> None:

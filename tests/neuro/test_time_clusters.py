@@ -74,22 +74,6 @@ def test_noise_has_few_clusters_above_chance(with_model):
     assert hits <= 4
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"forming": 0.0}, r"forming must be"),
-        ({"pairs": "some"}, r"pairs must be"),
-        ({"model": np.ones(3)}, r"model must have all distances between the 8 conditions, got 3"),
-        ({"model": np.ones(28), "how": "random"}, r"model must be None for how, got a model"),
-        ({"model": np.ones(28), "pairs": "all"}, r"model must be None for pairs, got a model"),
-    ],
-)
-def test_bad_options(options, message):
-    X, shown, _ = recording(0)
-    with pytest.raises(ValueError, match=message):
-        time_clusters(X, shown, **options)
-
-
 def test_the_conditions_of_a_model_are_matched_by_name():
     X, shown, tuning = recording(2)
     names = np.array(list("abcdefgh"))

@@ -95,17 +95,3 @@ def test_a_misfit_is_noted():
     assert "but the formula predicts" in groups.notes[0]
     assert "but the formula predicts" not in str(trials_needed(*recording(3)[:2], n_permutations=0))
     assert "measured" in [line.get_label() for line in groups.plot().lines]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"target": 1.0}, r"target must be"),
-        ({"min_trials": 3}, r"min_trials must be .*4.*got 3"),
-        ({"min_trials": 40}, r"conditions must include at least 3 with 40 trials, got 0"),
-    ],
-)
-def test_bad_options(options, message):
-    X, shown, _ = recording(0)
-    with pytest.raises(ValueError, match=message):
-        trials_needed(X, shown, **options)

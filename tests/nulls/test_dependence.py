@@ -49,7 +49,7 @@ CLEAN = {
 }
 
 
-@pytest.mark.parametrize("n", [20, 64, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [20, 64])
 def test_clean_data_raise_an_alarm_in_at_most_one_run_of_a_hundred(n):
     """Over all kinds of data; the level of each is 0.002."""
     runs = 60
@@ -59,7 +59,7 @@ def test_clean_data_raise_an_alarm_in_at_most_one_run_of_a_hundred(n):
     assert alarms <= 0.01 * runs * len(CLEAN)
 
 
-@pytest.mark.parametrize("n", [64, pytest.param(900, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [64])
 def test_p_values_of_clean_data_are_those_of_a_test(n):
     found = np.array([dependence(np.random.default_rng([n, k]).standard_normal((n, 6))).p_value for k in range(150)])
     # Twice the standard errors of a share of 150, three times over.
@@ -274,7 +274,7 @@ def test_a_drift_is_told_whatever_the_design(call, design):
     call(X, rng.standard_normal((100, 8)), **design)
 
 
-@pytest.mark.parametrize("n", [64, 256, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [64, 256])
 def test_drifts_are_told_from_memories_that_die_out(n):
     found = {
         name: [dependence(make(np.random.default_rng([n, k]), n)).has_drift for k in range(20)]

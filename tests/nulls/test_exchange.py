@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-import shesha
 from shesha.nulls import draw_permutations, equal_groups, exchange
 
 SESSIONS = np.array([1, 1, 0, 0, 0, 1, 2])
@@ -182,27 +181,3 @@ def test_a_design_of_some_rows_is_what_the_same_arguments_give():
         drawn = [design.draw(np.random.default_rng(seed)).tolist() for design in (whole.take(rows), part)]
         assert drawn[0] == drawn[1]
     assert whole.take(rows).text == part.text
-
-
-def test_designs_that_exclude_each_other_are_refused():
-    labels = np.zeros(10)
-    with pytest.raises(ValueError, match="shift must be used alone or with blocks, got also groups"):
-        exchange(10, shift=True, groups=labels)
-    with pytest.raises(ValueError, match="shift must be used alone or with blocks, got also within and block_length"):
-        exchange(10, shift=True, within=labels, block_length=2)
-    with pytest.raises(ValueError, match="block_length must be used alone or with blocks, got also groups"):
-        exchange(10, block_length=2, groups=labels)
-    with pytest.raises(ValueError, match="groups must lie within blocks and strata, got a group with rows in several"):
-        exchange(10, groups=labels, within=np.arange(10) % 2)
-    with pytest.raises(ValueError, match="block_length must be at least 1, got 0"):
-        exchange(10, block_length=0)
-    with pytest.raises(TypeError, match="shift must be True or False, got 1"):
-        exchange(10, shift=1)
-    with pytest.raises(ValueError, match="permutations must be used without a design, got also shift"):
-        draw_permutations(10, 99, 0.05, design={"shift": True}, permutations=np.tile(np.arange(10), (30, 1)))
-
-
-def test_blocks_of_one_value_are_said_to_restrict_nothing():
-    rows = np.random.default_rng(0).standard_normal((20, 5))
-    for blocks, inputs in ((np.zeros(20), ("blocks has one value in all rows, so it restricts nothing",)), (None, ())):
-        assert shesha.calibrate(rows, rows[:, ::-1], "CKA", n_permutations=19, blocks=blocks).inputs == inputs

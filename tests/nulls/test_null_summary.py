@@ -63,33 +63,12 @@ def test_p_is_add_one_and_ties_are_extreme(observed, null):
     assert found.percentile == pytest.approx(100 * (below + ties / 2) / len(null))
 
 
-def test_p_is_never_zero():
-    assert higher(10.0, np.zeros(999)).p_value == 1 / 1000
-
-
 @pytest.mark.parametrize("off", [0.0, 1e-13, -1e-13])
 @pytest.mark.parametrize("size", [0.5, 1.0, 1e6])
 def test_what_differs_by_rounding_ties(off, size):
     found = higher(size, np.full(19, size * (1 + off)))
     assert (found.p_value, found.percentile) == (1.0, 50.0)
     assert found.calibrated == pytest.approx(0, abs=1e-12 * size)
-
-
-@pytest.mark.parametrize("size", [1.0, 1e6])
-def test_what_differs_by_more_does_not_tie(size):
-    assert higher(size, np.full(19, size * (1 - 1e-10))).p_value == 1 / 20
-    assert higher(size, np.full(19, size * (1 + 1e-10))).p_value == 1
-
-
-def test_small_units_do_not_tie():
-    assert higher(2e-13, np.full(19, 1e-13)).p_value == 1 / 20
-
-
-def test_a_score_above_zero_is_significant():
-    """The paper's rule: what is above the threshold is above chance at alpha."""
-    found = higher(0.5 + 1e-13, np.full(19, 0.5))
-    assert found.p_value == 1
-    assert found.calibrated == 0
 
 
 @given(VALUES, NULLS, st.integers(1, 19))
@@ -130,12 +109,6 @@ def test_without_a_maximum_the_score_is_the_excess(observed, null):
     assert isnan(found.adjusted)
 
 
-def test_perfect_agreement_is_one():
-    assert higher(1.0, np.linspace(0, 0.4, 99), best=1.0).calibrated == 1.0
-    assert lower(0.0, np.linspace(0.6, 1, 99), best=0.0).calibrated == 1.0
-    assert higher(1.0, np.ones(19), best=1.0).calibrated == 0.0
-
-
 def test_by_hand():
     """Twenty values, 0.05: the threshold is the nineteenth, the largest of the null."""
     found = higher(0.8, [0.1] * 10 + [0.3] * 9, 0.05, 1.0)
@@ -145,12 +118,6 @@ def test_by_hand():
     assert found.chance == pytest.approx((1 + 2.7) / 19)
     assert found.chance_sd == pytest.approx(np.sqrt((0.1 + 0.81) / 19 - (3.7 / 19) ** 2))
     assert found.percentile == 100
-
-
-def test_a_null_of_equal_values_has_no_z():
-    assert isnan(higher(0.8, [0.5] * 19).z)
-    # 0.1 nineteen times has a mean that is off by rounding; its spread is rounding as well.
-    assert higher(0.8, [0.5] * 19).chance_sd == 0
 
 
 def test_a_null_without_any_score_has_no_mean():

@@ -176,52 +176,11 @@ def test_one_subject_says_what_its_intervals_do_not_know():
     assert "There is only one subject" in str(found).replace("\n  ", " ")
 
 
-def test_a_single_model_has_no_rank():
-    found = rank_models(SUBJECTS, {"near": MODELS["near"]}, **FEW)
-    assert "A single model is not ranked" in found.headline
-    assert found.combination is None
-    assert found.pairs == ()
-
-
 def test_few_rows_are_said_and_do_not_fail():
     found = rank_models(SUBJECTS[:, :4], {k: v[:4] for k, v in MODELS.items()}, alpha=0.2, **FEW)
     assert "There are no intervals" in str(found)
     assert np.isnan(found.pairs[0].p_value)
     assert {one.rank_high for one in found} == {3}
-
-
-def test_results_come_back_from_files(tmp_path):
-    found = rank_models(SUBJECTS, MODELS, **FEW)
-    assert shesha.load(found.save(tmp_path / "ranking.json")) == found
-    assert list(found.to_frame()["name"]) == [one.name for one in found]
-    assert rank_models(SUBJECTS, MODELS, **FEW) == found
-    found.plot()
-    found.save_html(tmp_path / "ranking.html")
-
-
-@pytest.mark.parametrize(
-    ("data", "models", "options", "error", "message"),
-    [
-        (SUBJECTS, {}, {}, ValueError, "models must contain at least one model"),
-        (SUBJECTS, [TRUTH], {}, TypeError, "models must be"),
-        (SUBJECTS, {"a": TRUTH[:9]}, {}, ValueError, "must have as many rows as"),
-        ({}, {"a": TRUTH}, {}, ValueError, "data must contain at least one subject"),
-        (SUBJECTS, MODELS, {"correction": "none"}, ValueError, "correction must be one of"),
-        (SUBJECTS, MODELS, {"n_resamples": 3}, ValueError, "n_resamples must be at least 20"),
-        (SUBJECTS, MODELS, {"groups": [1, 2]}, ValueError, "groups"),
-        (SUBJECTS, {"a": TRUTH[:, :, None]}, {}, ValueError, "must be 2-D"),
-        (SUBJECTS * np.nan, MODELS, {}, ValueError, "finite"),
-        (SUBJECTS, MODELS, {"measure": "no such"}, ValueError, "no such"),
-    ],
-)
-def test_bad_input_is_refused_by_name(data, models, options, error, message):
-    with pytest.raises(error, match=message):
-        rank_models(data, models, **options)
-
-
-def test_constant_data_give_a_reason():
-    with pytest.raises(ValueError, match="must have a value by RSA, got none: all distances between rows are equal"):
-        rank_models(Rdm(np.ones(N * (N - 1) // 2)), MODELS, **FEW)
 
 
 @pytest.mark.parametrize("measure", ["RSA", "CKA"])

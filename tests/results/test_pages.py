@@ -60,26 +60,6 @@ def test_without_jinja_notebooks_show_the_text(monkeypatch, sample):
     assert "<b>" not in shown
 
 
-def test_the_page_of_an_audit_answers_first():
-    X = np.random.default_rng(0).standard_normal((40, 3)) @ np.random.default_rng(1).standard_normal((3, 12))
-    found = shesha.audit({"a<b": X, "c": X[:, ::-1], "d": X + 1}, n_bootstrap=10, n_permutations=19, seed=3)
-    page = found.page({"command": "shesha audit x.npz"})
-    assert page.title == "Audit of 3 representations: 40 rows x 12 features"
-    assert page.answer[0].startswith("Stable above chance: all 3")
-    table, *_ = page.numbers
-    assert table.names == ("a<b", "c", "d")
-    assert [one.head for one in table.columns] == ["verdict", "feature-split stability", "rank", "chance up to", "p"]
-    strip = table.columns[1].strips[0]
-    assert (strip.value, strip.low) == (found["a<b"].feature_split.value, found["a<b"].feature_split.low)
-    assert strip.chance == found["a<b"].chance.threshold
-    ran = dict(page.ran)
-    assert ran["command"] == "shesha audit x.npz"
-    assert ran["seed"] == "3"
-    assert "n_permutations=19" in ran["parameters"]
-    assert "3 representations of 40 rows x 12 features" in ran["data"]
-    assert page.doubts
-
-
 def test_links_to_measures_lead_to_headings_that_exist():
     from pathlib import Path
 
@@ -139,19 +119,6 @@ def test_a_verdict_without_re_encodings_claims_nothing_of_them():
     )
     assert page.doubts[0].text.startswith("Without re-encodings the noise floor is unknown")
     assert "that of unchanged encodings" not in str(found)
-
-
-def test_a_verdict_that_could_not_be_reached_says_why_once():
-    nan = float("nan")
-    scores = tuple(
-        DriftScore(name=name, tier="primary", value=nan, threshold=0.05, p_value=nan, reason="NaN in row 3")
-        for name in ("CKA", "RDM drift")
-    )
-    found = DriftVerdict("not estimable", scores, 400, "row resamples", 200, 0.01, nan, 0.05, reason="NaN in row 3")
-    page = found.page()
-    assert page.answer[0] == "Not estimable (400 rows): NaN in row 3."
-    assert [one.head for one in page.numbers[0].columns] == ["role", "threshold", "verdict"]
-    assert "Drift and thresholds" not in [one.title for one in page.sections]
 
 
 def test_a_page_from_python_says_how_to_tell_which_data_it_was(tmp_path):
@@ -279,19 +246,3 @@ def test_a_folder_has_a_fingerprint_of_all_that_is_in_it(tmp_path):
     assert f"file {inner}" in what_was_run([inner])
     (inner / "a" / "0").write_bytes(b"2")
     assert fingerprint(inner) != before
-
-
-def test_the_page_of_a_table_of_coherence_has_verdicts_and_a_picture_instead_of_its_text():
-    rng = np.random.default_rng(0)
-    X, kinds = rng.standard_normal((160, 6)), np.repeat(["control", "none", "shift"], [80, 40, 40])
-    X[120:, 0] += 2
-    found = shesha.coherence.coherence_by_group(X, kinds, "control", n_draws=39, seed=0)
-    page = found.page()
-    table = page.numbers[0]
-    assert page.answer == (found.headline,)
-    assert table.names == ("shift", "none")
-    assert table.columns[0].cells == ("moves together", "not above chance")
-    text = as_html(page)
-    assert "<svg" in text
-    assert found.headline in Parsed(text).text
-    assert "In full" not in Parsed(text).text

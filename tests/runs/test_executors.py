@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from shesha.runs import LocalProcesses, prepare, runner, search_paths
+from shesha.runs import LocalProcesses, prepare, runner
 
 
 @pytest.fixture
@@ -53,20 +53,6 @@ def test_workers_share_the_cores(monkeypatch, cores, n_workers, share):
     ((number, _, setup, arguments),) = started
     assert (number, arguments) == (n_workers, (share, ("/somewhere",)))
     assert setup is runner._start
-
-
-def test_search_paths_are_folders_that_other_processes_find():
-    assert "" not in search_paths()
-    assert set(search_paths()) == set(sys.path) - {""}
-
-
-@pytest.mark.parametrize(
-    "address", ["127.0.0.1", ":8786", "tls://host:8786", "host:port", "host:", "a/b:1", "ucx://h:1"]
-)
-def test_addresses_that_are_none_are_refused_before_anything_is_asked(address):
-    pytest.importorskip("distributed")
-    with pytest.raises(ValueError, match=r"scheduler must be an address such as tcp://127.0.0.1:8786, got"):
-        runner.require_workers(None, address)
 
 
 def test_workers_are_counted_and_never_given_with_a_cluster():

@@ -144,12 +144,6 @@ def test_observed_is_the_estimate_with_the_same_seed(variant):
     assert found.value == pytest.approx(estimate.value, abs=1e-12)
 
 
-@pytest.mark.parametrize("variant", SPLITS)
-def test_observed_is_the_estimate_with_the_same_seed_and_sampled_pairs(low_rank, variant):
-    X, options = low_rank(40, 16), {"variant": variant, "pairs": 2000, "n_draws": 6, "seed": 3}
-    assert shesha.estimate(X, n_permutations=19, **options, n_bootstrap=0).value == shesha.estimate(X, **options).value
-
-
 def test_sampled_pairs_give_the_null_of_all_pairs(low_rank):
     X = low_rank(40, 16)
     every, some = (

@@ -264,14 +264,3 @@ def test_distances_may_stand_for_features_where_that_is_declared(name):
             asked = {"variant": name, "n_bootstrap": 5, "seed": SEED}
             found, expected = shesha.estimate(*given, **asked), shesha.estimate(*data, **asked)
             assert close(found.value, expected.value) and found.n_features == 0
-
-
-@those(lambda one: not one.takes_distances)
-def test_distances_are_refused_elsewhere(name):
-    variant = VARIANTS[name]
-    D = shesha.Rdm(shesha.compute_rdm(PLAIN))
-    with pytest.raises(TypeError, match=f"X must be features for {name}, got distances between rows"):
-        variant(D, *data_of(variant, PLAIN)[1:], **options_of(variant))
-    if variant.estimand:
-        with pytest.raises(TypeError, match=f"X must be features for {name}, got distances between rows"):
-            shesha.estimate(D, *data_of(variant, PLAIN)[1:], variant=name, n_permutations=0)

@@ -61,20 +61,6 @@ def test_structure_beyond_the_scale_is_found(variant):
     assert positive(shesha.estimate(X, keep="row scale", **options, n_bootstrap=0) for X in data) >= 8
 
 
-def test_the_result_names_its_null():
-    X = scaled(np.random.default_rng(0))
-    found = shesha.estimate(X, keep="row scale", n_permutations=19, n_splits=4, seed=0, n_bootstrap=0)
-    assert found.exchanged == "rows of similar distance from the mean row"
-    assert "(19 draws, rows of similar distance from the mean row)" in str(found)
-    given = shesha.estimate(
-        X, keep=np.arange(36), blocks=np.arange(36) % 2, n_permutations=19, n_splits=4, seed=0, n_bootstrap=0
-    )
-    assert given.exchanged == "rows of similar given values, within blocks"
-    free = shesha.estimate(X, n_permutations=19, n_splits=4, seed=0, n_bootstrap=0)
-    assert free.exchanged == "all rows"
-    assert "(19 draws, all rows)" in str(free)
-
-
 def test_the_strictest_of_the_quantities_is_returned():
     X = scaled(np.random.default_rng(4))
     options = {"n_permutations": 39, "n_splits": 4, "seed": 0}
@@ -159,24 +145,3 @@ def test_small_strata_are_chosen_whole_where_rows_are_many():
 def test_what_cannot_be_kept_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         shesha.estimate(np.random.default_rng(0).standard_normal((20, 8)), **options, n_bootstrap=0)
-
-
-@pytest.mark.filterwarnings("ignore:p-values may be too small:shesha.support.warnings.CalibrationWarning")
-def test_rows_of_one_scale_have_none_to_keep():
-    X = np.tile(np.eye(4), (5, 1))
-    with pytest.raises(ValueError, match="keep must differ between rows, got 'row scale', but all rows"):
-        shesha.estimate(X, keep="row scale", n_bootstrap=0)
-
-
-def test_distances_have_no_scale_of_rows():
-    D = shesha.Rdm(np.ones((20, 20)) - np.eye(20))
-    with pytest.raises(ValueError, match="keep must be an array if only distances between rows are known"):
-        shesha.estimate(D, np.arange(20) % 2, "supervised_alignment", keep="row scale", n_bootstrap=0)
-
-
-def test_keep_needs_draws_and_a_null():
-    X = scaled(np.random.default_rng(0))
-    with pytest.raises(ValueError, match="n_permutations must be at least 1 with keep, got 0"):
-        shesha.estimate(X, keep="row scale", n_permutations=0)
-    small = shesha.estimate(X, n_splits=2, alpha=0.004, n_bootstrap=0, seed=0)
-    assert small.n_draws == 249 and small.alpha == 0.004

@@ -75,24 +75,3 @@ def test_no_number_has_a_reason(rng):
     stability(**DECLARED)(refuses)
     found = shesha.estimate(X, variant="refuses")
     assert np.isnan(found.value) and found.reason == "the moon is not full"
-
-
-def test_what_is_no_number_is_refused(rng):
-    def pair(data):
-        return np.ones(2)
-
-    score = stability(**DECLARED)(pair)
-    with pytest.raises(TypeError, match=r"the value of pair must be one real number, got an array of shape \(2,\)"):
-        score(rng.standard_normal((8, 3)))
-
-
-def test_what_is_no_declaration_is_refused():
-    with pytest.raises(ValueError, match="invariant must be one of 'scaling', 'translation', 'orthogonal', got 'lin'"):
-        stability(**DECLARED, invariant=("lin",))
-    with pytest.raises(ValueError, match="needs must be one of 'rows', 'labels', 'replicates', got 'luck'"):
-        stability(needs="luck", **DECLARED)
-
-
-def test_a_name_can_be_taken_once():
-    with pytest.raises(ValueError, match="name must differ from those of other variants, got 'feature_split'"):
-        stability(name="feature_split", **DECLARED)(mean_length)

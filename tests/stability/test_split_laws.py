@@ -75,11 +75,6 @@ def test_basis_averaged_split_is_unchanged_by_any_rotation(seed, shape, metric):
     assert turned == pytest.approx(value, abs=EXACT)
 
 
-@given(seeds, shapes, st.sampled_from(SPLITS), metrics)
-def test_scores_are_correlations(seed, shape, split, metric):
-    assert -1 <= split(anisotropic(seed, shape), 2, metric, seed=1) <= 1
-
-
 @given(arrays(float, (6, 6), elements=st.sampled_from([0.0, 1.0, 2.0, -1e9])), st.sampled_from(SPLITS), metrics)
 def test_awkward_data_give_a_correlation_a_reason_or_a_named_row(X, split, metric):
     with warnings.catch_warnings(record=True) as caught:
@@ -107,11 +102,6 @@ def test_more_noise_means_less_stability(low_rank, split, metric):
     assert abs(scores[-1]) < 0.1
 
 
-def test_features_that_are_all_alike_are_perfectly_stable(rng):
-    X = np.repeat(rng.standard_normal((30, 1)), 8, axis=1)
-    assert feature_split(X, 3, "euclidean", seed=0) == 1.0
-
-
 def test_feature_split_is_changed_by_rotation_into_principal_axes(low_rank):
     X = low_rank(100, 32, rank=3, noise=0.3)
     principal = X @ np.linalg.svd(X, full_matrices=False).Vh.T
@@ -135,9 +125,3 @@ def test_odd_features_leave_the_larger_half_second():
         feature_split(spoiled, 1, seed=7)
     spoiled[3, order[2]] = 1.0
     assert -1 <= feature_split(spoiled, 1, seed=7) <= 1
-
-
-def test_at_most_as_many_rows_as_the_limit_are_all_used(low_rank):
-    X = low_rank(30, 8)
-    assert feature_split(X, seed=0, max_samples=30) == feature_split(X, seed=0, max_samples=None)
-    assert feature_split(X, seed=0, max_samples=29) != feature_split(X, seed=0, max_samples=None)

@@ -132,12 +132,3 @@ def test_rows_that_a_draw_leaves_empty_take_no_part():
     )
     assert np.isfinite(dense.null).all()
     assert thin.null == dense.null
-
-
-def test_the_result_names_its_null():
-    X = np.random.default_rng(7).standard_normal((20, 8))
-    options = {"variant": "basis_averaged_split", "n_permutations": 19, "n_rotations": 2, "seed": 0}
-    assert shesha.estimate(X, **options, n_bootstrap=0).exchanged == "each feature separately, all rows"
-    blocked = shesha.estimate(X, blocks=np.arange(20) % 2, **options, n_bootstrap=0)
-    assert blocked.exchanged == "each feature separately, within blocks"
-    assert "(19 draws, each feature separately, within blocks)" in str(blocked)

@@ -5,7 +5,6 @@ from collections import namedtuple
 import numpy as np
 import pytest
 
-from shesha import MeasureWarning
 from shesha.steering import vector
 
 torch = pytest.importorskip("torch")
@@ -151,17 +150,3 @@ def test_a_layer_that_the_model_lacks_is_answered_with_close_names(found):
     ):
         pass
     assert hooks(model) == 0
-
-
-def test_what_is_no_model_or_no_name_is_refused(found, model):
-    with pytest.raises(TypeError, match="model must be a torch module, got str"), found.hook("model", "0", alpha=1):
-        pass
-    with pytest.raises(TypeError, match="layer must be the name of a module, got 0"), found.hook(model, 0, alpha=1):
-        pass
-    with pytest.raises(ValueError, match="alpha must be finite, got inf"):
-        found.hook(model, "0", alpha=float("inf"))
-
-
-def test_a_layer_that_never_ran_is_said(found, model):
-    with pytest.warns(MeasureWarning, match="'1' did not run while it was hooked"), found.hook(model, "1", alpha=1):
-        pass

@@ -66,18 +66,6 @@ def test_two_classes_far_apart_are_those_whose_coherence_is_told(three_classes):
     assert min(abs(found["coherence"] - value) for value in pairs) < 1e-9
 
 
-def test_predictors_print_and_convert(two_classes):
-    found = predictors(*two_classes, n_draws=19, seed=0)
-    assert "Chance level: labels of all rows shuffled 19 times" in " ".join(str(found).split())
-    assert len(found.to_frame()) == 8
-    with pytest.raises(KeyError, match=r"name must be one of supervised_alignment, fisher, .*, got size"):
-        found["size"]
-    with pytest.raises(ValueError, match="n_draws must be 0 or at least 19, got 3"):
-        predictors(*two_classes, n_draws=3)
-    with pytest.raises(ValueError, match="y must contain at least 2 classes, got 1"):
-        predictors(two_classes[0], np.zeros(80))
-
-
 def models(n=40, seed=0):
     rng = np.random.default_rng(seed)
     fisher, own, other = rng.standard_normal((3, n))
@@ -152,7 +140,7 @@ def test_chance_is_that_of_so_many_models():
     assert not many.notes
 
 
-@pytest.mark.parametrize("runs", [25, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [25])
 def test_partial_correlations_of_noise_keep_their_level(runs):
     p_values = []
     for seed in range(runs):
@@ -181,24 +169,6 @@ def test_a_table_of_pandas_passes_and_text_columns_are_passed_over():
     assert "controlling for fisher and silhouette" in " ".join(str(found).split())
     with pytest.raises(KeyError, match="name must be one of fisher, silhouette, shesha, noise, got 'x'"):
         found["x"]
-
-
-def test_bad_tables_are_refused():
-    table = models()
-    with pytest.raises(ValueError, match=r"target must be one of .*, got 'drop'"):
-        partial_correlations(table, "drop")
-    with pytest.raises(ValueError, match=r"covariates must be one of .*, got 'size'"):
-        partial_correlations(table, "max_drop", covariates=["size"])
-    with pytest.raises(ValueError, match="covariates must not contain the target"):
-        partial_correlations(table, "max_drop", covariates=["max_drop"])
-    with pytest.raises(ValueError, match="table must not contain NaN, got NaN in 'noise'"):
-        partial_correlations({**table, "noise": np.full(40, np.nan)}, "max_drop")
-    with pytest.raises(ValueError, match="table must have columns that vary, got a constant 'noise'"):
-        partial_correlations({**table, "noise": np.ones(40)}, "max_drop")
-    with pytest.raises(ValueError, match="table must have columns of equal length"):
-        partial_correlations({**table, "noise": np.ones(3)}, "max_drop")
-    with pytest.raises(ValueError, match="table must have at least 6 models, got 5"):
-        partial_correlations(models(5), "max_drop")
 
 
 @pytest.mark.parametrize("function", [predictors, vector])

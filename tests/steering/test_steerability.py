@@ -6,7 +6,7 @@ import pytest
 from shesha import CalibrationWarning
 from shesha.steering import steerability
 from shesha.steering.labelled_rows import coordinates
-from shesha.steering.steerability import Setup, interval, local_effects, steer
+from shesha.steering.steerability import Setup, local_effects, steer
 from shesha.steering.vectors import fit_probe
 
 ALPHAS = np.array([-1.5, -0.5, 0.0, 1.0])
@@ -96,7 +96,7 @@ def test_separated_classes_are_steered_above_chance_and_noise_is_not(two_classes
     assert noise.max_drop.chance > 0.02
 
 
-@pytest.mark.parametrize("runs", [15, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [15])
 def test_drops_of_noise_are_significant_as_often_as_the_level_says(runs):
     p_values = []
     for seed in range(runs):
@@ -171,18 +171,6 @@ def test_other_directions_are_read_by_the_same_probe(two_classes, method):
     assert one.accuracies != other.accuracies
 
 
-def test_it_prints_converts_and_draws(two_classes):
-    found = steerability(*two_classes, n_splits=2, n_draws=19, seed=0)
-    text = " ".join(str(found).split())
-    assert "Steering by logistic, 80 rows, 2 splits into halves" in text
-    assert "Chance level: labels of all rows shuffled 19 times" in text
-    assert list(found.to_frame()["name"])[:2] == ["accuracy", "max drop"]
-    pytest.importorskip("matplotlib").use("Agg")
-    ax = found.plot()
-    assert len(ax.lines) == 3
-    ax.figure.clear()
-
-
 def test_without_shuffles_there_is_no_chance_level_and_the_rest_is_the_same(two_classes):
     with_chance, without = (steerability(*two_classes, n_splits=2, n_draws=n, seed=0) for n in (19, 0))
     assert not without.max_drop.has_null
@@ -190,50 +178,3 @@ def test_without_shuffles_there_is_no_chance_level_and_the_rest_is_the_same(two_
     assert without.shuffled_accuracies == ()
     assert "max drop" in str(without)
     assert abs(without.max_drop.value - with_chance.max_drop.value) < 0.1
-
-
-def test_the_interval_widens_with_the_spread_and_needs_two_values():
-    assert np.isnan(interval(np.array([0.5]))).all()
-    low, high = interval(np.array([0.4, 0.6, 0.5, 0.5]))
-    # Student's t with 3 degrees of freedom, variance 0.02 / 3, and halves that overlap.
-    assert high - 0.5 == pytest.approx(3.1824463 * np.sqrt((1 / 4 + 1) * 0.02 / 3))
-    assert low == pytest.approx(1 - high)
-
-
-@pytest.mark.parametrize(
-    ("alphas", "message"),
-    [
-        ([-1, 1], r"alphas must contain 0, the reference for all effects, got \[-1.0, 1.0\]"),
-        ([0], r"alphas must be at least two numbers, got \[0\]"),
-        ([0, 1, 1], "alphas must differ"),
-        ([0, np.nan], "alphas must be finite"),
-        ("all", "alphas must be at least two numbers, got 'all'"),
-    ],
-)
-def test_strengths_that_say_nothing_are_refused(two_classes, alphas, message):
-    with pytest.raises(ValueError, match=message):
-        steerability(*two_classes, alphas=alphas)
-
-
-def test_bad_input_is_refused(two_classes):
-    X, y = two_classes
-    with pytest.raises(ValueError, match="y must contain at least 2 classes, got 1"):
-        steerability(X, np.ones(80))
-    unlabelled = np.where(np.arange(80) == 3, None, y.astype(object))
-    assert steerability(X, unlabelled, n_splits=1, n_draws=0).n_rows == 79
-    with pytest.raises(ValueError, match="y must contain at least 4 rows of each class, got 2 of b"):
-        steerability(X[:20], ["a"] * 18 + ["b"] * 2)
-    with pytest.raises(ValueError, match="X must have at least 8 rows, got 7"):
-        steerability(X[:7], y[:7])
-    with pytest.raises(ValueError, match="X must be finite, got NaN or infinity in rows 5"):
-        steerability(np.where(np.arange(80)[:, None] == 5, np.nan, X), y)
-    with pytest.raises(ValueError, match="groups must divide every class into at least 2 groups"):
-        steerability(X, y, groups=np.repeat([0, 1, 2], [40, 20, 20]))
-    with pytest.raises(ValueError, match="groups must contain at least 2 classes"):
-        steerability(X, y, groups=np.zeros(80))
-    with pytest.raises(ValueError, match="units must be one of 'raw', 'norm', got 'sd'"):
-        steerability(X, y, units="sd")
-    with pytest.raises(ValueError, match="n_draws must be 0 or at least 19, got 5"):
-        steerability(X, y, n_draws=5)
-    with pytest.raises(ValueError, match="n_splits must be at least 1, got 0"):
-        steerability(X, y, n_splits=0)

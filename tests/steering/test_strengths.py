@@ -13,12 +13,6 @@ def test_default_strengths_rise_and_are_the_same_in_both_directions(default):
     assert (values == -values[::-1]).all()
 
 
-@pytest.mark.parametrize("alphas", [0.0, [0.0], [[0.0, 1.0], [2.0, 3.0]], ["0", "1"], [False, True]])
-def test_strengths_must_be_several_numbers(alphas):
-    with pytest.raises(ValueError, match="alphas must be at least two numbers"):
-        strengths(alphas, "raw", 1.0)
-
-
 def test_strengths_in_lengths_of_a_row_are_multiplied_by_it():
     given, in_rows = strengths([0.0, 1.0, -0.5], "norm", 4.0)
     assert given.tolist() == [-0.5, 0.0, 1.0]

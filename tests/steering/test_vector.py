@@ -126,7 +126,7 @@ def test_chance_is_large_where_rows_are_few_and_unbiased_coherence_is_not():
     assert abs(found.unbiased.value) < 0.15
 
 
-@pytest.mark.parametrize("runs", [25, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [25])
 def test_p_values_of_noise_are_uniform(runs):
     p_values = []
     for seed in range(runs):
@@ -178,40 +178,6 @@ def test_strengths_are_in_mean_lengths_or_raw(two_classes):
         found.scale(1.0, "sd")
     with pytest.raises(ValueError, match="alpha must be finite, got nan"):
         found.scale(float("nan"))
-
-
-def test_it_prints_with_its_chance_and_becomes_plain_values(two_classes):
-    found = vector(*two_classes, n_draws=19, seed=0)
-    assert "Steering vector from neg to pos (logistic), 12 features, 80 rows" in str(found)
-    assert "chance" in str(found)
-    plain = found.to_dict()
-    assert plain["coherence"]["chance"] == found.chance
-    assert plain["direction"] == found.direction.tolist()
-
-
-def test_the_same_seed_gives_the_same_numbers(two_classes):
-    X, y = two_classes
-    assert vector(X, y, n_draws=19, seed=4).to_dict() == vector(X, y, n_draws=19, seed=4).to_dict()
-
-
-def test_bad_input_is_refused(two_classes):
-    X, y = two_classes
-    with pytest.raises(ValueError, match="method must be one of 'logistic', 'mean_difference', 'svd', got 'pca'"):
-        vector(X, y, method="pca")
-    with pytest.raises(ValueError, match="C must be positive and finite, got 0"):
-        vector(X, y, C=0)
-    with pytest.raises(ValueError, match="y must contain at least 2 classes, got 1"):
-        vector(X, np.zeros(80))
-    with pytest.raises(ValueError, match="y must have one label for each of the 80 rows, got 79"):
-        vector(X, y[:-1])
-    with pytest.raises(ValueError, match="X must have at least 8 rows, got 6"):
-        vector(X[:6], y[:6])
-    with pytest.raises(ValueError, match="X must have rows that differ, got 80 equal rows"):
-        vector(np.ones((80, 3)), y)
-    with pytest.raises(
-        ValueError, match="the classes in X must have different means, got a mean_difference vector of leng"
-    ):
-        vector(np.tile([[0.0], [1.0]], (10, 2)), np.repeat([0, 1], 10), method="mean_difference")
 
 
 @pytest.mark.parametrize("scale", [1e200, 1e-310])

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from shesha_studies import Unreachable, language_models
 from shesha_studies.causal_lm_embeddings import POOLINGS, pooled
 
 
@@ -19,9 +18,3 @@ def test_each_way_is_that_of_the_tokens_there_are():
         assert found["mean"][place] == pytest.approx(text.mean(axis=0))
         assert found["last token"][place] == pytest.approx(text[-1])
         assert found["later tokens"][place] == pytest.approx((text[1:] if len(text) > 1 else text).mean(axis=0))
-
-
-def test_a_missing_package_is_named_with_how_to_get_it(monkeypatch):
-    monkeypatch.setattr(language_models, "find_spec", lambda name: None)
-    with pytest.raises(Unreachable, match="gguf is not installed: pip install gguf"):
-        language_models.smollm2.__wrapped__()

@@ -90,11 +90,6 @@ def test_the_library_still_computes_the_committed_rows(name):
             assert line[key] == pytest.approx(value, rel=2e-5, abs=1e-6, nan_ok=True), key
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_question_is_asked(name):
-    assert find(name).question.endswith("?")
-
-
 @pytest.mark.parametrize(
     ("paper", "tables"),
     [

@@ -1,11 +1,9 @@
 """Numbers of one column are written alike."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from shesha_studies.framework.column_decimals import column_cells
-from shesha_studies.framework.page import _markdown
 
 
 @pytest.mark.parametrize(
@@ -35,18 +33,6 @@ def test_a_column_has_one_number_of_decimals(values, written):
     assert column_cells(values) == written
 
 
-@pytest.mark.parametrize(
-    ("values", "written"),
-    [
-        ([4.72e-25, 0.037], ["4.72e-25", "0.037"]),
-        ([2e-6, 1234.5678], ["2e-06", "1235"]),
-        (["256", 0.873, None, 0.9, 3, True], ["256", "0.873", "-", "0.9", "3", "True"]),
-    ],
-)
-def test_magnitudes_and_other_quantities_are_written_cell_by_cell(values, written):
-    assert column_cells(values) == written
-
-
 def test_what_is_not_zero_never_reads_as_zero():
     rng = np.random.default_rng(0)
     for _ in range(200):
@@ -54,9 +40,3 @@ def test_what_is_not_zero_never_reads_as_zero():
         read = [float(text) for text in column_cells(values)]
         assert all(read)
         assert read == pytest.approx(values, rel=0.5)
-
-
-def test_a_table_keeps_its_lines_and_equal_names_of_columns():
-    table = pd.DataFrame([["a", 0.9, 1, np.nan], ["b", 0.873, 2, 0.5]], columns=["what", "x", "n", "x"])
-    lines = _markdown(table).splitlines()
-    assert lines[2:] == ["| a | 0.900 | 1 | - |", "| b | 0.873 | 2 | 0.5 |"]

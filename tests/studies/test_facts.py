@@ -11,8 +11,6 @@ from shesha_studies.framework.fact_tables import facts_table, read_facts
 from shesha_studies.framework.facts import (
     Fact,
     absolute,
-    as_facts,
-    difference,
     group_means,
     largest,
     mean_correlation,
@@ -73,30 +71,11 @@ def test_correlations_are_averaged_on_fishers_scale():
     assert mean_correlation([1.0, 0.0], 12).value < 1
 
 
-def test_the_limits_of_a_number_without_an_interval_are_the_number():
-    assert Fact(0.3).limits == (0.3, 0.3)
-    assert Fact(0.3, 0.1, 0.6).limits == (0.1, 0.6)
-
-
-def test_numbers_and_words_become_facts_once():
-    known = Fact(1.0, 0.5, 1.5)
-    found = as_facts({"known": known, "n": 3, "empty": ""}, "a ")
-    assert list(found) == ["a known", "a n", "a empty"]
-    assert found["a known"] is known
-    assert f"{found['a n']:.0f}, {found['a empty']}" == "3, none"
-
-
 def test_facts_return_from_their_table():
     facts = {"rho": Fact(0.3, 0.1, 0.6), "best": Fact(0.0, 0.0, 0.0, words="CKA")}
     table = facts_table(facts)
     assert read_facts(table) == facts
     assert read_facts(table.drop(columns="words"))["best"] == Fact(0.0, 0.0, 0.0)
-
-
-def test_one_unit_or_one_draw_has_no_interval():
-    values = np.array([1.0, 2.0, 4.0])
-    assert np.isnan(resampled(lambda rows: float(values[rows].mean()), [np.arange(3)]).low)
-    assert np.isnan(difference([1.0], [2.0, 3.0]).low)
 
 
 def test_whole_units_are_drawn():
@@ -129,15 +108,6 @@ def test_the_extreme_of_facts_has_the_extreme_of_their_limits():
 )
 def test_an_absolute_value_has_absolute_limits(one, expected):
     assert absolute(one) == expected
-
-
-def test_draws_that_are_all_the_same_differ_for_certain():
-    assert difference([1.0, 1.0], [0.0, 0.0]) == Fact(1.0, 1.0, 1.0)
-
-
-def test_facts_of_no_rows_have_no_value():
-    nothing = [largest([]), smallest([]), difference([], [1.0]), resampled(lambda rows: 1.0, 0)]
-    assert all(math.isnan(fact.value) for fact in nothing)
 
 
 def test_steps_are_paired_within_units():

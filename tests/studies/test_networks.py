@@ -3,9 +3,6 @@
 import numpy as np
 import pytest
 
-from shesha_studies import Unreachable
-from shesha_studies.external_data import library, read_arrays
-from shesha_studies.networks.images import as_rows, grey, in_colour
 from shesha_studies.networks.perceptrons import Perceptron
 from shesha_studies.networks.training_loop import descend, seed_torch
 
@@ -40,22 +37,6 @@ def test_training_learns_and_repeats():
     first, second = (Perceptron(6, 16, 3, seed=0).train(rows, labels, 5) for _ in range(2))
     assert first.accuracy(rows, labels) > 0.9
     np.testing.assert_array_equal(first.layers(rows)[1], second.layers(rows)[1])
-
-
-@pytest.mark.parametrize(
-    ("images", "asked"),
-    [(as_rows, ("CIFAR-10", "left", "train")), (grey, ("photographs",)), (in_colour, ("CIFAR-10",))],
-)
-def test_missing_images_say_where_they_are_looked_for(monkeypatch, tmp_path, images, asked):
-    monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
-    read_arrays.cache_clear()
-    with pytest.raises(Unreachable, match=r"cifar10/cifar10_subset\.npz is not in the folder that SHESHA_DATA names"):
-        images.__wrapped__(*asked)
-
-
-def test_a_library_that_is_not_there_says_how_to_get_it():
-    with pytest.raises(Unreachable, match="no_such_library is not installed: pip install no_such_library"):
-        library("no_such_library.part")
 
 
 def test_training_is_seeded_and_leaves_the_random_numbers_of_others_alone():

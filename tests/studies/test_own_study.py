@@ -7,9 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from shesha_studies import find, write_index
-from shesha_studies.framework.published_checks import read_published
-
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "studies.md"
 STUDY = """
 from helper import FACTOR
@@ -56,13 +53,6 @@ def test_the_command_finds_it_with_its_published_numbers_and_helpers(folder, nam
     assert "Yes: 9 and 5." in (folder / "studies" / "own" / "page.md").read_text()
 
 
-def test_a_study_without_checks_has_an_index(folder):
-    command("run", "mine_alone:own")
-    text = write_index("studies").read_text()
-    assert "[own](own/page.md)" in text
-    assert "published results" not in text
-
-
 def test_an_error_of_a_page_names_its_cause(folder):
     (folder / "mine_alone.py").write_text(STUDY.replace("rows.y.sum()", "rows.z.sum()"))
     said = command("run", "mine_alone:own", expected=2)
@@ -72,13 +62,6 @@ def test_an_error_of_a_page_names_its_cause(folder):
     part = command("run", "mine_alone:own", "--where", "x=1", "--out", "part")
     assert "own: 1 of 2 cells" in part
     assert "The page could not be made: AttributeError" in (folder / "part" / "own" / "page.md").read_text()
-
-
-def test_a_study_without_a_page_keeps_its_rows(folder):
-    (folder / "mine_alone.py").write_text(STUDY.partition("@own.page")[0])
-    command("run", "mine_alone:own")
-    assert "marks no function with `@own.page`" in (folder / "studies" / "own" / "page.md").read_text()
-    assert (folder / "studies" / "own" / "rows.csv").read_text().splitlines()[1] == "1,3"
 
 
 def documented(language, words):
@@ -114,45 +97,3 @@ def test_the_documented_comparison_with_a_paper_is_judged(judged):
     assert "from 16 to 64 features CKA rises by 0.3" in page
     command("index")
     assert Path("studies/index.md").read_text().count("| agrees |") == 2
-
-
-@pytest.mark.parametrize(
-    ("file", "old", "new", "message"),
-    [
-        (
-            "rules/noise-cka.toml",
-            'fact = "rise"',
-            'fact = "rize"',
-            "the fact 'rize' is missing: the run lacks cells, or",
-        ),
-        ("rules/noise-cka.toml", "above = 0", "over = 0", "rule of 'CKA of unrelated data rises with the number of"),
-        ("rules/noise-cka.toml", "above = 0", "above = ", "must be valid TOML, got an error in"),
-        ("rules/noise-cka.toml", "claim.rises", "claim.falls", "claim must be a key of noise.csv, got 'falls'"),
-        ("noise.csv", "key,where", "name,where", "noise.csv must have the columns where, what, key and published, got"),
-        ("noise_study.py", '"noise.csv"', '"no.csv"', "published must be a file in the folder of the study or a path"),
-    ],
-)
-def test_mistakes_in_the_files_of_a_comparison_are_named(judged, file, old, new, message):
-    text = (judged / file).read_text()
-    assert old in text
-    (judged / file).write_text(text.replace(old, new))
-    missing = "rize" in new
-    said = command("run", "noise_study:noise_cka", "--quick", expected=0 if missing else 2)
-    assert message in ((judged / "studies" / "noise-cka" / "page.md").read_text() if missing else said)
-    assert "Traceback" not in said
-    command("index", expected=0 if missing else 2)
-
-
-def test_the_index_names_studies_without_a_page(folder):
-    command("run", "mine_alone:own")
-    (folder / "mine_alone.py").write_text(STUDY.replace("rows.y.sum()", "rows.z.sum()"))
-    command("run", "mine_alone:own", "--again", expected=2)
-    assert "Without a page of the latest rows: [own](own/page_not_made.md)." in write_index("studies").read_text()
-
-
-def test_a_study_that_is_not_there_is_refused(folder):
-    with pytest.raises(ValueError, match=r"study must be file.py:name of an existing file, got './no.py:own'"):
-        find("./no.py:own")
-    with pytest.raises(ValueError, match="or a file of this folder, got 'no_module:own'"):
-        find("no_module:own")
-    assert read_published(find("./mine_alone.py:own")).number.tolist() == [5]

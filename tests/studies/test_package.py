@@ -30,20 +30,11 @@ def test_a_study_imports_public_names_of_the_library(path):
         assert not [name for name in names if name.startswith("_") and not name.endswith("__")]
 
 
-def test_no_file_outgrows_one_idea():
-    assert not {path.name: n for path in FILES if (n := len(path.read_text(encoding="utf-8").splitlines())) > 310}
-
-
 def test_the_package_has_the_version_of_the_library():
     project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
     assert project["version"] == shesha.__version__
     needed = [f"{shesha.DISTRIBUTION}[plot]", "shesha-bench"]
     assert project["dependencies"] == [f"{name}=={shesha.__version__}" for name in needed]
-
-
-def test_the_library_holds_no_study():
-    assert not (Path(shesha.__file__).parent / "studies").exists()
-    assert all(one.cell.__module__.split(".")[0] == "shesha_studies" for one in studies())
 
 
 def test_without_the_package_one_line_says_how_to_get_it(monkeypatch):

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from shesha.neuro import association, session_table
-from shesha_studies import Unreachable
 from shesha_studies.biology import _recordings
 from shesha_studies.biology._neuroscience_page import published_numbers
 from shesha_studies.biology._recordings import (
@@ -89,15 +88,6 @@ def test_the_slow_wave_repeats_conditions_that_no_neuron_knows():
     assert X.shape == (96, 8)
     assert (shown.reshape(16, 6) == shown.reshape(16, 6)[:, :1]).all()
     assert np.bincount(shown).tolist() == [24] * 4
-
-
-def test_missing_recordings_are_told(monkeypatch, tmp_path):
-    monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
-    session.cache_clear()
-    with pytest.raises(
-        Unreachable, match=r"steinmetz2019/session01.npz is not in .*; the original deposit is figshare"
-    ):
-        session("Cori 1")
 
 
 def test_every_published_number_of_the_recordings_is_judged():

@@ -1,6 +1,5 @@
 """Running studies: what is kept, what is told, what is refused."""
 
-import json
 import os
 import subprocess
 import sys
@@ -8,18 +7,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from shesha.cli._app import app
 from shesha_studies import (
     Check,
     compare_with_published,
     find,
     judge_number,
     run,
-    studies,
     study,
-    write_index,
     write_page,
 )
 from shesha_studies.framework.run_files import has_page
@@ -54,20 +49,6 @@ def test_a_page_holds_answer_table_picture_and_what_was_run(tmp_path):
     assert "2 of the 2 cells of the quick grid" in page
     assert (tmp_path / "mine" / "squares.png").read_bytes()[:4] == b"\x89PNG"
     assert pd.read_csv(tmp_path / "mine" / "rows.csv").square.tolist() == [1, 4]
-
-
-def test_a_page_names_the_machines_of_rows_that_came_from_elsewhere(tmp_path):
-    (found,) = run([MINE], quick=True, out=tmp_path)
-    ((here, n),) = found.places.items()
-    page = (tmp_path / "mine" / "page.md").read_text()
-    assert n == 2 and page.count(here) == 1
-    summary = tmp_path / "mine" / "summary.json"
-    summary.write_text(summary.read_text().replace(json.dumps(here), '"a larger machine"'))
-    # A clone has the table and its summary, not the store.
-    (tmp_path / "studies.sqlite").unlink()
-    run([MINE], out=tmp_path)
-    page = (tmp_path / "mine" / "page.md").read_text()
-    assert "4 of the 4 cells" in page and "2 of the rows: a larger machine." in page
 
 
 def test_failures_and_missing_data_are_told_and_tried_again(tmp_path, monkeypatch):
@@ -120,16 +101,6 @@ def test_a_folder_without_rows_names_the_command_that_makes_them(tmp_path):
         write_page(MINE, tmp_path / "nowhere")
 
 
-def test_names_are_found_and_close_ones_offered():
-    assert find("Ground Truth").name == "ground-truth"
-    with pytest.raises(ValueError, match=r"study list` lists, got 'ground-trut'; did you mean ground-truth\?"):
-        find("ground-trut")
-    with pytest.raises(ValueError, match="study must be module:name of a module that can be imported"):
-        find("no_such_module:it")
-    with pytest.raises(ValueError, match="study must name a function marked by"):
-        find("mine:page_of")
-
-
 def test_grids_name_parameters():
     with pytest.raises(ValueError, match=r"quick must name parameters of cell \(x\), got 'y'"):
 
@@ -163,31 +134,6 @@ def test_a_comparison_with_published_numbers_says_what_agrees_differs_and_was_no
     found = compare_with_published(ours, published, ["k"], ["score"])
     assert found.verdict.tolist() == ["agrees", "differs", "not run"]
     assert found.difference.tolist()[:2] == pytest.approx([-0.05, -0.0995])
-
-
-def test_commands(tmp_path):
-    listed = CliRunner().invoke(app, ["study", "list"])
-    assert "ground-truth (Geometric Stability, 7.1.1" in listed.output
-    ran = CliRunner().invoke(app, ["study", "run", MINE, "--quick", "--workers", "1", "--out", str(tmp_path)])
-    assert "mine: 2 of 2 cells" in ran.output
-    paged = CliRunner().invoke(app, ["study", "page", MINE, "--out", str(tmp_path)])
-    assert paged.output.strip().endswith("page.md")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [one.name for one in studies()])
-def test_every_quick_grid_runs(name, tmp_path):
-    (found,) = run([name], quick=True, out=tmp_path, workers=None)
-    assert found.complete
-
-
-def test_a_part_of_the_grid_is_computed_and_values_outside_are_refused(tmp_path):
-    (found,) = run([MINE], out=tmp_path, only={"x": "3"})
-    assert (found.rows.x.tolist(), found.n_cells, found.complete) == ([3], 4, False)
-    with pytest.raises(ValueError, match=r"only must name a parameter .* \(x; x: 1, 2, 3, 4\), got x=9"):
-        run([MINE], out=tmp_path, only={"x": "9"})
-    with pytest.raises(ValueError, match=r"only must name a parameter of the grid of mine .* \(x\), got y=1"):
-        run([MINE], out=tmp_path, only={"y": "1"})
 
 
 def test_a_table_without_its_store_is_gone_on_with(tmp_path, monkeypatch):
@@ -262,15 +208,6 @@ def test_a_page_that_cannot_be_made_leaves_an_earlier_one_as_it_is(tmp_path, mon
     assert {one.name for one in own.iterdir()} == set(earlier)
 
 
-def test_the_page_remembers_what_was_missing(tmp_path, monkeypatch):
-    monkeypatch.setenv("MINE_MISSING", "1")
-    run([MINE], out=tmp_path)
-    assert "1 cell could not be reached: the number four" in write_page(MINE, tmp_path, quick=False).read_text()
-    monkeypatch.delenv("MINE_MISSING")
-    run([MINE], out=tmp_path)
-    assert "reached" not in write_page(MINE, tmp_path).read_text()
-
-
 def test_verdicts_need_more_than_the_joint_uncertainty():
     assert judge_number("P, Table 1", "a", 0.5, 0.56, error=0.02, published_error=0.025).verdict == "agrees"
     differs = judge_number("P, Table 1", "a", 0.5, 0.56, error=0.01, why="other data")
@@ -279,37 +216,3 @@ def test_verdicts_need_more_than_the_joint_uncertainty():
     assert judge_number("P, Table 1", "a", 0.5, float("nan")).verdict == "not run"
     with pytest.raises(ValueError, match=r"verdict must be one of agrees, differs, .*, got 'fine'"):
         Check("P", "a", 1, 1, "fine")
-
-
-def test_the_index_gathers_every_check(tmp_path):
-    with pytest.raises(ValueError, match="out must contain pages of studies, got none"):
-        write_index(tmp_path)
-    run([MINE], out=tmp_path)
-    text = write_index(tmp_path).read_text()
-    assert "| [mine](mine/page.md) | Does it run? | " in text
-    assert "| Squares, Table 1 | the square of 2 | 5 | 4 | differs | five is odd | mine |" in text
-    page = (tmp_path / "mine" / "page.md").read_text()
-    assert "| Squares, Table 2 | a cube | 27 | - | not reachable | no cubes at hand |" in page
-
-
-def test_the_page_of_a_study_is_also_one_file_with_its_pictures(tmp_path):
-    pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib").use("agg")
-    from shesha.report import as_html
-    from shesha_studies.framework.checks import VERDICTS
-    from shesha_studies.framework.html_page import study_page
-    from shesha_studies.framework.run_studies import load_run
-
-    run([MINE], out=tmp_path)
-    found = load_run(MINE, tmp_path)
-    page = study_page(found, {"command": "shesha study page"})
-    assert page.title == found.study.question
-    assert dict(page.ran)["command"] == "shesha study page"
-    assert "4 of the 4 cells of the full grid" in dict(page.ran)["study"]
-    text = as_html(page)
-    assert page.answer[0] in text
-    assert page.answer[1].startswith("Of ")
-    (checks,) = [one for one in page.sections if one.title == "Comparison with published numbers"]
-    verdicts = next(one.cells for one in checks.parts[0].columns if one.head == "verdict")
-    assert list(verdicts) == sorted(verdicts, key=VERDICTS.index)
-    assert text.count("<svg") == sum(part.kind == "drawing" for part in page.numbers)

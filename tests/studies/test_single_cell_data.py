@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha_studies import Unreachable
 from shesha_studies.biology import _single_cell_data
 from shesha_studies.biology._crispr_page import published_numbers
 from shesha_studies.biology._crispr_rows import Results
@@ -43,13 +42,6 @@ def test_labels_are_shuffled_within_groups_only():
     assert (found != labels).any()
     for group in range(3):
         assert sorted(found[groups == group]) == sorted(labels[groups == group])
-
-
-def test_missing_data_are_told(monkeypatch, tmp_path):
-    monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
-    _single_cell_data.papalexi.cache_clear()
-    with pytest.raises(Unreachable, match=r"papalexi2021/papalexi2021.npz is not in the folder .*; GEO"):
-        crispr(part="counts", data="papalexi2021", setting="cells")
 
 
 @pytest.mark.parametrize(

@@ -42,9 +42,3 @@ def test_a_result_shows_its_inputs_in_text_page_and_json_and_keeps_them_in_a_fil
     assert load(result.save(tmp_path / "result.json")).inputs == result.inputs
     assert "inputs" not in plain.to_dict()
     assert result == plain
-
-
-def test_a_long_list_of_statements_is_shortened_in_the_text_only():
-    result = dataclasses.replace(Faults(), inputs=tuple(f"statement {i}" for i in range(20)))
-    assert "statement 7; 12 more statements in `inputs`." in str(result)
-    assert len(result.to_dict()["inputs"]) == 20

@@ -47,7 +47,7 @@ def test_independent_noise_scores_zero(unbiased_cka, reproduces):
         assert reproduces(published, values, sd)
 
 
-@pytest.fixture(scope="module", params=[5, pytest.param(15, marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[5])
 def quadrants(request, mixture, paper_seeds, unbiased_cka):
     """Stability of the first and similarity of both, for 5 or (as published) 15 pairs in each quadrant."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from statistics import NormalDist
@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import runs
-from shesha.auditing.representation_audit import Settings, align_with_rows, audit_representation
-from shesha.auditing.stored_audits import StoredValues, Subject, settings_key
-from shesha.comparison.input_manifest import Files, IndexedInput, InFile, index_file, index_files
-from shesha.comparison.input_manifest import InputIndex as Contents
+from shesha.auditing.representation_audit import RECORDED, Settings, align_with_rows, audit_representation
+from shesha.auditing.stored_audits import StoredValues, Subject, audit_with_store, settings_key
+from shesha.comparison.input_manifest import Files, IndexedInput, InFile, InputIndex, index_file, index_files
 from shesha.descriptors import Descriptor, descriptors
 from shesha.doubting import row_properties
 from shesha.inputs import MissingRows, RowChoice
@@ -46,7 +45,7 @@ from shesha.support.layer_axis import LayerAxis, split_layers
 from shesha.support.memory import memory_budget
 from shesha.support.progress import mute_progress, track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import N_BOOTSTRAP, N_PERMUTATIONS, generator
+from shesha.support.seeds import N_BOOTSTRAP, N_PERMUTATIONS, draw_seed, generator
 from shesha.support.sqlite import StoreError
 from shesha.support.types import Index, Seed
 from shesha.support.warnings import MeasureWarning, NotEstimable, NotEstimableWarning, warn
@@ -75,9 +74,10 @@ def equal_width_scores(
     subjects: Mapping[str, Subject], findings: Sequence[RepresentationAudit], settings: Settings, stored: StoredValues
 ) -> list[RepresentationAudit]:
     """If widths differ, add to each finding its score at equal width; one file is in memory at a time."""
-    width = common_width(findings)
-    if width is None:
+    widths = {finding.n_features for finding in findings if _has_score(finding)}
+    if len(widths) < 2:
         return list(findings)
+    width = min(widths)
 
     def score(finding: RepresentationAudit) -> Estimate | None:
         subject = subjects[finding.name]
@@ -99,12 +99,6 @@ def equal_width_scores(
             replace(finding, same_width=score(finding)) if _has_score(finding) else finding
             for finding in track(findings, len(findings), "scores at equal width")
         ]
-
-
-def common_width(findings: Sequence[RepresentationAudit]) -> int | None:
-    """Return the smallest number of features among scored representations; None if all have the same."""
-    widths = {finding.n_features for finding in findings if _has_score(finding)}
-    return min(widths) if len(widths) > 1 else None
 
 
 def score_at_width(source: Rows, width: int, settings: Settings, n_features: int) -> Estimate:
@@ -287,16 +281,6 @@ def meanings() -> dict[str, Meaning]:
     }
 
 
-def stored_subjects(
-    representations: Any, layer_axis: LayerAxis, store: ResultStore, ids: str | None = None
-) -> dict[str, Subject]:
-    """Describe each array or file under its name; skip unreadable files with a warning."""
-    files = _find_files(representations, layer_axis)
-    if files is None:
-        return _mapping_subjects(representations, layer_axis, store, ids)
-    return _file_subjects(files if ids is None else replace(files, ids=ids), store)
-
-
 def map_large_files(representations: Any, stack: ExitStack) -> Any:
     """Replace files that neither fit in memory nor can be memory-mapped with temporary copies, and warn."""
     is_path_list = (
@@ -312,56 +296,60 @@ def map_large_files(representations: Any, stack: ExitStack) -> Any:
     return used if is_path_list else used[0]
 
 
-def _find_files(representations: Any, layer_axis: LayerAxis) -> Files | None:
-    """Return the input as `Files` if it consists of paths, or None if it consists of arrays."""
-    if isinstance(representations, Files):
-        return representations
-    if kinds.is_path(representations):
-        return Files([representations], layer_axis=layer_axis, as_it_is=True, flatten=True)
-    is_list = isinstance(representations, Sequence) and not isinstance(representations, str) and len(representations)
-    if is_list and all(map(kinds.is_path, representations)):
-        return Files(list(representations), layer_axis=layer_axis, as_it_is=True, flatten=True)
-    return None
-
-
-def _file_subjects(files: Files, store: ResultStore) -> dict[str, Subject]:
-    """Describe each file; skip unreadable ones with a warning."""
-    index = index_files(files, store)
-    index.warn_of_left_out()
-    if not index.known:
-        reasons = "; ".join(f"{path}: {reason}" for path, reason in index.left_out.items())
-        raise ValueError(f"representations must contain at least one readable array, got none; {reasons}".rstrip("; "))
-    return {name: _subject_from_index(known) for name, known in index.known.items()}
-
-
-def _mapping_subjects(
-    representations: Any, layer_axis: LayerAxis, store: ResultStore, ids: str | None
+def _subjects(
+    representations: Any, layer_axis: LayerAxis, store: ResultStore | None, ids: str | None
 ) -> dict[str, Subject]:
-    """Describe each named array and each array in a named file."""
+    """Describe each array under its name, and each array of a file; skip unreadable files with a warning."""
+    if store is not None and (files := _find_files(representations, layer_axis, ids)) is not None:
+        index = index_files(files, store)
+        index.warn_of_left_out()
+        if not index.known:
+            reasons = "; ".join(f"{path}: {reason}" for path, reason in index.left_out.items())
+            raise ValueError(
+                f"representations must contain at least one readable array, got none; {reasons}".rstrip("; ")
+            )
+        return {name: _subject_from_index(known) for name, known in index.known.items()}
+    if isinstance(representations, list | tuple) and all(len(array_shape(array)) == 2 for array in representations):
+        raise TypeError(f"representations must be a mapping of names to matrices, got a list of {len(representations)}")
     named = representations if isinstance(representations, Mapping) else {"X": representations}
     if not named:
         raise ValueError("representations must contain at least one matrix, got none")
-    index, subjects, repeated = Contents(), dict[str, Subject](), list[str]()
+    index, subjects, repeated = InputIndex(), dict[str, Subject](), dict[str, None]()
     for label, value in split_layers(named, layer_axis).items():
-        new = _array_subjects(str(label), value, layer_axis, store, index, ids)
-        repeated += [repr(name) for name in new if name in subjects]
+        name = str(label)
+        if store is not None and kinds.is_path(value):
+            new = _subjects_of_file(name, value, layer_axis, store, index, ids)
+        else:
+            place = rows_or_distances(one_row_per_input(value, name), name, min_rows=0, min_columns=0)
+            new = {name: Subject.in_memory(place)}
+        repeated |= dict.fromkeys(repr(name) for name in new if name in subjects)
         subjects |= new
     if repeated:
         raise ValueError(f"representations must have distinct names, got {', '.join(repeated)} more than once")
     index.warn_of_left_out()
     if not subjects:
         raise ValueError(f"representations must contain at least one readable array, got {index.left_out}")
+    if store is None:
+        places = {name: subject.place for name, subject in subjects.items()}
+        hint_of_distances({name: X.sample for name, X in places.items() if isinstance(X, Rows) and not X.is_sparse})
     return subjects
 
 
-def _array_subjects(
-    name: str, value: Any, layer_axis: LayerAxis, store: ResultStore, index: Contents, ids: str | None
+def _find_files(representations: Any, layer_axis: LayerAxis, ids: str | None) -> Files | None:
+    """Return the input as `Files` if it consists of paths, or None if it consists of arrays."""
+    if isinstance(representations, Files):
+        return representations if ids is None else replace(representations, ids=ids)
+    paths = [representations] if kinds.is_path(representations) else representations
+    if not (isinstance(paths, list | tuple) and paths and all(map(kinds.is_path, paths))):
+        return None
+    return Files(list(paths), layer_axis=layer_axis, as_it_is=True, flatten=True, ids=ids)
+
+
+def _subjects_of_file(
+    name: str, path: Any, layer_axis: LayerAxis, store: ResultStore, index: InputIndex, ids: str | None
 ) -> dict[str, Subject]:
-    if kinds.is_path(value):
-        files = Files([Path(value)], layer_axis=layer_axis, as_it_is=True, flatten=True, ids=ids)
-        return {key: _subject_from_index(known) for key, known in index_file(name, files, store, index).items()}
-    value = one_row_per_input(value, name)
-    return {name: Subject.in_memory(rows_or_distances(value, name, min_rows=0, min_columns=0))}
+    files = Files([Path(path)], layer_axis=layer_axis, as_it_is=True, flatten=True, ids=ids)
+    return {key: _subject_from_index(known) for key, known in index_file(name, files, store, index).items()}
 
 
 def _subject_from_index(entry: IndexedInput) -> Subject:
@@ -369,7 +357,6 @@ def _subject_from_index(entry: IndexedInput) -> Subject:
     return Subject(entry.place, entry.shape, entry.fingerprint, entry.names)
 
 
-_RECORDED = ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs", "seed")
 Data = ArrayLike | Rdm | Representation | Rows
 _FEWEST_DRAWS = 19
 _MANY_CLASSES = 0.5
@@ -485,60 +472,45 @@ def audit(
         metric=metric,
         confidence=check.fraction(confidence, "confidence", closed=False),
         n_bootstrap=check.count(n_bootstrap, "n_bootstrap", minimum=0),
-        n_permutations=_draws(n_permutations),
+        n_permutations=check.count(n_permutations, "n_permutations", minimum=0),
         pairs=check_pairs(pairs),
-        seed=_fix_seed(seed),
+        seed=draw_seed(seed),
         design=Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length),
         known=row_properties(representations),
     )
-    if not (_holds_paths(representations) or store is not None or scheduler or (workers or 1) > 1):
-        subjects = _subjects_in_memory(representations, layer_axis)
-        subjects, y, settings = _restrict_rows(subjects, y, settings, rows, missing)
-        return _audit_subjects(subjects, y, settings, _audit_in_turn, StoredValues())
-    # These modules import all measures, which an audit of arrays in memory does not need.
-    pass
-    from shesha.auditing.stored_audits import audit_with_store
-
-    with ExitStack() as copies, runs.open_for_writing(store) as opened_store:
-        # Workers on other machines cannot read local copies.
-        local = map_large_files(representations, copies) if scheduler is None else representations
-        subjects = stored_subjects(local, layer_axis, opened_store, ids)
-        subjects, y, settings = _restrict_rows(subjects, y, settings, rows, missing)
-        compute = partial(audit_with_store, store=opened_store, workers=workers, scheduler=scheduler)
-        return _audit_subjects(subjects, y, settings, compute, StoredValues(opened_store))
-
-
-def _restrict_rows(
-    subjects: Mapping[str, Subject], y: ArrayLike | None, settings: Settings, rows: RowChoice, missing: MissingRows
-) -> tuple[dict[str, Subject], ArrayLike | None, Settings]:
-    """Put all rows in one order, without those that are not shared, incomplete or without a label."""
-    along: dict[str, Any] = {"y": y, **settings.design, "known": dict(settings.known) or None}
-    used, along = restrict(subjects, along, rows=rows, missing=missing, metric=settings.metric, align=True)
-    y, known = along.pop("y"), along.pop("known")
-    return used, y, replace(settings, design=cast(Design, along), known=known or {})
-
-
-def _audit_subjects(
-    subjects: Mapping[str, Subject],
-    y: ArrayLike | None,
-    settings: Settings,
-    compute: Callable[[Mapping[str, Subject], Any, Settings], tuple[list[RepresentationAudit], bool]],
-    stored: StoredValues,
-) -> Audit:
-    """Audit each subject with `compute`, then add what needs several: equal-width scores and drift."""
-    y, settings = align_with_rows([subject.names for subject in subjects.values()], y, settings)
-    _require_usable(y, settings, [subject.n_rows for subject in subjects.values()])
-    findings, interrupted = compute(subjects, y, settings)
-    findings = equal_width_scores(subjects, findings, settings, stored)
-    finished = {finding.name: subjects[finding.name] for finding in findings}
-    drift, reason = measure_drift(finished, findings, settings.metric, stored)
-    return _as_result(findings, y, drift, reason, settings, interrupted)
-
-
-def _subjects_in_memory(representations: Any, layer_axis: LayerAxis) -> dict[str, Subject]:
-    named = _check_names(representations, layer_axis)
-    hint_of_distances({name: X.sample for name, X in named.items() if isinstance(X, Rows) and not X.is_sparse})
-    return {name: Subject.in_memory(X) for name, X in named.items()}
+    if 0 < settings.n_permutations < _FEWEST_DRAWS:
+        raise ValueError(f"n_permutations must be at least {_FEWEST_DRAWS}, or 0 for none, got {n_permutations}")
+    has_files = _find_files(representations, layer_axis, ids) is not None or (
+        isinstance(representations, Mapping) and any(map(kinds.is_path, representations.values()))
+    )
+    with ExitStack() as stack:
+        opened_store = None
+        if has_files or store is not None or scheduler or (workers or 1) > 1:
+            opened_store = stack.enter_context(runs.open_for_writing(store))
+        if has_files and scheduler is None:
+            # Workers on other machines cannot read local copies.
+            representations = map_large_files(representations, stack)
+        subjects = _subjects(representations, layer_axis, opened_store, ids)
+        # All rows are put in one order, without those that are not shared, incomplete or without a label.
+        along: dict[str, Any] = {"y": y, **settings.design, "known": dict(settings.known) or None}
+        subjects, along = restrict(subjects, along, rows=rows, missing=missing, metric=metric, align=True)
+        y, known = along.pop("y"), along.pop("known")
+        settings = replace(settings, design=cast(Design, along), known=known or {})
+        y, settings = align_with_rows([subject.names for subject in subjects.values()], y, settings)
+        _require_usable(y, settings, [subject.n_rows for subject in subjects.values()])
+        if opened_store is None:
+            findings, interrupted = _audit_in_turn(subjects, y, settings)
+        else:
+            findings, interrupted = audit_with_store(subjects, y, settings, opened_store, workers, scheduler)
+        stored = StoredValues(opened_store)
+        findings = equal_width_scores(subjects, findings, settings, stored)
+        finished = {finding.name: subjects[finding.name] for finding in findings}
+        drift, reason = measure_drift(finished, findings, metric, stored)
+    plain = {name: getattr(settings, name) for name in RECORDED}
+    if nonempty_arguments(settings.design):
+        plain["design"] = tuple(nonempty_arguments(settings.design))
+    labels = None if y is None else _classes(y)
+    return Audit(tuple(findings), drift, reason, plain, meanings(), labels, interrupted)
 
 
 def _audit_in_turn(
@@ -561,82 +533,20 @@ def _audit_in_turn(
     return audits, False
 
 
-def _as_result(
-    findings: Sequence[RepresentationAudit],
-    y: ArrayLike | None,
-    drift: DriftPath | None,
-    reason: str,
-    settings: Settings,
-    interrupted: bool,
-) -> Audit:
-    plain = {name: getattr(settings, name) for name in _RECORDED}
-    if nonempty_arguments(settings.design):
-        plain["design"] = tuple(nonempty_arguments(settings.design))
-    labels = None if y is None else _classes(y)
-    return Audit(tuple(findings), drift, reason, plain, meanings(), labels, interrupted)
-
-
 def _classes(y: ArrayLike) -> LabelClasses:
     codes, classes = check.labels(y, len(np.asarray(y)))
     sizes = np.bincount(codes, minlength=len(classes))
     return LabelClasses(tuple(map(str, classes)), tuple(map(int, sizes)), str(getattr(y, "name", None) or ""))
 
 
-def _check_names(representations: Data | Mapping[str, Data], layer_axis: LayerAxis) -> dict[str, Rows | Rdm]:
-    if isinstance(representations, list | tuple) and all(len(array_shape(array)) == 2 for array in representations):
-        raise TypeError(f"representations must be a mapping of names to matrices, got a list of {len(representations)}")
-    if not isinstance(representations, Mapping):
-        representations = {"X": representations}
-    if not representations:
-        raise ValueError("representations must contain at least one matrix, got none")
-    representations = split_layers(representations, layer_axis)
-    names = [str(name) for name in representations]
-    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if repeated:
-        raise ValueError(
-            f"representations must have distinct names, got {check.join_items(map(repr, repeated))} more than once"
-        )
-    arrays = zip(names, representations.values(), strict=True)
-    return {name: rows_or_distances(one_row_per_input(X, name), name, min_rows=0, min_columns=0) for name, X in arrays}
-
-
-def _draws(n_permutations: int) -> int:
-    """Check that the number of draws is 0 or large enough for a p-value of 0.05."""
-    n = check.count(n_permutations, "n_permutations", minimum=0)
-    if 0 < n < _FEWEST_DRAWS:
-        raise ValueError(f"n_permutations must be at least {_FEWEST_DRAWS}, or 0 for none, got {n}")
-    return n
-
-
-def _fix_seed(seed: Seed) -> int:
-    """Return one integer seed that all representations and processes share, drawing it if none is given."""
-    rng = generator(seed)
-    return int(seed) if isinstance(seed, int | np.integer) else int(rng.integers(2**63))
-
-
 def _require_usable(y: ArrayLike | None, settings: Settings, sizes: Sequence[int]) -> None:
-    """Refuse labels and designs that do not fit the rows, before anything is computed."""
-    if y is not None:
-        _require_usable_labels(y, sizes)
-    for n in dict.fromkeys(sizes):
-        resolve_design(settings.design, n)
-
-
-def _require_usable_labels(y: ArrayLike, sizes: Sequence[int]) -> None:
-    """Refuse labels that match no representation in length or that look like row names."""
+    """Refuse labels and designs that do not fit the rows, or labels that look like row names."""
     n_rows = dict.fromkeys(sizes)
-    shape = array_shape(y)
-    length = shape[0] if len(shape) == 1 else -1
-    codes, classes = check.labels(y, length if length in n_rows else next(iter(n_rows)))
-    if len(classes) > max(2, _MANY_CLASSES * len(codes)):
-        raise ValueError(f"y must contain classes, got {len(classes)} different labels for {len(codes)} rows")
-
-
-def _holds_paths(representations: Any) -> bool:
-    """Return whether the input is a path, several paths, `Files`, or a mapping that contains paths."""
-    if kinds.is_path(representations) or hasattr(representations, "as_it_is"):
-        return True
-    if isinstance(representations, Mapping):
-        return any(map(kinds.is_path, representations.values()))
-    is_list = isinstance(representations, list | tuple) and bool(representations)
-    return is_list and all(map(kinds.is_path, representations))
+    if y is not None:
+        shape = array_shape(y)
+        length = shape[0] if len(shape) == 1 else -1
+        codes, classes = check.labels(y, length if length in n_rows else next(iter(n_rows)))
+        if len(classes) > max(2, _MANY_CLASSES * len(codes)):
+            raise ValueError(f"y must contain classes, got {len(classes)} different labels for {len(codes)} rows")
+    for n in n_rows:
+        resolve_design(settings.design, n)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.descriptors import descriptors
-from shesha.doubting import check_known_quantities, find_doubts
+from shesha.doubting import check_known_quantities, find_doubts, undirected_rows
 from shesha.inputs import Names, labels_in_order
 from shesha.inputs import validation as check
-from shesha.kernels.distances import Metric, find_undirected_rows
+from shesha.kernels.distances import Metric
 from shesha.kernels.repeated_rows import hash_rows, repeats, row_keys
 from shesha.nulls.dependence import DiagnosticRows, find_dependence
 from shesha.nulls.permutations import Design, nonempty_arguments
@@ -26,7 +26,7 @@ from shesha.stability.evaluation import build_request, evaluate, resolve_design
 from shesha.support import memory
 from shesha.support.memory import MemoryBudgetError
 from shesha.support.seeds import spawn
-from shesha.support.types import Array, Index, Labels, Matrix, Seed, Vector
+from shesha.support.types import Array, Labels, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.support.wording import count, join_items
 from shesha.views import Rdm, Rows
@@ -165,10 +165,6 @@ class RowSample:
             "interval and chance level refer to this number of rows; the interval includes the sampling error",
         )
 
-    def describe(self, estimate: Estimate) -> Estimate:
-        """Add a note about the sample to an estimate."""
-        return replace(estimate, notes=(*estimate.notes, self.note))
-
 
 _MIN_ROWS = 4
 _FREE_METRIC = "cosine"
@@ -176,6 +172,10 @@ _FREE_METRIC = "cosine"
 _ALPHA = 0.05
 _WITH_CHANCE = "feature_split"
 _LABELS = ("blocks", "groups", "within")
+
+
+RECORDED = ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs", "seed")
+"""Settings that the result of an audit records, and that identify it in a store."""
 
 
 @dataclass(frozen=True)
@@ -217,15 +217,14 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
             reason=f"NaN or infinity in {count(len(rows), 'row')} of {n:,} ({join_items(rows)}); "
             'missing="drop" leaves them out',
         )
-    bad = rows_without_direction(X, faults, settings.metric)
+    bad = faults.zero_rows if settings.metric == "cosine" else tuple(undirected_rows(X, settings.metric).tolist())
     if len(bad):
         kind = "constant" if settings.metric == "correlation" else "zero"
         what = f"{count(len(bad), f'{kind} row')} of {n:,} ({join_items(bad)})"
         return replace(finding, reason=f'no {settings.metric} distance for {what}; missing="drop" leaves them out')
     least = max(variant.min_columns for variant in registered_variants().values() if variant.audited)
     if n < _MIN_ROWS or d < least:
-        reason = f"needs at least {_MIN_ROWS} rows and {least} columns, got {n} and {d}"
-        return replace(finding, reason=reason)
+        return replace(finding, reason=f"needs at least {_MIN_ROWS} rows and {least} columns, got {n} and {d}")
     try:
         checked = None if design is not None else DiagnosticRows(X.sample)
         if checked is not None:
@@ -244,42 +243,34 @@ def _add_doubts(
     checked: DiagnosticRows | None,
 ) -> Doubts:
     """Find doubts; with a declared design, the order of the rows is not checked."""
-    n = len(rows)
-    labels_by_name: dict[str, Any] = {
-        name: labels for name, labels in settings.design.items() if name in _LABELS and labels is not None
-    }
-    design = check_known_quantities(labels_by_name, None, n)
-    classes = None if y is None or len(np.asarray(y)) != n else check.labels(y, n)[0]
-    dependence = dependence or Dependence(len(rows), 1.0, 0.5, 0.0)
+    n, declared = len(rows), nonempty_arguments(settings.design)
+    labels: dict[str, Any] = {name: declared[name] for name in _LABELS if name in declared}
     return find_doubts(
         rows,
         settings.metric,
-        classes=classes,
+        classes=None if y is None or len(np.asarray(y)) != n else check.labels(y, n)[0],
         known={name: quantity for name, quantity in settings.known.items() if len(quantity) == n},
-        design=design,
-        order=not nonempty_arguments(settings.design),
-        dependence=dependence,
+        design=check_known_quantities(labels, None, n),
+        order=not declared,
+        dependence=dependence or Dependence(n, 1.0, 0.5, 0.0),
         checked=None if checked is None or rows.is_sparse else [checked],
     )
-
-
-def rows_without_direction(X: Rows, faults: Faults, metric: Metric) -> Index:
-    """Return the rows that have no direction under the metric, such as zero rows for the cosine."""
-    if metric != "correlation":
-        return np.array(faults.zero_rows if metric == "cosine" else (), dtype=np.intp)
-    rows = [start + find_undirected_rows(block, metric) for start, block in X.blocks(1 << 20)]
-    return np.concatenate(rows) if rows else np.empty(0, dtype=np.intp)
 
 
 def _add_stability(
     finding: RepresentationAudit, rows: Rows, y: ArrayLike | None, settings: Settings
 ) -> RepresentationAudit:
-    scores: dict[str, Estimate] = {}
-    for variant in registered_variants().values():
-        if variant.audited and variant.needs == "rows":
-            scores[variant.name] = _score(variant, rows, None, settings)
+    scores = {
+        variant.name: _score(variant, rows, None, settings)
+        for variant in registered_variants().values()
+        if variant.audited and variant.needs == "rows"
+    }
     rows.drop_views()
-    finding = replace(finding, scores=scores, descriptors=_descriptors(rows))
+    numbers = dict.fromkeys((one.name for one in descriptors().values() if one.audited), float("nan"))
+    for name in numbers:
+        with suppress(NotEstimable):
+            numbers[name] = descriptors()[name].build(rows)
+    finding = replace(finding, scores=scores, descriptors=numbers)
     return finding if y is None else _add_label_scores(finding, rows, y, settings)
 
 
@@ -301,73 +292,43 @@ def _score(variant: Variant, rows: Rows | Rdm, y: Any, settings: Settings) -> Es
     return as_estimate(request, evaluate(request), settings.confidence, _ALPHA)
 
 
-def _descriptors(rows: Rows) -> dict[str, float]:
-    values = {}
-    for descriptor in descriptors().values():
-        if descriptor.audited:
-            try:
-                values[descriptor.name] = descriptor.build(rows)
-            except NotEstimable:
-                values[descriptor.name] = float("nan")
-    return values
-
-
 def _add_label_scores(
     finding: RepresentationAudit, rows: Rows | Rdm, y: ArrayLike, settings: Settings
 ) -> RepresentationAudit:
     """Add the scores that need labels, each with its chance level, or with the reason why it is missing."""
-    labels = np.asarray(y)
-    misfit = (
-        ""
-        if len(labels) == finding.n_rows
-        else f"needs one label per row, got {count(len(labels), 'label')} for {count(finding.n_rows, 'row')}"
-    )
+    labels, misfit = np.asarray(y), ""
+    if len(labels) != finding.n_rows:
+        found, wanted = count(len(labels), "label"), count(finding.n_rows, "row")
+        misfit = f"needs one label per row, got {found} for {wanted}"
     scores: dict[str, Estimate] = {}
-    scorer = _LabelScores(rows, labels, settings)
+    sample: RowSample | None = None
     for variant in registered_variants().values():
         if not (variant.audited and variant.needs_labels):
             continue
-        if misfit:
-            scores[variant.name] = _missing_estimate(variant.name, rows, misfit, settings)
-            continue
         try:
-            scores[variant.name] = scorer.score(variant)
+            if misfit:
+                raise ValueError(misfit)
+            try:
+                scores[variant.name] = _score(variant, rows, labels, settings)
+            except MemoryBudgetError:
+                if isinstance(rows, Rdm):
+                    raise
+                sample = sample or RowSample.draw(rows, labels, settings.exchange, settings.seed)
+                few = _score(variant, sample.rows, sample.labels, replace(settings, exchange=sample.exchange))
+                scores[variant.name] = replace(few, notes=(*few.notes, sample.note))
         except (TypeError, ValueError) as error:
             # Some scores require more, such as three classes, two rows per class, or features instead of distances.
-            scores[variant.name] = _missing_estimate(variant.name, rows, str(error), settings)
+            scores[variant.name] = Estimate(
+                name=variant.name,
+                confidence=settings.confidence,
+                n_rows=finding.n_rows,
+                n_features=finding.n_features,
+                reason=str(error),
+            )
     derived = False
     if isinstance(rows, Rows) and not misfit:
         derived = are_labels_from_features(rows, check.labels(labels, len(rows), min_classes=1)[0])
     return replace(finding, supervised=scores, labels_from_features=derived)
-
-
-@dataclass
-class _LabelScores:
-    """Computes scores from rows and labels, using a sample of the rows if they do not all fit in memory."""
-
-    rows: Rows | Rdm
-    labels: Any
-    settings: Settings
-
-    def score(self, variant: Variant) -> Estimate:
-        """Compute one score with its chance level."""
-        try:
-            return _score(variant, self.rows, self.labels, self.settings)
-        except MemoryBudgetError:
-            if isinstance(self.rows, Rdm):
-                raise
-        settings = replace(self.settings, exchange=self._sample.exchange)
-        return self._sample.describe(_score(variant, self._sample.rows, self._sample.labels, settings))
-
-    @cached_property
-    def _sample(self) -> RowSample:
-        assert isinstance(self.rows, Rows)
-        return RowSample.draw(self.rows, self.labels, self.settings.exchange, self.settings.seed)
-
-
-def _missing_estimate(name: str, rows: Rows | Rdm, reason: str, settings: Settings) -> Estimate:
-    n, d = rows.shape if isinstance(rows, Rows) else (rows.n_rows, 0)
-    return Estimate(name=name, confidence=settings.confidence, n_rows=n, n_features=d, reason=reason)
 
 
 def _audit_distances(name: str, X: Rdm, y: ArrayLike | None, settings: Settings) -> RepresentationAudit:

@@ -9,13 +9,14 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import runs
-from shesha.auditing.representation_audit import Settings, audit_representation
+from shesha.auditing.representation_audit import RECORDED, Settings, audit_representation
+from shesha.comparison.input_manifest import InFile, fingerprint_as_it_is, reordered_fingerprint
 from shesha.descriptors import descriptors
 from shesha.doubting import marked_functions
 from shesha.inputs import Names
@@ -36,37 +37,11 @@ _ENTRIES = 1 << 20
 """Number of values that are read at a time."""
 
 
-class Location(Protocol):
-    """The place of an array in a file."""
-
-    @property
-    def distances(self) -> bool:
-        """Whether the array contains distances between rows."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """Name of the array."""
-        ...
-
-    def take_rows(self, order: Index) -> Any:
-        """Return the same location with the rows of its array in another order."""
-        ...
-
-    def array(self) -> Any:
-        """Open the array without reading all of it."""
-        ...
-
-    def load(self) -> Any:
-        """Read the array."""
-        ...
-
-
 @dataclass(frozen=True)
 class Subject:
     """A representation in memory or in a file, with its shape and fingerprint."""
 
-    place: Location | Rows | Rdm
+    place: InFile | Rows | Rdm
     shape: tuple[int, ...]
     known_fingerprint: str = ""
     """Fingerprint of a file's content; for rows in memory, it is computed only when needed."""
@@ -87,9 +62,6 @@ class Subject:
         """Fingerprint of the representation's content."""
         if not isinstance(self.place, Rows | Rdm):
             return self.known_fingerprint
-        # The module of this function imports all measures, which an audit without a store does not need.
-        from shesha.comparison.input_manifest import fingerprint_as_it_is
-
         return fingerprint_as_it_is(self.place)
 
     def take_rows(self, order: Index) -> Subject:
@@ -98,8 +70,6 @@ class Subject:
         shape = (len(order), *self.shape[1:])
         if isinstance(self.place, Rows | Rdm):
             return Subject(take_rows(self.place, order), shape, names=names)
-        from shesha.comparison.input_manifest import reordered_fingerprint
-
         return Subject(self.place.take_rows(order), shape, reordered_fingerprint(self.fingerprint, order), names)
 
     def blocks(self) -> Iterator[tuple[int, Any]]:
@@ -120,9 +90,8 @@ class Subject:
         """
         if isinstance(self.place, Rows | Rdm):
             return self.place
-        if self.place.distances:
-            rdm: Rdm = self.place.load().distances
-            return rdm
+        if self.place.how.distances:
+            return self.place.load().distances
         return Rows(self.place.array(), self.place.name, min_rows=0, min_columns=0)
 
 
@@ -132,20 +101,14 @@ def audit_parts() -> list[Any]:
     return [*scores, *(descriptor for descriptor in descriptors().values() if descriptor.audited)]
 
 
-def _version() -> str:
-    """Return a hash of the code of an audit, including scores and checks that other packages registered."""
-    return runs.version_of_code(*(part.function for part in audit_parts()), *marked_functions())
-
-
 def settings_key(y: ArrayLike | None, settings: Settings) -> str:
     """Return a key that identifies all settings of an audit: options, seed, labels, design and code."""
     design = {name: _text(value) for name, value in nonempty_arguments(settings.design).items()}
-    plain = {
-        name: getattr(settings, name)
-        for name in ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs", "seed")
-    }
+    plain = {name: getattr(settings, name) for name in RECORDED}
     design |= {name: _text(quantity) for name, quantity in settings.known.items()}
-    return json.dumps([plain, design, None if y is None else _text(y), _version()], sort_keys=True)
+    # Scores and checks of other packages are not part of this library's code.
+    version = runs.version_of_code(*(part.function for part in audit_parts()), *marked_functions())
+    return json.dumps([plain, design, None if y is None else _text(y), version], sort_keys=True)
 
 
 def _text(value: Any) -> str:
@@ -239,14 +202,14 @@ def audit_with_store(
     executor = runs.executor(workers, scheduler) if in_workers else runs.Here()
     meter = runs.Meter(executor.n_workers, "audits")
     plan = Audits(store, AUDITS, jobs.values(), meter)
+    interrupted = False
     try:
         runs.run(plan, executor, meter)
     except KeyboardInterrupt:
-        finished = {name: key for name, key in keys.items() if key in plan.results}
-        if not finished:
+        keys, interrupted = {name: key for name, key in keys.items() if key in plan.results}, True
+        if not keys:
             raise
-        return [_rename_result(name, subjects[name], key, plan) for name, key in finished.items()], True
-    return [_rename_result(name, subjects[name], key, plan) for name, key in keys.items()], False
+    return [_rename_result(name, subjects[name], key, plan) for name, key in keys.items()], interrupted
 
 
 def audit_subject(

@@ -3,7 +3,9 @@
 Names that the public package documents keep their signatures and values. The `*_stability` names are older aliases.
 """
 
-from shesha.bio.accessor_registration import register
+from importlib import import_module
+from importlib.util import find_spec
+
 from shesha.bio.cell_design import Controls, find_controls
 from shesha.bio.cluster_stability import ClusterStability, cluster_stability
 from shesha.bio.coherence_tables import coherence, coherence_table, coherence_test, e_distances
@@ -34,7 +36,9 @@ compute_stability = compute_coherence
 compute_stability_whitened = compute_coherence_whitened
 compute_stability_knn = compute_coherence_knn
 
-register()
+if find_spec("anndata") is not None:
+    # This registers `adata.shesha`.
+    import_module("shesha.bio._accessor")
 
 __all__ = [
     "ClusterStability",

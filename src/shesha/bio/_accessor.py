@@ -1,9 +1,10 @@
-"""The methods of `adata.shesha`; imported only if anndata is installed."""
+"""The methods of `adata.shesha` (anndata 0.12 or later); imported only if anndata is installed."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import anndata
 import pandas as pd
 from anndata import AnnData
 
@@ -50,3 +51,7 @@ class Shesha:
     def cluster_stability(self, groupby: str = "leiden", **options: Any) -> ClusterStability:
         """Call `shesha.bio.cluster_stability`, which tests which clusters are more stable than those of noise."""
         return cluster_stability(self._adata, groupby, **options)
+
+
+if hasattr(anndata, "register_anndata_namespace") and not hasattr(AnnData, "shesha"):
+    anndata.register_anndata_namespace("shesha")(Shesha)

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.bio._anndata_fields import data_matrix, label_text, labels, require_anndata
 from shesha.inputs import MissingRows, load_backed, split_names
 from shesha.inputs import validation as check
+from shesha.inputs.class_labels import NO_LABEL
 from shesha.results.audit import LabelClasses
 from shesha.results.base import Result
 from shesha.support import provenance, wording
 from shesha.support import types as kinds
 from shesha.support.sampling_units import is_batch_name, is_unit_name, unit_labels
-from shesha.support.types import Index, Mask, Matrix
+from shesha.support.types import Array, Index, Mask, Matrix
 from shesha.support.warnings import CalibrationWarning, GuessedControlsWarning, MeasureWarning, warn
 from shesha.support.wording import count
 
@@ -235,6 +235,61 @@ _CHECKED_ROWS = 200
 """Number of cells that are checked to distinguish raw counts from normalised values."""
 
 
+def require_anndata(adata: Any) -> None:
+    """Refuse objects without AnnData's attributes; anndata itself need not be installed."""
+    if not all(hasattr(adata, part) for part in ("obs", "obsm", "layers", "obs_names", "n_obs")):
+        raise TypeError(f"adata must be AnnData, got {type(adata).__name__}")
+
+
+def column(adata: Any, key: str, name: str) -> Array:
+    """Return a column of obs as objects, with None for cells without a label."""
+    from pandas import isna
+
+    if kinds.label(key, name) not in adata.obs:
+        known = check.join_items(map(str, adata.obs))
+        raise ValueError(f"{name} must be a column of adata.obs, one of {known or 'none'}, got {key!r}")
+    # The values are copied, because they may belong to adata and are read-only since pandas 3.0.
+    values = np.array(adata.obs[key], dtype=object)
+    values[np.asarray(isna(values), dtype=bool)] = None
+    return values
+
+
+def labels(adata: Any, key: str, name: str) -> NDArray[Any]:
+    """Return a column of obs as text, with None for cells without a label."""
+    return np.array([label_text(value) for value in column(adata, key, name)], dtype=object)
+
+
+def label_text(value: Any) -> str | None:
+    """Return a label as text, so that 1.0 equals 1; None for missing labels, also those written as 'nan'."""
+    if isinstance(value, float | np.floating) and value == np.floor(value):
+        value = int(value)
+    return None if value is None or str(value) in NO_LABEL else str(value)
+
+
+def data_matrix(adata: Any, layer: str | None) -> Any:
+    """Return X or a layer as it is: dense, sparse, on disk or lazy."""
+    if layer is None:
+        if adata.X is None:
+            raise ValueError("layer must name a matrix of adata, which has no X, got None")
+        return adata.X
+    if kinds.label(layer, "layer") not in adata.layers:
+        # Since version 0.13, anndata lists X among the layers with the key None.
+        known = check.join_items(name for name in adata.layers if name is not None)
+        raise ValueError(f"layer must be among {known or 'none'}, got {layer!r}")
+    return adata.layers[layer]
+
+
+def _load(block: Any) -> Any:
+    """Return rows that may be lazy or on disk as an array or a sparse matrix in memory."""
+    block = block.compute() if hasattr(block, "compute") else block
+    return block.to_memory() if hasattr(block, "to_memory") else block
+
+
+def dense_rows(matrix: Any, mask: Mask, name: str) -> Matrix:
+    """Return some rows of a stored matrix as a dense array, within the memory budget."""
+    return check.matrix(_load(matrix[np.flatnonzero(mask)]), name, min_rows=1)
+
+
 @dataclass(frozen=True)
 class CellDesign:
     """The stored matrix of cells by features, with the labels of each cell."""
@@ -432,8 +487,7 @@ def _depends_on(values: Matrix, codes: Index) -> bool:
 
 def _dense(block: Any) -> Matrix:
     """Return rows that may be sparse or lazy as an array."""
-    block = block.compute() if hasattr(block, "compute") else block
-    block = block.to_memory() if hasattr(block, "to_memory") else block
+    block = _load(block)
     return np.nan_to_num(np.asarray(block.toarray() if hasattr(block, "toarray") else block, dtype=np.float64))
 
 
@@ -485,9 +539,7 @@ def _complete_rows(matrix: Any) -> Mask:
     """Return which rows contain only finite numbers; the matrix may be sparse, on disk or lazy."""
     complete = np.ones(matrix.shape[0], dtype=bool)
     for start in range(0, len(complete), _PIECE):
-        block = matrix[start : start + _PIECE]
-        block = block.compute() if hasattr(block, "compute") else block
-        block = block.to_memory() if hasattr(block, "to_memory") else block
+        block = _load(matrix[start : start + _PIECE])
         finite = block.copy() if hasattr(block, "toarray") else np.isfinite(np.asarray(block))
         if hasattr(finite, "toarray"):
             finite.data = ~np.isfinite(finite.data)
@@ -499,8 +551,7 @@ def _complete_rows(matrix: Any) -> Mask:
 
 def _warn_of_counts(matrix: Any, name: str) -> None:
     """Warn if values are raw counts, because sequencing depth then dominates all shifts."""
-    first = matrix[:_CHECKED_ROWS]
-    first = first.compute() if hasattr(first, "compute") else first
+    first = _load(matrix[:_CHECKED_ROWS])
     values = np.asarray(first.data if hasattr(first, "toarray") else first)
     if values.size and values.min() >= 0 and values.max() > 1 and (values == np.floor(values)).all():
         warn(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.bio._anndata_fields import labels, require_anndata
+from shesha.bio.cell_design import labels, require_anndata
 from shesha.inputs import validation as check
 from shesha.io import from_anndata
 from shesha.nulls.null_summary import number_against_null, summarise

@@ -123,27 +123,15 @@ def coherence_table(
     return _score_cells(adata, design, options)
 
 
-def coherence_test(
-    adata: AnnData,
-    groupby: str,
-    *,
-    control: str | Sequence[str] | None = None,
-    obsm: str | None = "X_pca",
-    layer: str | None = None,
-    method: Method = "standard",
-    per: str | None = None,
-    blocks: str | Sequence[Any] | None = None,
-    groups: str | Sequence[Any] | None = None,
-    **options: Any,
-) -> pd.DataFrame:
+def coherence_test(adata: AnnData, groupby: str, **options: Any) -> pd.DataFrame:
     """Return `coherence_table` as a DataFrame: one row per perturbation, most coherent first.
 
     Parameters
     ----------
-    adata, groupby, control, obsm, layer, method, per, blocks, groups
+    adata, groupby
         See `coherence_table`.
     **options
-        Other options of `coherence_table`: k, shrinkage, null, n_draws, min_size, alpha, confidence, seed.
+        The other options of `coherence_table`.
 
     Returns
     -------
@@ -169,18 +157,7 @@ def coherence_test(
     STAT1      40  0.498    0.005      0.714             0.160
     ATF2       40  0.000    0.555      0.157             0.163
     """
-    table = coherence_table(
-        adata,
-        groupby,
-        control=control,
-        obsm=obsm,
-        layer=layer,
-        method=method,
-        per=per,
-        blocks=blocks,
-        groups=groups,
-        **options,
-    )
+    table = coherence_table(adata, groupby, **options)
     frame = table.to_frame()
     frame.attrs |= {"headline": table.headline, "sentence": table.sentence()}
     return frame

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from shesha.bio._anndata_fields import data_matrix, dense_rows, labels, require_anndata
+from shesha.bio.cell_design import data_matrix, dense_rows, labels, require_anndata
 from shesha.bio.perturbation_scores import NO_LENGTH, both, checked_coherence, checked_effect_size, complete_lines
 from shesha.coherence.controls import warn_of_shared_rows
 from shesha.inputs import validation as check

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from shesha.bio._anndata_fields import labels, require_anndata
+from shesha.bio.cell_design import labels, require_anndata
 from shesha.comparison.within_classes import MEASURES, compare_several_within, compare_within
 from shesha.io import from_anndata
 from shesha.measures.registry import Choice

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from shesha.bio._anndata_fields import iterate_perturbations
+from shesha.bio.cell_design import column, data_matrix, dense_rows, require_anndata
 from shesha.coherence.controls import warn_of_shared_rows
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import length_unit, safe_unit
@@ -372,6 +372,22 @@ def refuse_other_types(n_bootstrap_ci: object, return_type: object) -> None:
             )
 
 
+def _perturbations(adata: Any, key: str, control: str, layer: str | None) -> Iterator[tuple[Any, Matrix, Matrix]]:
+    """Yield the label, the controls and the cells of each perturbation, in order of first occurrence."""
+    require_anndata(adata)
+    values, matrix = column(adata, key, "perturbation_key"), data_matrix(adata, layer)
+    known = list(dict.fromkeys(label for label in values if label is not None))
+    if kinds.label(control, "control_label") not in set(known):
+        raise ValueError(
+            f"control_label must be a label of adata.obs[{key!r}], one of {check.join_items(known) or 'none'}, "
+            f"got {control!r}"
+        )
+    controls = dense_rows(matrix, values == control, "the control cells")
+    for label in known:
+        if label != control:
+            yield label, controls, dense_rows(matrix, values == label, f"the cells of {label}")
+
+
 def compute_coherence(
     adata: AnnData,
     perturbation_key: str,
@@ -417,7 +433,7 @@ def compute_coherence(
     """
     return {
         perturbation: perturbation_coherence(controls, cells, method=method, **kwargs)
-        for perturbation, controls, cells in iterate_perturbations(adata, perturbation_key, control_label, layer)
+        for perturbation, controls, cells in _perturbations(adata, perturbation_key, control_label, layer)
     }
 
 
@@ -543,5 +559,5 @@ def compute_magnitude(
     """
     return {
         perturbation: perturbation_effect_size(controls, cells, metric=metric)
-        for perturbation, controls, cells in iterate_perturbations(adata, perturbation_key, control_label, layer)
+        for perturbation, controls, cells in _perturbations(adata, perturbation_key, control_label, layer)
     }

@@ -21,9 +21,8 @@ from shesha.kernels.distances import Metric, pair_distances
 from shesha.kernels.pairs import draw_tuples
 from shesha.kernels.rounding_and_scaling import ROUNDING, length_unit
 from shesha.measures import Measure, as_measure
-from shesha.measures.expected_cost import MINUTE, exact_seconds
 from shesha.measures.lookup import PlainMeasure
-from shesha.measures.registry import Choice, PairSample, SampledPairs
+from shesha.measures.registry import MINUTE, Choice, PairSample, SampledPairs, exact_seconds
 from shesha.nulls.dependence import find_dependence
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.design_warnings import false_positive_rate, p_value_within_design, warn_of_series

@@ -495,7 +495,7 @@ def _interval(measure: Measure, pair: LayerPair, change: float, evidence: Eviden
         return NAN, NAN, f"no interval: {reason}"
     on_subsets: Vector = np.array(rows)[:, 0]
     value = measure.self_value + change if measure.closer == "lower" else measure.self_value - change
-    score = evidence.add_interval(make_score(measure, value, 0.0, ""), on_subsets)
+    score = evidence.add_interval(make_score(measure, value), on_subsets)
     if not score.has_interval:
         return NAN, NAN, "; ".join(score.notes)
     if measure.closer == "lower":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from shesha.cli._outputs import echo
 from shesha.support.provenance import ignore_statements, state, state_left_out
+from shesha.support.wording import natural_key
 
 if TYPE_CHECKING:
     from shesha.io.array_selection import Contents
@@ -61,7 +63,7 @@ class RowOptions:
         check_column_orders(opened or {path: it for side in files for path, it in getattr(side, "opened", {}).items()})
         counted = [names is None or getattr(names, "counts_rows", False) for names in known]
         if all(counted) or any(names is None for names in known):
-            if all(names is None for names in known):
+            if all(names is None or not getattr(names, "column", "") for names in known):
                 state("rows paired by position (no ids)")
             first, second = (next(iter(arrays.values()), ()) for arrays in files[:2])
             if _are_small(first, second) and are_reordered(first, second):
@@ -253,7 +255,7 @@ def load_labels(path: Path, column: str | None, rows: RowOptions = EVERY_ROW) ->
     from shesha.io.read import read_named_labels
 
     # Statements on the matrices of the file would be wrong here, because only its labels are read.
-    with ignore_statements():
+    with nullcontext() if path.suffix == ".txt" else ignore_statements():
         if rows.by_position:
             return read_labels(path, column)
         try:
@@ -272,14 +274,27 @@ def hold_directories(files: Sequence[Path]) -> bool:
     return any(map(is_folder, files))
 
 
+_FEWEST_LISTED = 3
+"""Smallest number of files whose order may be that of a shell pattern rather than of a user."""
+
+
+def in_natural_order(files: Sequence[Path]) -> list[Path]:
+    """Return files in natural order, with layer_2 before layer_10, if they are sorted as text, as shells sort them."""
+    natural = sorted(files, key=lambda path: natural_key(str(path)))
+    if len(files) < _FEWEST_LISTED or natural == list(files) or list(files) != sorted(files, key=str):
+        return list(files)
+    state(f"files in the order of their numbers: {natural[0].name} to {natural[-1].name}")
+    return natural
+
+
 def first_file(files: Sequence[Path]) -> Path:
     """Return the file in which label columns are looked up: the first one, also inside a directory."""
-    from shesha.comparison.input_manifest import is_folder
+    from shesha.comparison.input_manifest import files_of, is_folder
     from shesha.io.formats import is_readable
 
     if not is_folder(files[0]):
         return files[0]
-    inside = [path for path in sorted(files[0].iterdir()) if is_readable(path)]
+    inside = [path for path in files_of(files[0]) if is_readable(path)]
     return inside[0] if inside else files[0]
 
 

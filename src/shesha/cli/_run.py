@@ -14,6 +14,7 @@ from shesha.cli._file_inputs import (
     RowOptions,
     are_stacked_first,
     first_file,
+    in_natural_order,
     load_labels,
     parse_layer_axis,
     parse_pairs,
@@ -97,7 +98,7 @@ class Run:
     @cached_property
     def sources(self) -> list[Path]:
         """The files that are read: those with representations, or the one with texts for the models."""
-        files = [self.models.file] if self.models is not None else list(self.files or ())
+        files = [self.models.file] if self.models is not None else in_natural_order(self.files or ())
         self.first = first_file(files)
         return files
 
@@ -205,9 +206,9 @@ def _table(covariates: Sequence[str], first: Path, rows: RowOptions) -> Any:
     if not covariates:
         return None
     from numpy import asarray
-    from pandas import DataFrame
+    from pandas import DataFrame, Index
 
-    from shesha.inputs import NamedRows, align_labels
+    from shesha.inputs import NamedRows, align_labels, is_identity_name
 
     columns = {value: _read("covariates", value, first, rows) for value in covariates}
     counts = {value: len(column) for value, column in columns.items()}
@@ -217,7 +218,9 @@ def _table(covariates: Sequence[str], first: Path, rows: RowOptions) -> Any:
     if names is None:
         return DataFrame(columns)
     ordered = {value: asarray(align_labels(names, column, value, "covariates")) for value, column in columns.items()}
-    return DataFrame(ordered, index=names.values)
+    # Only a named index of numbers identifies rows.
+    word = names.column if is_identity_name(names.column) else "id"
+    return DataFrame(ordered, index=Index(names.values, name=word if names.certain else None))
 
 
 def split_source(value: str) -> tuple[Path | None, str | None]:

@@ -132,8 +132,7 @@ def _why_one_pass(files: Sequence[Path]) -> str:
 def _state_file(files: Sequence[Path]) -> Path | None:
     """Return the path for the state of a pass, whose name is specific to these files; None if it cannot be saved."""
     from shesha.io.large_matrices import is_sharded, open_matrix
-    from shesha.measures.expected_cost import cache_folder
-    from shesha.support.files import file_stamp
+    from shesha.support.files import cache_folder, file_stamp
 
     parts = [part for file in files for part in (open_matrix(file).files if is_sharded(file) else [file])]  # type: ignore[attr-defined]
     known = "\n".join(f"{file.resolve()} {file_stamp(file)}" for file in parts)

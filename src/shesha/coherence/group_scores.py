@@ -286,10 +286,6 @@ class Parts:
 class Shifts:
     """Summaries of shifts from which the scores and their standard errors are computed."""
 
-    mean: Matrix
-    """Mean shift of each group."""
-    size: Vector
-    """Length of the mean shift; NaN if it is zero."""
     inverse: Vector
     """One over the length of each row's shift; 0 if the shift is zero."""
     cosine: Vector
@@ -442,8 +438,8 @@ _HELD_CONTROLS = 4096
 """Maximum number of controls, evenly spaced, from which the standard error of their mean is computed."""
 
 
-def row_variances(parts: Parts, shifts: Shifts) -> tuple[Matrix, Vector, NDArray[np.float64]]:
-    """Return the variances of both scores over a group's rows, their degrees of freedom, and slopes.
+def row_variance(parts: Parts, shifts: Shifts) -> tuple[Vector, NDArray[np.float64]]:
+    """Return the variance of each group's pairwise cosine over its rows, and its derivatives by the references.
 
     Parameters
     ----------
@@ -452,90 +448,54 @@ def row_variances(parts: Parts, shifts: Shifts) -> tuple[Matrix, Vector, NDArray
 
     Returns
     -------
-    variances : array of shape (2, n_groups)
-        Of the mean cosine and of the pairwise cosine.
-    degrees : array of shape (n_groups,)
-        Degrees of freedom: the number of units minus one.
-    slopes : array of shape (2, n_groups, n_blocks, n_features)
-        Derivatives of both scores with respect to the reference of each block.
+    variance : array of shape (n_groups,)
+    slopes : array of shape (n_groups, n_blocks, n_features)
+        Derivatives with respect to the reference of each block.
     """
-    direction = shifts.mean / shifts.size[:, None]
-    # The derivative of the mean cosine with respect to the direction of the mean shift is the component of the mean
-    # unit shift that is orthogonal to this direction.
-    across = shifts.units / shifts.directed[:, None] - shifts.mean_cosine[:, None] * direction
-    to_units, to_across = parts.products(shifts.units, across)
+    (to_units,) = parts.products(shifts.units)
     to_units *= shifts.inverse
-    there, cosine = shifts.inverse > 0, np.nan_to_num(shifts.cosine)
-    n, directed, size = (parts.spread_to_rows(values) for values in (parts.n, shifts.directed, shifts.size))
-    # The components of shifts that are orthogonal to the mean shift have mean zero, so the second term needs no
-    # centring.
-    of_mean = np.where(there, cosine - parts.spread_to_rows(shifts.mean_cosine), 0.0) * n / directed + to_across / size
-    of_pair = np.where(there, (to_units - 1) / (directed - 1) - parts.spread_to_rows(shifts.pairwise), 0.0)
-    of_pair *= n / directed
-    variances, degrees = _variances(parts, np.stack([of_mean, of_pair]))
-    # This is the jackknife factor for a mean over pairs, each of which contains two rows.
+    share = parts.spread_to_rows(parts.n) / (directed := parts.spread_to_rows(shifts.directed))
+    values = np.where(shifts.inverse > 0, (to_units - 1) / (directed - 1) - parts.spread_to_rows(shifts.pairwise), 0.0)
+    squares = np.bincount(parts.group, (values * share)[parts.inside] ** 2, parts.shape[0])
+    variance = squares * (parts.n / np.where(parts.n > 1, parts.n - 1, np.nan)) / parts.n**2
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Two rows form a single pair, whose cosine has no standard error.
-        variances[1] *= 4 * ((shifts.directed - 1) / (shifts.directed - 2)) ** 2
-    return variances, degrees, _slopes(parts, shifts, across, np.stack([cosine, to_units]))
+        # This is the jackknife factor for a mean over pairs, each of which contains two rows. Two rows form a single
+        # pair, whose cosine has no standard error.
+        variance *= 4 * ((shifts.directed - 1) / (shifts.directed - 2)) ** 2
+    turned = parts.row_sums((to_units * shifts.inverse**2)[None])[0]
+    total, n = parts.sums(shifts.inverse)[:, :, None], shifts.directed[:, None, None]
+    return variance, 2 * (turned - total * shifts.units[:, None]) / (n * (n - 1))
 
 
-def _slopes(parts: Parts, shifts: Shifts, across: Matrix, projections: Matrix) -> NDArray[np.float64]:
-    """Return the derivatives of both scores with respect to the references."""
-    turned = parts.row_sums(projections * shifts.inverse**2)
-    total = parts.sums(shifts.inverse)[:, :, None]
-    n, size = shifts.directed[:, None, None], shifts.size[:, None]
-    direction = shifts.mean / size
-    share = (parts.sizes / parts.n[:, None])[:, :, None]
-    turned[0] = (turned[0] - total * direction[:, None]) / n - share * (across / size)[:, None]
-    turned[1] = 2 * (turned[1] - total * shifts.units[:, None]) / (n * (n - 1))
-    return turned
-
-
-def _variances(parts: Parts, values: Matrix) -> tuple[Matrix, Vector]:
-    """Return the variance of each group's mean value; values of a unit are summed before squaring."""
-    group, values, n_groups = parts.group, values[:, parts.inside], parts.shape[0]
-    if parts.layout.unit is not None:
-        codes, unit_codes = np.unique(np.stack([group, parts.layout.unit[parts.inside]]), axis=1, return_inverse=True)
-        values = np.stack([np.bincount(unit_codes.ravel(), row, codes.shape[1]) for row in values])
-        group = codes[0]
-    n_units = np.bincount(group, minlength=n_groups).astype(np.float64)
-    squares = np.stack([np.bincount(group, row**2, n_groups) for row in values])
-    spare = n_units / np.where(n_units > 1, n_units - 1, np.nan)
-    return squares * spare / parts.n**2, n_units - 1
-
-
-def control_variances(parts: Parts, slopes: NDArray[np.float64]) -> tuple[Matrix, Vector]:
-    """Return the variances of both scores and of the mean shift due to the sampling of controls.
+def control_variance(parts: Parts, slopes: NDArray[np.float64]) -> tuple[Vector, Vector]:
+    """Return the variances of the pairwise cosine and of the mean shift due to the sampling of controls.
 
     Parameters
     ----------
     parts : Parts
-    slopes : array of shape (2, n_groups, n_blocks, n_features)
+    slopes : array of shape (n_groups, n_blocks, n_features)
 
     Returns
     -------
-    variances : array of shape (2, n_groups)
-        Of the mean cosine and of the pairwise cosine.
+    variance : array of shape (n_groups,)
+        Of the pairwise cosine.
     noise : array of shape (n_groups,)
         Variance of the references, summed over features.
     """
     layout = parts.layout
-    variances, noise = np.zeros((2, parts.shape[0])), np.zeros(parts.shape[0])
+    variance, noise = np.zeros(parts.shape[0]), np.zeros(parts.shape[0])
     for block in range(parts.shape[1]) if parts.centred else ():
         rows = layout.controls[layout.block[layout.controls] == block]
         if not len(rows):
             continue
         control_rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), _HELD_CONTROLS)).astype(np.intp)]
         controls, reference = parts.rows.take(control_rows), parts.references[block]
-        for k, slope in enumerate(slopes[:, :, block]):
-            variances[k] += _variance_of_mean(
-                controls @ slope.T - reference @ slope.T, layout.unit, control_rows, len(rows)
-            )
+        values = controls @ slopes[:, block].T - reference @ slopes[:, block].T
+        variance += _variance_of_mean(values, layout.unit, control_rows, len(rows))
         squares = controls.multiply(controls).sum() if hasattr(controls, "toarray") else float((controls**2).sum())
         scatter = (squares - len(control_rows) * float(reference @ reference)) / max(1, len(control_rows) - 1)
         noise += (parts.sizes[:, block] / parts.n) ** 2 * max(0.0, scatter) / len(rows)
-    return variances, noise
+    return variance, noise
 
 
 def _variance_of_mean(values: Matrix, unit: Index | None, control_rows: Index, n: int) -> Vector:
@@ -556,9 +516,8 @@ class Evidence:
     n: Index
     mean_cosine: Vector
     pairwise: Vector
-    mean_cosine_error: Vector
     pairwise_error: Vector
-    """Standard errors of both scores, over new samples of the group's rows (or units) and of the controls."""
+    """Standard error, over new samples of the group's rows (or units) and of the controls."""
     degrees: Vector
     """Degrees of freedom: the number of units (or rows) minus one."""
     magnitude: Vector
@@ -589,23 +548,25 @@ def evidence(rows: RowPieces, layout: Layout, *, centred: bool = True) -> Eviden
     squared = parts.squared_lengths()
     shifts, projections = _directions(parts, mean, squared)
     off_mean = np.maximum(0.0, squared - 2 * projections + parts.spread_to_rows((mean**2).sum(axis=1)))
-    variances, degrees, slopes = row_variances(parts, shifts)
     units = None if layout.unit is None else UnitSums.build(parts, shifts.inverse)
-    if units is not None:
+    if units is None:
+        n_units = parts.n
+        variance, slopes = row_variance(parts, shifts)
+    else:
         # Rows of a unit share its own effects, so only pairs of rows from different units count.
         shifts = replace(shifts, pairwise=units.mean_cosines(parts.shape[0]))
-        variances[PAIR] = units.jackknife_variances(parts.shape[0])
-        # Leaving out a unit leaves out its controls as well, if it has any.
-        slopes[PAIR] = 0.0 if layout.is_paired else units.slopes(parts, shifts)
-    control_variance, control_noise = control_variances(parts, slopes)
-    of_mean, of_pair = np.sqrt(variances + control_variance)
+        n_units = np.bincount(units.group, minlength=parts.shape[0])
+        variance, slopes = units.jackknife_variances(parts.shape[0]), units.slopes(parts, shifts)
+        if layout.is_paired:
+            # Leaving out a unit leaves out its controls as well.
+            slopes = np.zeros_like(slopes)
+    of_controls, control_noise = control_variance(parts, slopes)
     return Evidence(
         parts.n,
         shifts.mean_cosine,
         shifts.pairwise,
-        of_mean,
-        of_pair,
-        degrees,
+        np.sqrt(variance + of_controls),
+        n_units - 1.0,
         np.linalg.norm(mean, axis=1),
         parts.means(off_mean) / np.maximum(parts.n - 1, 1) + control_noise,
         parts.means(np.sqrt(off_mean)),
@@ -628,4 +589,4 @@ def _directions(parts: Parts, mean: Matrix, squared: Vector) -> tuple[Shifts, Ve
     n = np.where(n > 1, n, np.nan)
     mean_cosine = (units * mean).sum(axis=1) / (n * size)
     pairwise = ((units**2).sum(axis=1) - n) / (n * (n - 1))
-    return Shifts(mean, size, inverse, cosine, units, n, mean_cosine, pairwise), projections
+    return Shifts(inverse, cosine, units, n, mean_cosine, pairwise), projections

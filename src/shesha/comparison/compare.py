@@ -19,7 +19,6 @@ from shesha.calibration.single_pair import (
     width_doubt,
 )
 from shesha.comparison import engine, sampled_scores
-from shesha.comparison import engine as calibrated
 from shesha.comparison.engine import Evidence, add_note, correct_p_values, failure, require_calibrate, worst_and_best
 from shesha.comparison.moment_scores import compare_moments
 from shesha.comparison.noise_ceiling import SidesWithRepeats
@@ -282,9 +281,9 @@ def _score_with_chance(
         permutations=request.permutations,
     )
     dependence = warn_of_dependence(sides, design, request.permutations)
-    nulls: calibrated.Nulls = {}
-    steps = calibrated.run_with_evidence(work, sources, skipped, evidence, nulls)
-    pair_scores, interrupted = engine.collect(steps, calibrated.n_steps(work, evidence))
+    nulls: engine.Nulls = {}
+    steps = engine.run_with_evidence(work, sources, skipped, evidence, nulls)
+    pair_scores, interrupted = engine.collect(steps, engine.n_steps(work, evidence))
     # A later score of a measure replaces the earlier one.
     latest = {pair_score.name: pair_score for pair_score in pair_scores}
     scores = {pair.name: pair for pair in correct_p_values(latest.values(), nulls)}

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -255,27 +255,35 @@ def _score_pair(
 ) -> Score:
     """Compare two views; if there is no value, return a score with the reason."""
     start = time.perf_counter()
-    try:
+
+    def score() -> Score:
         if measure.paired and sides[0].n_rows != sides[1].n_rows:
-            return missing_score(
-                measure, f"rows do not correspond: {sides[0].n_rows} and {sides[1].n_rows} rows after folding"
-            )
+            raise NotEstimable(f"rows do not correspond: {sides[0].n_rows} and {sides[1].n_rows} rows after folding")
         measure.require_comparable(*sides)
         for name, look in zip(pair, views, strict=True):
             if look.reason:
-                return missing_score(measure, f"{name}: {look.reason}")
-        assert views[0].view is not None and views[1].view is not None
-        value = measure.compare_views(views[0].view, views[1].view)
-        expected = math.nan if measure.expected is None else measure.expected(views[0].view, views[1].view)
-        notes = filter(None, [measure.format_remark(views[0].view, views[1].view) or outside_note(measure, value)])
+                raise NotEstimable(f"{name}: {look.reason}")
+        first, second = (cast(View, look.view) for look in views)
+        value = measure.compare_views(first, second)
+        expected = math.nan if measure.expected is None else measure.expected(first, second)
+        notes = filter(None, [measure.format_remark(first, second) or outside_note(measure, value)])
+        found = make_score(measure, value, seconds + time.perf_counter() - start)
+        return replace(found, notes=tuple(notes), chance=expected)
+
+    return score_or_reason(measure, score)
+
+
+def score_or_reason(measure: Measure, score: Callable[[], Score]) -> Score:
+    """Return the result of a function, or a score that states why there is none."""
+    try:
+        found = score()
     except NotEstimable as why:
         return missing_score(measure, str(why))
     except Exception as error:  # One measure's failure must not stop the others.
         return missing_score(measure, failure(error))
-    if not math.isfinite(value):
-        return missing_score(measure, f"the measure returned {value} without a reason")
-    score = make_score(measure, value, seconds + time.perf_counter() - start, "")
-    return replace(score, notes=tuple(notes), chance=expected)
+    if not math.isfinite(found.value):
+        return missing_score(measure, f"the measure returned {found.value} without a reason")
+    return found
 
 
 def outside_note(measure: Measure, value: float) -> str:
@@ -293,7 +301,7 @@ def failure(error: Exception) -> str:
 
 def missing_score(measure: Measure, reason: str) -> Score:
     """Return a score without a value."""
-    return make_score(measure, float("nan"), 0.0, reason)
+    return make_score(measure, float("nan"), reason=reason)
 
 
 def name_pair(score: Score, pair: Pair) -> Score:
@@ -301,7 +309,7 @@ def name_pair(score: Score, pair: Pair) -> Score:
     return replace(score, first=pair[0], second=pair[1])
 
 
-def make_score(measure: Measure, value: float, seconds: float, reason: str) -> Score:
+def make_score(measure: Measure, value: float, seconds: float = 0.0, reason: str = "") -> Score:
     """Return the result object for a value of a measure."""
     low, high = map(float, measure.bounds)
     return Score(

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs import Names, orders
 from shesha.inputs.matrix_shapes import is_one_hot, one_row_per_input
-from shesha.io import open_file
+from shesha.io import Contents, open_file
 from shesha.io.array_selection import full_name, refuse_parts, short_paths
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_existing
 from shesha.io.formats import find_format, formats, is_readable, is_table
@@ -33,17 +33,9 @@ from shesha.support.layer_axis import LayerAxis
 from shesha.support.progress import track
 from shesha.support.provenance import state, state_left_out
 from shesha.support.types import Index
-from shesha.support.types import Index as Order
 from shesha.support.warnings import MeasureWarning, warn
-from shesha.support.wording import count, join_names
+from shesha.support.wording import count, join_names, natural_key
 from shesha.views import Rdm, Representation, Rows, looks_like_distances, rows_or_distances
-
-
-def require_unchanged(path: Path, stamp: str) -> None:
-    """Refuse a file whose stamp has changed since the command first read it."""
-    if file_stamp(path) != stamp:
-        raise UnreadableFileError(f"{path} must not change while the command runs, got a file that has changed")
-
 
 _HASHED_ENTRIES = 1 << 18
 """Number of values that are hashed together."""
@@ -110,24 +102,58 @@ class InMemoryRepresentation:
 
 
 @dataclass(frozen=True)
+class Files:
+    """Files and directories whose arrays are to be compared."""
+
+    paths: Sequence[str | os.PathLike[str]]
+    keys: Sequence[str] | None = None
+    """Names of the arrays to read; None means all arrays."""
+    distances: bool = False
+    """Whether the arrays are distances between rows."""
+    layer_axis: LayerAxis = "guess"
+    """Axis of a three-dimensional array along which its layers are stacked."""
+    no_features: Sequence[str] = ()
+    """Names of table columns and arrays that contain labels instead of features."""
+    as_it_is: bool = False
+    """Whether to index arrays that no measure could compare (NaN, few rows) instead of leaving them out."""
+    by_position: bool = False
+    """Whether row i is the same input in all representations, regardless of row names."""
+    ids: str | None = None
+    """Column or array that identifies the rows of each file; None means that names are recognised."""
+    transpose: bool = False
+    """Whether features are in the rows of the files, and inputs in the columns."""
+    flatten: bool = False
+    """Whether feature maps and token sequences become matrices with one row per input."""
+    fewest: int = 0
+    """Minimum number of columns; arrays named by `keys`, and files with no wider array, are exempt."""
+
+    def open(self, path: Path) -> Contents:
+        """Open a file as these options say."""
+        return open_file(
+            path,
+            keys=self.keys,
+            labels_column=tuple(self.no_features) or None,
+            layer_axis=self.layer_axis,
+            distances=self.distances,
+            ids=self.ids,
+            transpose=self.transpose,
+            flatten=self.flatten,
+        )
+
+    def flat(self, array: Any, name: str) -> Any:
+        """Return an array as a matrix with one row per input, if feature maps are flattened."""
+        return one_row_per_input(array, name) if self.flatten and not self.distances else array
+
+
+@dataclass(frozen=True)
 class InFile:
     """An array in a file that must not change after it was indexed."""
 
     path: str
     name: str
-    keys: tuple[str, ...] | None
-    """Name of the array to read, or names of the columns if the file is a table."""
-    distances: bool
-    layer_axis: LayerAxis
+    how: Files
+    """How the file is read; `keys` are the array, or the columns if the file is a table."""
     stamp: str
-    no_features: tuple[str, ...] = ()
-    """Names of table columns that contain labels instead of features."""
-    ids: str | None = None
-    """Column or array that identifies the rows, and so is no feature."""
-    transpose: bool = False
-    """Whether features are in the rows of the file."""
-    flatten: bool = False
-    """Whether feature maps and token sequences are read as matrices."""
     order: bytes = b""
     """Row numbers in the requested order, as bytes; empty for the order of the file."""
 
@@ -139,7 +165,7 @@ class InFile:
     def load(self) -> Representation:
         """Read the representation from the file."""
         array = self.array()
-        if not self.distances:
+        if not self.how.distances:
             return Representation.build(array, self.name)
         rdm = Rdm(array, self.name)
         return Representation.build(rdm.take_rows(self._order) if self.order else rdm)
@@ -151,20 +177,10 @@ class InFile:
     def array(self) -> Any:
         """Open the file and return its array unchecked; it is memory-mapped or sparse if the format allows."""
         path = Path(self.path)
-        require_unchanged(path, self.stamp)
-        opened = open_file(
-            path,
-            keys=self.keys,
-            labels_column=self.no_features or None,
-            layer_axis=self.layer_axis,
-            distances=self.distances,
-            ids=self.ids,
-            transpose=self.transpose,
-            flatten=self.flatten,
-        )
-        array = opened.representations[self.name]
-        array = one_row_per_input(array, self.name) if self.flatten and not self.distances else array
-        return array[self._order] if self.order and not self.distances else array
+        if file_stamp(path) != self.stamp:
+            raise UnreadableFileError(f"{path} must not change while the command runs, got a file that has changed")
+        array = self.how.flat(self.how.open(path).representations[self.name], self.name)
+        return array[self._order] if self.order and not self.how.distances else array
 
 
 @dataclass(frozen=True)
@@ -251,33 +267,6 @@ _MOST_NAMED = 20
 
 
 @dataclass(frozen=True)
-class Files:
-    """Files and directories whose arrays are to be compared."""
-
-    paths: Sequence[str | os.PathLike[str]]
-    keys: Sequence[str] | None = None
-    """Names of the arrays to read; None means all arrays."""
-    distances: bool = False
-    """Whether the arrays are distances between rows."""
-    layer_axis: LayerAxis = "guess"
-    """Axis of a three-dimensional array along which its layers are stacked."""
-    no_features: Sequence[str] = ()
-    """Names of table columns and arrays that contain labels instead of features."""
-    as_it_is: bool = False
-    """Whether to index arrays that no measure could compare (NaN, few rows) instead of leaving them out."""
-    by_position: bool = False
-    """Whether row i is the same input in all representations, regardless of row names."""
-    ids: str | None = None
-    """Column or array that identifies the rows of each file; None means that names are recognised."""
-    transpose: bool = False
-    """Whether features are in the rows of the files, and inputs in the columns."""
-    flatten: bool = False
-    """Whether feature maps and token sequences become matrices with one row per input."""
-    fewest: int = 0
-    """Minimum number of columns; arrays named by `keys`, and files with no wider array, are exempt."""
-
-
-@dataclass(frozen=True)
 class IndexedInput:
     """A representation in the index: where it is, its shape, fingerprint and row names."""
 
@@ -288,7 +277,7 @@ class IndexedInput:
     names: Names | None = field(default=None, compare=False)
     """Row names of the representation."""
 
-    def take_rows(self, order: Order) -> IndexedInput:
+    def take_rows(self, order: Index) -> IndexedInput:
         """Return the representation with some of its rows, or all in another order."""
         names = None if self.names is None else self.names.take(order)
         shape = (len(order), *self.shape[1:])
@@ -303,8 +292,8 @@ class IndexedInput:
         """Yield the values in blocks of rows; nothing for distances."""
         if isinstance(self.place, InMemoryRepresentation):
             yield 0, self.place.source.to_numpy.rows
-        elif not getattr(self.place, "distances", False):
-            yield from Rows(cast(InFile, self.place).array(), min_rows=0, min_columns=0).blocks(_ENTRIES)
+        elif isinstance(self.place, InFile) and not self.place.how.distances:
+            yield from Rows(self.place.array(), min_rows=0, min_columns=0).blocks(_ENTRIES)
 
     @property
     def outline(self) -> Representation:
@@ -421,12 +410,17 @@ def _expand_paths(
         if not is_folder(path, distances=distances):
             yield path
             continue
-        inside = [file for file in sorted(path.iterdir()) if not file.name.startswith((".", own_prefix))]
+        inside = [file for file in files_of(path) if not file.name.startswith((".", own_prefix))]
         readable = [file for file in inside if is_readable(file)]
         if not readable:
             raise ValueError(f"{path} must contain files that end in one of {', '.join(formats())}, got none")
         index.ignored += [str(file) for file in inside if file not in readable and not is_own_result(file)]
         yield from readable
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Return the paths in a folder in natural order, with layer_2 before layer_10."""
+    return sorted(folder.iterdir(), key=lambda path: natural_key(path.name))
 
 
 def is_folder(path: Path, *, distances: bool = False) -> bool:
@@ -488,18 +482,8 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: InputIndex) -> 
             index.like_distances.append(name if name == file_stem(path) else f"{file_stem(path)}:{name}")
         columns = name == file_stem(path) and is_table(path)
         keys = (name,) if not columns else None if files.keys is None else tuple(files.keys)
-        place = InFile(
-            str(path.absolute()),
-            name,
-            keys,
-            files.distances,
-            files.layer_axis,
-            stamp,
-            no_features,
-            files.ids,
-            files.transpose,
-            files.flatten,
-        )
+        how = replace(files, paths=(), keys=keys, no_features=no_features, fewest=0)
+        place = InFile(str(path.absolute()), name, how, stamp)
         yield name, IndexedInput(place, tuple(shape), content, names)
 
 
@@ -515,35 +499,18 @@ def _read_record(text: str | None) -> dict[str, Any]:
 
 
 def _names_in(path: Path, files: Files, name: str) -> Any:
-    contents = open_file(
-        path,
-        keys=files.keys,
-        labels_column=tuple(files.no_features),
-        layer_axis=files.layer_axis,
-        ids=files.ids,
-        transpose=files.transpose,
-    )
+    contents = files.open(path)
     names = contents.names_of(name)
     assert names is not None
     return names.values
 
 
 def _inspect_file(path: Path, files: Files) -> dict[str, Any]:
-    no_features = tuple(files.no_features) or None
-    contents = open_file(
-        path,
-        keys=files.keys,
-        labels_column=no_features,
-        layer_axis=files.layer_axis,
-        distances=files.distances,
-        ids=files.ids,
-        transpose=files.transpose,
-        flatten=files.flatten,
-    )
+    contents = files.open(path)
     make: Callable[[Any, str], Any] = Rdm if files.distances else lambda array, _: array
     arrays = []
     for name, array in contents.representations.items():
-        array = one_row_per_input(array, name) if files.flatten and not files.distances else array
+        array = files.flat(array, name)
         if files.as_it_is:
             rows = rows_or_distances(make(array, name), name, min_rows=0, min_columns=0)
             shape = rows.shape if isinstance(rows, Rows) else (rows.n_rows,)

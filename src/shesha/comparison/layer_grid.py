@@ -323,7 +323,7 @@ def _pair_scores(
     shared = {name: common[name] for name in ("n_rows", "exchanged", "seed")}
     return tuple(
         replace(
-            engine.make_score(measure, float(column[0]), 0.0, ""),
+            engine.make_score(measure, float(column[0])),
             first=first,
             second=second,
             corrected_p_value=p,

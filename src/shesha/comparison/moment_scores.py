@@ -6,22 +6,21 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, product
+from itertools import product
 from math import sqrt
 from typing import Any
 
 import numpy as np
-from scipy.stats import t
+from scipy.stats import pearson3, t
 
 from shesha.comparison.engine import (
     FEWEST_CLUSTERS,
     add_note,
     add_null,
-    failure,
     make_score,
-    missing_score,
     name_pair,
     score_not_reached,
+    score_or_reason,
 )
 from shesha.extract import stream_layers
 from shesha.kernels.threads import single_threaded_blas
@@ -35,7 +34,7 @@ from shesha.support import memory
 from shesha.support.progress import track
 from shesha.support.seeds import draw_seed, generator, number
 from shesha.support.types import Matrix, Seed, Vector
-from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
+from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import Gram
 
 
@@ -60,14 +59,10 @@ class PearsonNull:
 
     def p_value(self, observed: float) -> float:
         """Return the probability of a value at least as large as the observed one."""
-        from scipy.stats import pearson3
-
         return float(pearson3(self.skewness).sf((observed - self.mean) / self.sd))
 
     def quantile(self, share: float) -> float:
         """Return a quantile of the null distribution."""
-        from scipy.stats import pearson3
-
         return self.mean + self.sd * float(pearson3(self.skewness).ppf(share))
 
 
@@ -105,21 +100,19 @@ _BIASED = (
 _EXCHANGED = "all rows (exact moments or the limit for many rows, instead of permutations)"
 
 
-@dataclass(frozen=True)
-class _Sides:
-    """Both sides of the moments, in the form of representations that measures accept."""
+Views = tuple[SummedRepresentation, SummedRepresentation]
+ViewsOf = Callable[[Sums], Views]
+"""Function that returns both sides as new representations, from sums over any rows of the same representations."""
 
-    moments: Moments
-    sums: Sums
 
-    def look(self) -> tuple[SummedRepresentation, SummedRepresentation]:
-        """Return both sides as new representations, whose views are computed only when needed."""
-        return self.replace_sums(self.sums)
+def views_of_moments(moments: Moments) -> ViewsOf:
+    """Return a function from sums to views."""
 
-    def replace_sums(self, sums: Sums) -> tuple[SummedRepresentation, SummedRepresentation]:
-        """Return both sides based on other sums of the same representations, such as sums over fewer rows."""
-        first, second = (SummedRepresentation(sums, place, self.moments.precision(place)) for place in (0, 1))
+    def views_of(sums: Sums) -> Views:
+        first, second = (SummedRepresentation(sums, place, moments.precision(place)) for place in (0, 1))
         return first, second
+
+    return views_of
 
 
 def compare_moments(
@@ -141,19 +134,19 @@ def compare_moments(
             "permutations, so add one row (such as the mean) of each donor, session or stretch of time",
             CalibrationWarning,
         )
-    parts = moments.parts()
-    sides = _Sides(moments, merge_all(parts))
-    views = sides.look()
+    parts, views_of = moments.parts(), views_of_moments(moments)
+    sums = merge_all(parts)
+    views = views_of(sums)
     scores = {measure.name: score_sums(measure, views) for measure in chosen}
     interrupted = False
     if calibrate:
         known = [measure for measure in chosen if scores[measure.name].has_value]
         try:
-            scores |= _add_intervals(sides, parts, known, scores, confidence)
-            scores |= _add_chances(sides, known, scores, n_draws, alpha, seed)
+            scores |= _add_intervals(views_of, parts, known, scores, confidence)
+            scores |= _add_chances(views_of, sums, known, scores, n_draws, alpha, seed)
         except KeyboardInterrupt:
             interrupted = True
-    n = sides.sums.n_rows
+    n = sums.n_rows
     first, second = moments.names
     return Comparison(
         first,
@@ -168,28 +161,27 @@ def compare_moments(
     )
 
 
-def score_sums(measure: Measure, sides: tuple[SummedRepresentation, SummedRepresentation]) -> Score:
+def score_sums(measure: Measure, sides: Views) -> Score:
     """Compare two sides given by sums; if there is no value, return a score with the reason."""
     start = time.perf_counter()
-    try:
+
+    def score() -> Score:
         with single_threaded_blas():
             value, remark = _value(measure, sides)
-    except NotEstimable as reason:
-        return missing_score(measure, str(reason))
-    except Exception as error:  # One measure's failure must not stop the others.
-        return missing_score(measure, failure(error))
-    if not math.isfinite(value):
-        return missing_score(measure, f"the measure returned {value} without a reason")
-    return replace(make_score(measure, value, time.perf_counter() - start, ""), notes=(remark,) if remark else ())
+        return replace(make_score(measure, value, time.perf_counter() - start), notes=(remark,) if remark else ())
+
+    return score_or_reason(measure, score)
 
 
-def _value(measure: Measure, sides: tuple[SummedRepresentation, SummedRepresentation]) -> tuple[float, str]:
+def _value(measure: Measure, sides: Views) -> tuple[float, str]:
     measure.require_comparable(*sides)
     first, second = (measure.look(side) for side in sides)
     return measure.compare_views(first, second), measure.format_remark(first, second)
 
 
-def _values_or_nan(measures: Sequence[Measure], sides: tuple[SummedRepresentation, SummedRepresentation]) -> Vector:
+def values_or_nan(measures: Sequence[Measure], sides: Views) -> Vector:
+    """Return the value of each measure, without reasons for missing ones."""
+
     def value(measure: Measure) -> float:
         try:
             return _value(measure, sides)[0]
@@ -200,14 +192,15 @@ def _values_or_nan(measures: Sequence[Measure], sides: tuple[SummedRepresentatio
 
 
 def _add_intervals(
-    sides: _Sides, parts: Sequence[Sums], measures: Sequence[Measure], scores: dict[str, Score], confidence: float
+    views_of: ViewsOf, parts: Sequence[Sums], measures: Sequence[Measure], scores: dict[str, Score], confidence: float
 ) -> dict[str, Score]:
     """Add intervals from a jackknife that leaves out one part of consecutive rows at a time."""
-    few = compact_parts(parts, _FEW_PARTS if sum(sides.moments.widths) > _WIDE else len(parts))
+    wide = sum(side.n_features for side in parts[0].sides) > _WIDE
+    few = compact_parts(parts, _FEW_PARTS if wide else len(parts))
     if len(few) < FEWEST_CLUSTERS:
         note = f"no interval: an interval needs at least {FEWEST_CLUSTERS} parts of the rows, got {len(few)}"
         return {measure.name: add_note(scores[measure.name], note) for measure in measures}
-    columns = _values_without_parts(sides, few, measures)
+    columns = values_without_parts(views_of, few, measures)
     sizes = np.array([part.n_rows for part in few])
     return {
         measure.name: _add_interval(scores[measure.name], column, sizes, confidence, measure.bounds)
@@ -215,22 +208,16 @@ def _add_intervals(
     }
 
 
-def _values_without_parts(sides: _Sides, parts: Sequence[Sums], measures: Sequence[Measure]) -> Matrix:
+def values_without_parts(views_of: ViewsOf, parts: Sequence[Sums], measures: Sequence[Measure]) -> Matrix:
     """Return the value of each measure (row) without each part of the data (column)."""
     # The leave-one-out sums are computed one at a time, because together they would need as much memory as all parts.
-    without: Iterator[Sums] = leave_one_out(parts)
-    rows = [
-        _values_or_nan(measures, sides.replace_sums(sums))
-        for sums in track(without, len(parts), "parts of the rows left out")
-    ]
-    return np.array(rows).T
+    without = track(leave_one_out(parts), len(parts), "parts of the rows left out")
+    return np.array([values_or_nan(measures, views_of(sums)) for sums in without]).T
 
 
 def _add_interval(
     score: Score, without: Vector, sizes: Vector, confidence: float, bounds: tuple[float, float]
 ) -> Score:
-    from scipy.stats import t
-
     if not np.isfinite(without).all():
         return add_note(score, "no interval: the measure has no value without some parts of the rows")
     half = t.ppf(0.5 + confidence / 2, len(sizes) - 1) * math.sqrt(jackknife_variance(score.value, without, sizes))
@@ -254,11 +241,17 @@ def jackknife_variance(value: float, without: Vector, sizes: Vector) -> float:
 
 
 def _add_chances(
-    sides: _Sides, measures: Sequence[Measure], scores: dict[str, Score], n_draws: int, alpha: float, seed: Seed
+    views_of: ViewsOf,
+    sums: Sums,
+    measures: Sequence[Measure],
+    scores: dict[str, Score],
+    n_draws: int,
+    alpha: float,
+    seed: Seed,
 ) -> dict[str, Score]:
     """Add chance levels, from exact moments of the null or from simulated unrelated data."""
     paired = [measure for measure in measures if measure.paired]
-    if sides.sums.n_rows < 4:
+    if sums.n_rows < _FEWEST_ROWS:
         return {
             measure.name: add_note(scores[measure.name], "no chance level: fewer than 4 rows") for measure in paired
         }
@@ -266,16 +259,12 @@ def _add_chances(
     drawn = [measure for measure in paired if not has_exact_moments(measure)]
     for measure in paired:
         if measure not in drawn:
-            results[measure.name] = add_exact_null(measure, scores[measure.name], sides.sums, (0, 1), alpha)
+            results[measure.name] = add_exact_null(measure, scores[measure.name], sums, (0, 1), alpha)
     together = np.empty(0)
     if drawn:
         require_enough_draws(n_draws, alpha)
-        draw = _random_matching_sums(sides.sums, generator(seed))
-        table = [
-            _values_or_nan(drawn, sides.replace_sums(sums))
-            for sums in track((draw() for _ in range(n_draws)), n_draws, "draws of unrelated data")
-        ]
-        columns = list(np.array(table).T)
+        unrelated = track(_random_matching_sums(sums, n_draws, generator(seed)), n_draws, "draws of unrelated data")
+        columns = list(np.array([values_or_nan(drawn, views_of(one)) for one in unrelated]).T)
         for measure, column in zip(drawn, columns, strict=True):
             best = best_value(measure.closer, measure.bounds, None)
             summary = summarise(scores[measure.name].value, column, measure.closer, alpha, best)
@@ -355,20 +344,17 @@ def kernel_sums(sums: Sums, place: int, unbiased: bool) -> KernelSums:
     return KernelSums(trace, norm, diagonal, np.asarray(np.linalg.eigvalsh(side.features), dtype=np.float64))
 
 
-def _random_matching_sums(sums: Sums, rng: np.random.Generator) -> Callable[[], Sums]:
-    """Return a function that draws the sums that would result from a random matching of the rows.
+def _random_matching_sums(sums: Sums, n_draws: int, rng: np.random.Generator) -> Iterator[Sums]:
+    """Draw sums that would result from random matchings of the rows.
 
     For many rows, the cross-products between one side and the permuted other side are normally distributed. Their
     covariance matrix over all permutations is the Kronecker product of the two sides' own product matrices, divided by
     n - 1 (Hoeffding 1951).
     """
-    roots = [_root(side.products) for side in sums.sides]
-
-    def draw() -> Sums:
-        noise = rng.standard_normal((roots[0].shape[1], roots[1].shape[1]))
-        return sums.replace_cross(roots[0] @ noise @ roots[1].T / math.sqrt(sums.n_rows - 1))
-
-    return draw
+    first, second = (_root(side.products) for side in sums.sides)
+    for _ in range(n_draws):
+        noise = rng.standard_normal((first.shape[1], second.shape[1]))
+        yield replace(sums, cross={(0, 1): first @ noise @ second.T / math.sqrt(sums.n_rows - 1)})
 
 
 def _root(products: Matrix) -> Matrix:
@@ -456,25 +442,11 @@ def _leave_groups_out(block: Matrix, cross: Matrix) -> Matrix:
 _FEWEST_ROWS = 4
 
 
-@dataclass(frozen=True)
-class _Strip:
-    """Some layers of the first model, with the moments of these and of all layers of the second model."""
-
-    names: tuple[str, ...]
-    moments: LayerMoments
-
-    @property
-    def sums(self) -> Sums:
-        """The sums over all layers."""
-        return self.moments.sums()
-
-
 def compare_layer_moments(moments: LayerMoments, measure: Measure) -> LayerComparison:
     """Compare all pairs of layers; kernel alignments have p-values with Holm's correction for the pairs."""
     _require_estimable(moments, measure)
     n_rows = moments.sums().n_rows
-    strip = _Strip(moments.first_names, moments)
-    grid = _grid(measure, [_pairs(measure, strip)], moments.first_names, moments.second_names)
+    grid = _grid(measure, _pairs(measure, moments), moments.first_names, moments.second_names)
     return replace(grid, n_rows=n_rows)
 
 
@@ -510,22 +482,23 @@ def compare_models(
     """
     number = draw_seed(seed)
     _require_estimable(LayerMoments(project=project, seed=number), measure)
-    steps: list[list[Score]] = []
+    scores: list[Score] = []
     first: tuple[str, ...] = ()
-    remaining: list[str] | None = None
     second: tuple[str, ...] = ()
+    remaining: list[str] | None = None
     while remaining is None or remaining:
-        strip, remaining = _sum_strip(models, data, LayerMoments(project=project, seed=number), remaining, options)
-        first, second = (*first, *strip.names), strip.moments.second_names
+        moments = LayerMoments(project=project, seed=number)
+        remaining = _sum_strip(models, data, moments, remaining, options)
+        first, second = (*first, *moments.first_names), moments.second_names
         # Only the scores of a strip are kept, because the sums of all strips would exceed the memory budget.
-        steps.append(list(_pairs(measure, strip)))
-    return replace(_grid(measure, steps, first, second), seed=number, names=names, n_rows=len(data))
+        scores += _pairs(measure, moments)
+    return replace(_grid(measure, scores, first, second), seed=number, names=names, n_rows=len(data))
 
 
 def _sum_strip(
     models: Sequence[Any], data: Sequence[Any], moments: LayerMoments, names: list[str] | None, options: Any
-) -> tuple[_Strip, list[str]]:
-    """Sum over the inputs for as many layers as fit in memory; also return the names of the other layers."""
+) -> list[str]:
+    """Sum over the inputs for as many layers as fit in memory; return the names of the other layers."""
     chosen: list[str] = []
     for first, second in stream_layers(models, data, **options):
         if not chosen:
@@ -533,7 +506,7 @@ def _sum_strip(
             chosen = _strip(names, first, second, moments)
         moments.update({name: first[name] for name in chosen}, second)
     assert names is not None
-    return _Strip(tuple(chosen), moments), names[len(chosen) :]
+    return names[len(chosen) :]
 
 
 def _require_estimable(moments: LayerMoments, measure: Measure) -> None:
@@ -554,24 +527,24 @@ def _strip(names: list[str], first: Any, second: Any, moments: LayerMoments) -> 
     return strip
 
 
-def _grid(
-    measure: Measure, parts: Iterable[Iterable[Score]], first: tuple[str, ...], second: tuple[str, ...]
-) -> LayerComparison:
+def _grid(measure: Measure, pairs: Iterable[Score], first: tuple[str, ...], second: tuple[str, ...]) -> LayerComparison:
     scores: list[Score] = []
     interrupted = False
     try:
-        scores.extend(track(chain.from_iterable(parts), len(first) * len(second), "pairs of layers"))
+        scores.extend(track(pairs, len(first) * len(second), "pairs of layers"))
     except KeyboardInterrupt:
         interrupted = True
     done = {(pair_score.first, pair_score.second) for pair_score in scores}
     missing = [name_pair(score_not_reached(measure), (i, j)) for i, j in product(first, second) if (i, j) not in done]
-    return LayerComparison.untested(first, second, (*_correct_pairs(scores), *missing), interrupted=interrupted)
+    p_values = holm([pair_score.p_value for pair_score in scores]).tolist()
+    corrected = [replace(pair_score, corrected_p_value=p) for pair_score, p in zip(scores, p_values, strict=True)]
+    return LayerComparison.untested(first, second, (*corrected, *missing), interrupted=interrupted)
 
 
-def _pairs(measure: Measure, strip: _Strip) -> Iterator[Score]:
-    sums, moments = strip.sums, strip.moments
+def _pairs(measure: Measure, moments: LayerMoments) -> Iterator[Score]:
+    sums, names = moments.sums(), moments.first_names
     sides = [SummedRepresentation(sums, place, precision) for place, precision in enumerate(moments.precisions)]
-    for (i, first), (j, other) in product(enumerate(strip.names), enumerate(moments.second_names, len(strip.names))):
+    for (i, first), (j, other) in product(enumerate(names), enumerate(moments.second_names, len(names))):
         score, factor = score_sums(measure, (sides[i], sides[j])), 1.0
         projected = moments.projected[i], moments.projected[j]
         if score.has_value and any(projected):
@@ -581,8 +554,3 @@ def _pairs(measure: Measure, strip: _Strip) -> Iterator[Score]:
         elif score.has_value:
             score = add_note(score, "no chance level: sums over rows give a chance level for kernel alignments only")
         yield name_pair(score, (first, other))
-
-
-def _correct_pairs(scores: Sequence[Score]) -> list[Score]:
-    corrected = holm([pair_score.p_value for pair_score in scores])
-    return [replace(pair_score, corrected_p_value=float(p)) for pair_score, p in zip(scores, corrected, strict=True)]

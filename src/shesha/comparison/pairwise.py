@@ -18,7 +18,7 @@ from shesha.comparison import engine
 from shesha.comparison.compare import compare, seed_measures
 from shesha.comparison.engine import require_calibrate
 from shesha.comparison.input_manifest import Files
-from shesha.comparison.resumable_pairs import Request, Run, build_request, require_same_rows
+from shesha.comparison.resumable_pairs import Request, Run, require_same_rows
 from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
 from shesha.inputs.matrix_shapes import state_shapes
@@ -361,7 +361,10 @@ def _request(
 ) -> Request | None:
     """Return the request for chance levels and intervals; refuse their options if `calibrate` is False."""
     if check.boolean(calibrate, "calibrate"):
-        return build_request(design, n_permutations, alpha, confidence, seed)
+        n_permutations = check.count(n_permutations, "n_permutations")
+        if confidence is not None:
+            check.fraction(confidence, "confidence", closed=False)
+        return Request(n_permutations, float(alpha), confidence, design, seed)
     if confidence is not None:
         raise ValueError(f"calibrate must be True with confidence, got False and {confidence!r}")
     require_calibrate(design, None)

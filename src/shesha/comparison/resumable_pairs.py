@@ -23,7 +23,6 @@ import numpy as np
 from shesha import runs
 from shesha.calibration.single_pair import warn_of_dependence
 from shesha.comparison import engine
-from shesha.comparison import engine as calibrated
 from shesha.comparison.engine import Evidence, Group, Pair, correct_p_values, worst_and_best
 from shesha.comparison.input_manifest import (
     Files,
@@ -39,7 +38,6 @@ from shesha.comparison.input_manifest import (
 from shesha.comparison.input_manifest import InputIndex as Index
 from shesha.doubting.pair_doubts import saturated_measures
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
-from shesha.inputs import validation as check
 from shesha.inputs.matrix_shapes import state_shapes
 from shesha.measures import Measure, code_version
 from shesha.nulls import exchange
@@ -107,15 +105,6 @@ class Request:
         warn_of_dependence([sides[0].place.load(), sides[-1].place.load()], design, None)
         evidence = Evidence.draw_subsets(row_exchange, self.alpha, self.confidence, self.seed)
         return Calibration(evidence, RepresentationPermutations(row_exchange, self.n_permutations, self.seed))
-
-
-def build_request(design: Design, n_permutations: int, alpha: float, confidence: float | None, seed: int) -> Request:
-    """Check the arguments and return the request."""
-    n_permutations = check.count(n_permutations, "n_permutations")
-    check.fraction(alpha, "alpha", closed=False)
-    if confidence is not None:
-        check.fraction(confidence, "confidence", closed=False)
-    return Request(n_permutations, float(alpha), confidence, design, seed)
 
 
 def _warn_of_saturation(scores: Sequence[Score]) -> None:
@@ -248,9 +237,9 @@ def _score_cells(group: Group, sources: engine.Sources, block: Block) -> Iterato
         for pair_score in engine.run([group], sources, {}, block.room):
             yield Cell(pair_score.name, pair_score.first, pair_score.second, StoredScore.build(pair_score))
         return
-    nulls: calibrated.Nulls = {}
+    nulls: engine.Nulls = {}
     added = block.calibration
-    for pair_score in calibrated.run_pairs(
+    for pair_score in engine.run_pairs(
         group, sources, added.evidence, lambda pair: added.joint.pair_orders(*pair), nulls, block.room
     ):
         draws = nulls.get((pair_score.name, (pair_score.first, pair_score.second)))
@@ -484,7 +473,8 @@ class Run:
         known = {source.fingerprint: source for source in self.index.known.values()}
         contents = {measure.name: self._contents(measure, pairs[measure.name], skipped) for measure in self._measures}
         groups = engine.group_by_view(self._measures, contents, [source.outline for source in known.values()])
-        with self._places(known) as places, self._executor() as executor:
+        with self._places(known) as places:
+            executor = runs.executor(self._workers, self._scheduler) if self._uses_workers else runs.Here()
             meter = runs.Meter(executor.n_workers, "comparisons")
             room = memory.memory_budget() // executor.n_workers
             shapes = {name: source.shape for name, source in known.items()}
@@ -534,10 +524,6 @@ class Run:
         """Return the stored comparison of the contents behind two names, if there is one."""
         first, second = (self.index.known[name].fingerprint for name in pair)
         return results.get((first, second)) or (results.get((second, first)) if measure.symmetric else None)
-
-    @contextmanager
-    def _executor(self) -> Iterator[runs.Executor]:
-        yield runs.executor(self._workers, self._scheduler) if self._uses_workers else runs.Here()
 
     @contextmanager
     def _places(self, known: Mapping[str, IndexedInput]) -> Iterator[dict[str, Any]]:

@@ -29,8 +29,7 @@ from shesha.kernels.pairs import draw_tuples
 from shesha.kernels.rounding_and_scaling import ROUNDING, length_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, choose, takes_moments
-from shesha.measures.expected_cost import MINUTE, exact_seconds
-from shesha.measures.registry import PairSample, SampledPairs, SampledRows
+from shesha.measures.registry import MINUTE, PairSample, SampledPairs, SampledRows, exact_seconds
 from shesha.moments import Moments
 from shesha.results import Comparison, Score
 from shesha.support import memory
@@ -258,7 +257,7 @@ def _score(measure: Measure, estimate: _Estimate, sampling: Sampling, seconds: f
             f"; the requested error of {sampling.error:g} was not reached: pass more than {_MOST_PAIRS:,} pairs="
         )
     return replace(
-        make_score(measure, estimate.value, seconds, ""),
+        make_score(measure, estimate.value, seconds),
         notes=(precision_note,),
         sampling_error=estimate.error,
         sampling_low=low,
@@ -367,20 +366,17 @@ def require_one_that_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> None:
         If no requested measure fits. The message states how much memory is needed and names measures that would fit.
     """
     shapes = matrix_shape(X), matrix_shape(Y)
-    if shapes[0] is None or shapes[1] is None or not measures:
+    if not none_fits(X, Y, measures) or shapes[0] is None or shapes[1] is None:
         return
-    needs = bytes_needed(measures, shapes[0], shapes[1])
-    budget, least = memory.memory_budget(), min(needs.values())
-    if least <= budget:
-        return
+    needs, budget = bytes_needed(measures, shapes[0], shapes[1]), memory.memory_budget()
     fitting = [name for name, need in bytes_needed(choose("all"), shapes[0], shapes[1]).items() if need <= budget]
     others = ", ".join(fitting[:_NAMED]) + (" and others" if len(fitting) > _NAMED else "")
     streamed = ", or compare shesha.Moments.of(X, Y)" if any(map(takes_moments, measures)) else ""
     sizes = " and ".join(f"{n:,} x {d:,}" for n, d in (shapes[0], shapes[1]))
+    these = f"these measures fit: {others}; or " if fitting else ""
     raise memory.MemoryBudgetError(
         f"{', '.join(needs)} of {sizes} must fit the memory budget of {memory.readable(budget)}, got "
-        f"{memory.readable(least)}: {f'these measures fit: {others}; or ' if fitting else ''}pass fewer rows, or raise "
-        f"SHESHA_MEMORY{streamed}"
+        f"{memory.readable(min(needs.values()))}: {these}pass fewer rows, or raise SHESHA_MEMORY{streamed}"
     )
 
 
@@ -415,22 +411,21 @@ _FEWEST_PAIRS = 1_000_000
 """Number of row pairs above which measures that exceed the memory are estimated, not left out."""
 
 
-def _is_plain(others: Mapping[str, Any]) -> bool:
-    return all(value is None or value is False for value in others.values())
+def used_options(options: Mapping[str, Any]) -> list[str]:
+    """Return the names of the options that are used."""
+    return [name for name, value in options.items() if value is not None and value is not False]
 
 
 def refuse_with_moments(options: Mapping[str, Any]) -> None:
     """Refuse options that need the rows, which moments do not contain."""
-    used = [name for name, value in options.items() if value is not None and value is not False]
-    if used:
+    if used := used_options(options):
         raise ValueError(f"{', '.join(used)} must be left out with Moments, which lack single rows, got {used[0]}")
 
 
 def require_plain(sample_options: Sequence[str], others: Mapping[str, Any]) -> None:
     """Refuse a sample together with options that need all rows at once."""
-    options = [name for name, value in others.items() if value is not None and value is not False]
-    if sample_options and options:
-        raise ValueError(f"{sample_options[0]} must be left out with {options[0]}, got both")
+    if sample_options and (used := used_options(others)):
+        raise ValueError(f"{sample_options[0]} must be left out with {used[0]}, got both")
 
 
 def exceeds_memory(X: Any, Y: Any, others: Mapping[str, Any]) -> bool:
@@ -443,7 +438,7 @@ def exceeds_memory(X: Any, Y: Any, others: Mapping[str, Any]) -> bool:
         require_plain(["rows of a stored array"], others)
         return True
     if (
-        not _is_plain(others)
+        used_options(others)
         or not isinstance(X, np.ndarray)
         or not isinstance(Y, np.ndarray)
         or X.ndim != 2
@@ -466,7 +461,7 @@ def to_sample(
     shapes = matrix_shape(X), matrix_shape(Y)
     small = shapes[0] is None or shapes[1] is None or n_pairs(shapes[0][0]) <= _FEWEST_PAIRS
     uncalibrated = {name: value for name, value in others.items() if name != "calibrate"}
-    if sampling.exact is True or not _is_plain(uncalibrated) or small:
+    if sampling.exact is True or used_options(uncalibrated) or small:
         return requested, 0.0
     assert shapes[0] is not None and shapes[1] is not None
     needs, budget = bytes_needed(chosen, shapes[0], shapes[1]), memory.memory_budget()
@@ -478,7 +473,7 @@ def to_sample(
         if not reason_against(measure) and measure not in large and measure not in requested
     }
     # A score that fits is calibrated, however long this takes, because samples have no chance level here.
-    slow = _longest_beyond(costs, MINUTE) if sampling.exact == "auto" and _is_plain(others) else set()
+    slow = _longest_beyond(costs, MINUTE) if sampling.exact == "auto" and not used_options(others) else set()
     estimated = [m for m in chosen if m in requested or m in large or m.name in slow]
     return estimated, sum(costs[name] for name in slow)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import log
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.comparison.compare import MOST_ROWS_TESTED, PairRequest, compare_in_memory, seed_measures
+from shesha.comparison.compare import MOST_ROWS_TESTED, PairRequest, compare_in_memory, seed_measures, two_names
 from shesha.comparison.engine import add_note, add_null, correct_p_values, name_pair
 from shesha.comparison.sampled_scores import Sampling
 from shesha.inputs import MissingRows, RowChoice, labels_in_order, orders, split_names
@@ -18,7 +18,7 @@ from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice, metric_of_rows
 from shesha.nulls.design_builder import equal_groups, exchange
-from shesha.nulls.null_summary import benjamini_hochberg, best_value, summarise
+from shesha.nulls.null_summary import best_value, holm, summarise
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison, Number, Score
 from shesha.results.within_classes import SeveralWithinClasses, WithinClasses
@@ -256,7 +256,7 @@ def compare_within(
         Number of permutations. Default: 200, or as many as one class needs to be significant after the correction for
         the number of classes.
     alpha, confidence, rows, missing, seed
-        As for `compare`. `alpha` is the level of p-values that are corrected for the number of classes.
+        As for `compare`. `alpha` is the level of p-values that are corrected for the number of measures and classes.
 
     Returns
     -------
@@ -280,10 +280,10 @@ def compare_within(
     min_group = check.count(min_group, "min_group", minimum=2)
     alpha = check.fraction(alpha, "alpha", closed=False)
     confidence = check.fraction(confidence, "confidence", closed=False)
-    _check_names(names)
+    names = two_names(names)
     along: dict[str, Any] = {"labels": labels, "blocks": blocks, "groups": groups}
     chosen = seed_measures(choose(measures), seed)
-    named = dict(zip(map(str, names), (X, Y), strict=True))
+    named = dict(zip(names, (X, Y), strict=True))
     sides, along = select_rows(named, along, rows=rows, missing=missing, **metric_of_rows(chosen))
     X, Y = sides.values()
     rows_of_both = _LabelledRows.build(X, Y, names, along)
@@ -305,7 +305,7 @@ def compare_within(
     if n_permutations is None:
         n_permutations = default_draws(len(strata), alpha, N_PERMUTATIONS)
     n_permutations = check.count(n_permutations, "n_permutations")
-    request = _Request(rows_of_both, chosen, (str(names[0]), str(names[1])), n_permutations, alpha, confidence, seed)
+    request = _Request(rows_of_both, chosen, names, n_permutations, alpha, confidence, seed)
     parts_of = {
         name: [
             request.compare(rows, place, n_strata=len(parts), weight=len(parts[place]))
@@ -336,14 +336,6 @@ def compare_within(
         alpha=alpha,
         n_draws=n_permutations,
     )
-
-
-def _check_names(names: Any) -> None:
-    """Refuse anything but two different names."""
-    if not isinstance(names, Sequence) or isinstance(names, str) or len(names) != 2:
-        raise TypeError(f"names must be two names, got {names!r}")
-    if str(names[0]) == str(names[1]):
-        raise ValueError(f"names must be two different names, got {names!r}")
 
 
 @dataclass(frozen=True)
@@ -580,8 +572,12 @@ def _mean(parts: list[_Part], measure: str, place: int) -> float:
 
 
 def _correct_over_classes(classes: dict[str, Comparison], measure: str) -> dict[str, float]:
-    """Return the p-values of one measure, corrected for the number of classes."""
-    corrected = benjamini_hochberg([comparison[measure].p_value for comparison in classes.values()])
+    """Return the p-values of one measure, corrected for the number of measures, then for the number of classes.
+
+    A class counts as partly kept if any measure is above chance, so the correction for the measures comes first.
+    """
+    scores = [comparison[measure] for comparison in classes.values()]
+    corrected = holm([score.corrected_p_value if score.has_null else np.nan for score in scores])
     return dict(zip(classes, corrected.tolist(), strict=True))
 
 

@@ -3,7 +3,6 @@
 # Importing these modules registers their checks; the order of registration breaks ties between equal effects.
 from shesha.doubting import pair_doubts  # isort: skip
 from shesha.doubting import feature_doubts, row_doubts
-from shesha.doubting import row_doubts as confounder_doubts
 from shesha.doubting.doubt_input import marked_functions
 from shesha.doubting.doubts import (
     check_known_quantities,
@@ -12,11 +11,11 @@ from shesha.doubting.doubts import (
     find_doubts,
     find_pair_doubts,
     row_properties,
+    undirected_rows,
 )
 
 __all__ = [
     "check_known_quantities",
-    "confounder_doubts",
     "diagnostic_rows",
     "doubts",
     "feature_doubts",
@@ -26,4 +25,5 @@ __all__ = [
     "pair_doubts",
     "row_doubts",
     "row_properties",
+    "undirected_rows",
 ]

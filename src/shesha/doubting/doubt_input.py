@@ -223,24 +223,23 @@ class Subject:
 
         Do not change the result in place, because all checks may share it.
         """
-        known, products = self._products[side]
+        known, products = self._products[0], self._products[1][side]
         if np.array_equal(rows, known):
             return products
         positions = np.searchsorted(known, rows)
         return products.take(positions, axis=0).take(positions, axis=1)
 
     @cached_property
-    def _products(self) -> list[tuple[Index, Matrix]]:
-        """The checked and the farthest rows, with their inner products on each side."""
+    def _products(self) -> tuple[Index, list[Matrix]]:
+        """The checked and the farthest rows, and their inner products on each side."""
         rows = np.unique(np.concatenate([self.places, *self.farthest_rows]))
-        return [(rows, self._side_products(side, rows)) for side in range(len(self.sides))]
-
-    def _side_products(self, side: int, rows: Index) -> Matrix:
-        if self.diagnostic_rows:
-            products = self.diagnostic_rows[side].products(rows)
-            if np.isfinite(products).all():
-                return products
-        return self.centred_products(side, rows)
+        products = [diagnosed.products(rows) for diagnosed in self.diagnostic_rows]
+        for side in range(len(self.sides)):
+            if not self.diagnostic_rows:
+                products.append(self.centred_products(side, rows))
+            elif not np.isfinite(products[side]).all():
+                products[side] = self.centred_products(side, rows)
+        return rows, products
 
     def centred_products(self, side: int, rows: Index) -> Matrix:
         """Return the inner products of the given rows of one side after their mean is subtracted."""

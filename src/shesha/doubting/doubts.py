@@ -184,14 +184,17 @@ def doubts(
         raise TypeError("X must be features, which can be divided into halves, got distances between rows")
     n = len(source)
     y, groups = align_all_labels(source, {"y": y, "groups": groups}).values()
-    covariates = _align_covariates(source, covariates)
+    if isinstance(covariates, Mapping):
+        covariates = align_all_labels(source, covariates)
+    else:
+        covariates = align_labels(source, covariates, "covariates")
     classes = None if y is None else check.labels(y, n)[0]
     about = {name: values for name, values in lengths.items() if len(values) == n} | check_known_quantities(
         covariates, groups, n
     )
     for start, block in source.blocks(1 << 20):
         check.finite(block, "X", first_row=start)
-    kept = np.setdiff1d(np.arange(n), _find_undirected(source, metric))
+    kept = np.setdiff1d(np.arange(n), undirected_rows(source, metric))
     if len(kept) < n:
         source = source.take(kept)
         classes = None if classes is None else classes[kept]
@@ -213,16 +216,6 @@ def _single_array(X: Any, ids: str | None) -> tuple[Any, dict[str, Vector]]:
             f"X must contain one representation, got {len(X)} ({names}): pass one of them, or use shesha.audit"
         )
     return next(iter(X.values())), text_lengths(X)
-
-
-def _align_covariates(
-    rows: Rows, covariates: ArrayLike | Mapping[str, ArrayLike] | None
-) -> ArrayLike | Mapping[str, ArrayLike] | None:
-    """Return covariates aligned with the rows."""
-    if isinstance(covariates, Mapping):
-        return align_all_labels(rows, covariates)
-    aligned: ArrayLike | None = align_labels(rows, covariates, "covariates")
-    return aligned
 
 
 def find_doubts(
@@ -284,16 +277,10 @@ def _computed_inputs(dependence: Dependence | None, checked: Sequence[Diagnostic
 
 
 def _raise_doubts(subject: Subject, headline: str, *, only_cheap: bool) -> Doubts:
-    doubts, reason = _run_checks(subject, only_cheap=only_cheap)
-    if subject.n_distinct < _FEWEST:
-        reason = f"only {subject.n_distinct} of the {len(subject.places):,} checked rows are distinct"
-    return Doubts(doubts, headline, subject.value, len(subject.places), reason)
-
-
-def _run_checks(subject: Subject, *, only_cheap: bool = False) -> tuple[tuple[Doubt, ...], str]:
     """Return all doubts about a subject, largest effect first, and why checks were skipped, if any were."""
     kind = "pair" if subject.is_pair else "rows"
-    doubts, reason = [], ""
+    doubts: list[Doubt] = []
+    reason = ""
     for mark in registered_doubts():
         if mark.of not in (kind, "both") or (only_cheap and not mark.cheap):
             continue
@@ -305,7 +292,10 @@ def _run_checks(subject: Subject, *, only_cheap: bool = False) -> tuple[tuple[Do
             continue
         if answer is not None:
             doubts.append(answer)
-    return tuple(sorted(doubts, key=lambda answer: -answer.effect)), reason
+    doubts.sort(key=lambda answer: -answer.effect)
+    if subject.n_distinct < _FEWEST:
+        reason = f"only {subject.n_distinct} of the {len(subject.places):,} checked rows are distinct"
+    return Doubts(tuple(doubts), headline, subject.value, len(subject.places), reason)
 
 
 def _too_small(shape: tuple[int, int | None]) -> str:
@@ -357,8 +347,9 @@ def _extremes(source: Rows) -> tuple[Index, float]:
     return np.flatnonzero((low == 0) & (high == 0)), max(float(high.max(initial=0.0)), -float(low.min(initial=0.0)))
 
 
-def _find_undirected(source: Rows, metric: Metric) -> Index:
+def undirected_rows(source: Rows, metric: Metric) -> Index:
+    """Return the rows that have no direction under the metric, such as zero rows for the cosine."""
     if metric == "euclidean":
         return np.empty(0, dtype=np.intp)
     rows = [start + find_undirected_rows(block, metric) for start, block in source.blocks(1 << 20)]
-    return np.concatenate(rows)
+    return np.concatenate(rows) if rows else np.empty(0, dtype=np.intp)

@@ -58,7 +58,7 @@ def few_coordinates(subject: Subject) -> Doubt | None:
     # If there are only a few features, it is normal that one of them determines half of the distances.
     if share < (_MOST if d >= _WIDE else _NEARLY_ALL):
         return None
-    changed = subject.split(_standardise(subject.sample)).value
+    changed = subject.split(z_scores(subject.sample[:, ~is_constant(subject.sample)])).value
     effect = abs(changed - subject.headline.value)
     if effect < _MOVED and (share < _NEARLY_ALL or few > _ROGUE):
         return None
@@ -66,7 +66,7 @@ def few_coordinates(subject: Subject) -> Doubt | None:
     verb = "determines" if few == 1 else "determine"
     text = (
         f"{few} of {d:,} features ({names}) {verb} {100 * share:.0f} % of the {subject.metric} distances. "
-        f"With standardised features, the {_score(subject)} becomes {changed:.2f}"
+        f"With standardised features, the {subject.headline.name} becomes {changed:.2f}"
     )
     advice = "Check these features. Standardise them or leave them out, and report this choice"
     return Doubt("few coordinates", min(1.0, effect), None, text, advice)
@@ -95,10 +95,6 @@ def _shares(sample: Matrix, metric: str) -> Vector:
     return np.asarray(variances / total if total > 0 else variances)
 
 
-def _standardise(sample: Matrix) -> Matrix:
-    return z_scores(sample[:, ~is_constant(sample)])
-
-
 @doubt("offset")
 def offset(subject: Subject) -> Doubt | None:
     """Check whether all rows point the same way, so that angles between them carry little information."""
@@ -117,7 +113,7 @@ def offset(subject: Subject) -> Doubt | None:
         return None
     text = (
         f"the rows share a common offset (the mean cosine between rows is {cosine:.2f}). Without the offset, the "
-        f"{_score(subject)} becomes {centred:.2f}"
+        f"{subject.headline.name} becomes {centred:.2f}"
     )
     advice = (
         "Centre the columns before computing cosines, or use a measure that centres (CKA, Procrustes). Report the "
@@ -219,8 +215,8 @@ def whitened(subject: Subject) -> Doubt | None:
     what = "whitened axes" if equal else "principal components" if falling >= _SORTED else "axes fitted to these rows"
     text = (
         f"correlations between columns are smaller than sampling error alone would make them, as for {what}. Halves of "
-        f"such features are unrelated by construction. The {_score(subject)} is {subject.headline.value:.2f}, but "
-        f"{averaged:.2f} when averaged over rotations"
+        f"such features are unrelated by construction. The {subject.headline.name} is {subject.headline.value:.2f}, "
+        f"but {averaged:.2f} when averaged over rotations"
     )
     advice = "Use basis_averaged_split, which does not depend on the axes, or score the original features"
     return Doubt("whitened", min(1.0, abs(averaged - subject.headline.value)), p_value, text, advice)
@@ -240,7 +236,3 @@ def _covariance(subject: Subject, columns: Index) -> tuple[Matrix, int]:
         sums += rows.sum(axis=0)
     n = subject.n_rows
     return (total - np.outer(sums, sums) / n) * np.outer(scale, scale) / n, n
-
-
-def _score(subject: Subject) -> str:
-    return subject.headline.name

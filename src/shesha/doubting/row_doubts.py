@@ -33,6 +33,14 @@ _UNEVEN, _OVERDISPERSED = 0.2, 4.0
 """Smallest coefficient of variation of the totals of rows, and smallest ratio of their variance to that of Poisson
 counts.
 """
+_MISSING_CODES = frozenset(
+    sign * float(f"{size:.6g}")
+    for sign in (1, -1)
+    for size in (99, 999, 9999, 99999, 999999, 1e10, 1e20, 1e30, 1e34, 1e35, 9.96921e36, np.finfo(np.float32).max)
+)
+"""Numbers that programs and file formats write for missing values."""
+_APART = 2.0
+"""How many times the range of all other values a code is away from them."""
 FEW_ROWS_ADVICE = (
     "Check these rows, and leave out faulty ones. Otherwise use a measure that a few rows cannot dominate:"
 )
@@ -54,6 +62,29 @@ def duplicates(subject: Subject) -> Doubt | None:
         "Duplicates count as independent evidence, so p-values and intervals are too small"
     )
     return Doubt("duplicates", share, None, text, "Keep one row of each set of duplicates, or pass the sets as groups=")
+
+
+@doubt("missing codes", of="both", cheap=True)
+def missing_codes(subject: Subject) -> Doubt | None:
+    """Check whether a number far from all others, such as -999, stands for missing values."""
+    for side, sample in enumerate(subject.samples):
+        rows = np.union1d(subject.places, subject.farthest_rows[side])
+        values = (sample if len(rows) == len(sample) else subject.read(side, rows)) * subject.units[side]
+        for extreme in (values.min(), values.max()):
+            coded = values == extreme
+            others = values[~coded]
+            if not others.size or coded.sum() < 2 or float(f"{extreme:.6g}") not in _MISSING_CODES:
+                continue
+            low, high = float(others.min()), float(others.max())
+            if max(low - extreme, extreme - high) > _APART * max(high - low, 1e-12):
+                n_rows = int(coded.any(axis=1).sum())
+                text = (
+                    f"{extreme:g} occurs in {n_rows:,} of {len(rows):,} checked rows, far from all other values "
+                    f"({low:.3g} to {high:.3g}), like a code for missing values"
+                )
+                advice = "If it means that a value is missing, replace it by NaN, and pass missing='drop'"
+                return Doubt("missing codes", n_rows / len(rows), None, text, advice)
+    return None
 
 
 @doubt("few rows")
@@ -122,7 +153,9 @@ def row_scale(subject: Subject) -> Doubt | None:
     # A scale cannot make two representations similar unless they share it.
     everywhere = [what for what in scales[0] if all(what in scale for scale in scales)]
     shared = [what for what in everywhere if abs(_rank_correlation([scale[what] for scale in scales])) >= _SHARED]
-    sides = [(scale, _clusters_if_several(subject.clusters(side))) for side, scale in enumerate(scales)]
+    # Distances between several clusters are no row scales, so clusters are controlled for as well.
+    clusters_by_side = [labels if (labels := subject.clusters(side)).any() else None for side in range(len(scales))]
+    sides = list(zip(scales, clusters_by_side, strict=True))
     explanations = [CovariateShare(headline, side[what], what, clusters) for side, clusters in sides for what in shared]
     strongest = max(explanations, key=lambda explanation: explanation.effect, default=None)
     if strongest is None or strongest.effect < _HALF * headline.value:
@@ -186,11 +219,6 @@ def _lengths_elsewhere(sample: Matrix) -> Vector:
     projections = directions[:, -few:] ** 2 @ sizes[-few:]
     squared = np.einsum("ij,ij->i", centred, centred)
     return np.asarray(np.sqrt(np.maximum(squared - projections, 0.0)))
-
-
-def _clusters_if_several(labels: Index) -> Index | None:
-    """Return the cluster labels if there are several clusters, whose distances are not row scales."""
-    return labels if labels.any() else None
 
 
 _ROWS = 16
@@ -294,12 +322,12 @@ def order(subject: Subject) -> Doubt | None:
     if not subject.ordered or not dependence.has_order:
         return None
     classes, p_value = subject.classes_here, dependence.p_value
-    if classes is not None and classes_follow_order(subject, classes) <= _CLASS_LEVEL:
+    if classes is not None and _neighbours_of_one_class(subject, classes) <= _CLASS_LEVEL:
         # Rows sorted by class explain similar neighbours, so only an order within classes raises the doubt.
         p_value = _order_p_value(subject, classes)
         if p_value > LEVEL:
             return None
-    score = _neighbour_swapped_score(subject)
+    score = _score_of_later_rows(subject, 1)
     text = (
         "neighbouring rows are closer than random pairs of rows. Even with each row of one side replaced by the next "
         f"row, {subject.headline.name} is {score:.2f} (originally {subject.headline.value:.2f})"
@@ -308,17 +336,17 @@ def order(subject: Subject) -> Doubt | None:
     return Doubt("order", max(0.0, score), p_value, text, advice)
 
 
-def _neighbour_swapped_score(subject: Subject) -> float:
-    """Return the target score after each row of one side is replaced by its neighbour."""
-    steps = [_rotate_stretches(subject, step) for step in (1, -1)]
-    return float(np.clip(subject.headline.permuted_scores(steps).mean(), -1.0, 1.0))
+def _score_of_later_rows(subject: Subject, step: int) -> float:
+    """Return the target score after each row of one side is replaced by the one `step` places later (or earlier).
 
-
-def _rotate_stretches(subject: Subject, step: int) -> Index:
-    """Return an order that replaces each row by the one `step` places later in its stretch, cyclically."""
+    Rows are replaced cyclically within their stretch.
+    """
     ends = np.cumsum([0, *(len(window) for window in subject.windows)])
-    parts = [np.roll(np.arange(start, stop), -step) for start, stop in pairwise(ends)]
-    return np.concatenate(parts)
+    orders = [
+        np.concatenate([np.roll(np.arange(start, stop), shift) for start, stop in pairwise(ends)])
+        for shift in (-step, step)
+    ]
+    return float(np.clip(subject.headline.permuted_scores(orders).mean(), -1.0, 1.0))
 
 
 @doubt("alternating order", of="both", cheap=True)
@@ -327,19 +355,21 @@ def alternating_order(subject: Subject) -> Doubt | None:
     dependence = subject.dependence
     classes = subject.classes_here
     in_turn = dependence.has_alternation or (dependence.period > 0 and not dependence.has_order)
-    if not subject.ordered or not in_turn or (classes is not None and _classes_alternate(subject)):
+    if not subject.ordered or not in_turn:
+        return None
+    if classes is not None and _neighbours_of_one_class(subject, classes, -1.0) <= LEVEL:
+        # The classes alternate, so alternating rows are no problem of their own.
         return None
     step = 2 if dependence.has_alternation else _whole_periods(dependence.period)
-    headline, steps = subject.headline, [_rotate_stretches(subject, shift) for shift in (step, -step)]
-    score = float(np.clip(headline.permuted_scores(steps).mean(), -1.0, 1.0))
+    score = _score_of_later_rows(subject, step)
     what = (
         "rows two apart are closer than random pairs of rows, but neighbouring rows are not"
         if dependence.has_alternation
         else f"the rows have a period of about {dependence.period:.3g} rows"
     )
     text = (
-        f"{what}. Even with each row of one side replaced by the row {step} places later, {headline.name} is "
-        f"{score:.2f} (originally {headline.value:.2f})"
+        f"{what}. Even with each row of one side replaced by the row {step} places later, "
+        f"{subject.headline.name} is {score:.2f} (originally {subject.headline.value:.2f})"
     )
     p_value = dependence.alternation_p_value if dependence.has_alternation else None
     advice = _ALTERNATION_ADVICE if dependence.has_alternation else describe_period(dependence.period)
@@ -352,23 +382,12 @@ def _whole_periods(period: float) -> int:
     return round(float(periods[np.argmin(np.abs(periods - np.round(periods)).round(1))]))
 
 
-def _classes_alternate(subject: Subject) -> bool:
-    """Return whether the classes alternate, i.e. neighbours differ in class more often than by chance."""
-    classes = subject.classes_here
-    assert classes is not None
+def _neighbours_of_one_class(subject: Subject, classes: Labels, sign: float = 1.0) -> float:
+    """Return the p-value for many neighbours of the same class, or for few if `sign` is negative; rows are permuted."""
     first, second = pairs_of_places(subject.windows)
     rng = subject.generator
     orders = [np.arange(len(classes)), *(rng.permutation(len(classes)) for _ in range(_N_ORDERS))]
-    return p_of_first(np.array([np.mean(classes[order][first] != classes[order][second]) for order in orders])) <= LEVEL
-
-
-def classes_follow_order(subject: Subject, classes: Labels) -> float:
-    """Return the p-value for the number of neighbours with the same class, from permuted rows."""
-    first, second = pairs_of_places(subject.windows)
-    rng = subject.generator
-    orders = [np.arange(len(classes)), *(rng.permutation(len(classes)) for _ in range(_N_ORDERS))]
-    same = np.array([np.mean(classes[order][first] == classes[order][second]) for order in orders])
-    return p_of_first(same)
+    return p_of_first(sign * np.array([np.mean(classes[order][first] == classes[order][second]) for order in orders]))
 
 
 def _order_p_value(subject: Subject, classes: Labels) -> float:
@@ -466,7 +485,7 @@ def label_confounding(subject: Subject) -> Doubt | None:
         )
         return Doubt("confounded labels", strength, p_value, text, advice)
     here = subject.classes_here
-    if not subject.ordered or here is None or (p_value := classes_follow_order(subject, here)) > _CONFOUNDED_LEVEL:
+    if not subject.ordered or here is None or (p_value := _neighbours_of_one_class(subject, here)) > _CONFOUNDED_LEVEL:
         return None
     text = "classes follow the order of the rows, so batch effects or drift look like class differences"
     advice = (

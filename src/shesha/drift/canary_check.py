@@ -49,14 +49,6 @@ def choose_measures(measures: Iterable[Choice] | Choice | None, n_rows: int) -> 
     return chosen
 
 
-def tiers(measures: Sequence[Measure]) -> list[str]:
-    """Return the role of each measure; the first is primary and raises the alarm."""
-    return [
-        "primary",
-        *(TIERS.get(measure.name.partition("(")[0], "other").replace("primary", "other") for measure in measures[1:]),
-    ]
-
-
 def drifts(measures: Sequence[Measure], before: Representation, after: Representation) -> tuple[Vector, list[str]]:
     """Return the drift by each measure (0 means no change), and the reasons for missing values."""
     values, reasons = np.full(len(measures), np.nan), [""] * len(measures)
@@ -316,8 +308,9 @@ class Setting:
 
     @cached_property
     def tiers(self) -> list[str]:
-        """The role of each measure in the verdict."""
-        return tiers(self.measures)
+        """The role of each measure in the verdict; the first is primary and raises the alarm."""
+        others = (TIERS.get(measure.name.partition("(")[0], "other") for measure in self.measures[1:])
+        return ["primary", *(tier.replace("primary", "other") for tier in others)]
 
 
 def restrict_check(setting: Setting, current: Any, *, rows: RowChoice, missing: MissingRows) -> tuple[Setting, Any]:
@@ -370,78 +363,58 @@ def run_check(current: Any, setting: Setting) -> CheckResult:
     after = check_same_rows(representation, reference, "current")
     values, reasons = drifts(setting.measures, reference, after)
     scores = (
-        _rank_among_reencodings(setting, values, reasons)
-        if setting.unchanged
+        _rank_among_reencodings(setting, setting.unchanged.drifts, values, reasons)
+        if setting.unchanged is not None
         else _test_tolerance(setting, after, values, reasons)
     )
     moved = row_movement(reference, after)
     return CheckResult(tuple(scores), _rows(setting, moved), _classes(setting, moved), scores[0].reason)
 
 
+def _score(setting: Setting, i: int, value: float, **fields: Any) -> DriftScore:
+    return DriftScore(name=setting.measures[i].name, tier=setting.tiers[i], value=value, **fields)
+
+
 def _missing_scores(setting: Setting, reason: str) -> list[DriftScore]:
-    limits = [threshold(null, setting.level) for null in _nulls(setting)]
-    limits_of_measures = zip(setting.measures, setting.tiers, limits, strict=True)
+    if setting.unchanged is None:
+        nulls = [np.full(fewest_for(setting.level), setting.tolerance)] * len(setting.measures)
+    else:
+        nulls = list(setting.unchanged.drifts.T)
+    limits = [threshold(null, setting.level) for null in nulls]
     return [
-        DriftScore(name=measure.name, tier=tier, value=np.nan, threshold=limit, p_value=np.nan, reason=reason)
-        for measure, tier, limit in limits_of_measures
+        _score(setting, i, np.nan, threshold=limit, p_value=np.nan, reason=reason) for i, limit in enumerate(limits)
     ]
 
 
-def _nulls(setting: Setting) -> list[Vector]:
-    if setting.unchanged is None:
-        return [np.full(fewest_for(setting.level), setting.tolerance)] * len(setting.measures)
-    return list(setting.unchanged.drifts.T)
-
-
-def _rank_among_reencodings(setting: Setting, values: Vector, reasons: list[str]) -> list[DriftScore]:
+def _rank_among_reencodings(setting: Setting, nulls: Matrix, values: Vector, reasons: list[str]) -> list[DriftScore]:
     """Rank the drift by each measure among the drifts of the re-encodings."""
     scores = []
-    for i, null in enumerate(_nulls(setting)):
-        value, limit = float(values[i]), threshold(null, setting.level)
+    for i, (value, null) in enumerate(zip(values.tolist(), nulls.T, strict=True)):
+        limit = threshold(null, setting.level)
         usual = float(null[np.isfinite(null)].mean()) if np.isfinite(null).any() else np.nan
-        scores.append(
-            DriftScore(
-                name=setting.measures[i].name,
-                tier=setting.tiers[i],
-                value=value,
-                threshold=limit,
-                p_value=p_value(value, null),
-                chance=usual,
-                beyond=value > limit,
-                reason=reasons[i],
-            )
-        )
+        fields = {"threshold": limit, "p_value": p_value(value, null), "chance": usual, "beyond": value > limit}
+        scores.append(_score(setting, i, value, reason=reasons[i], **fields))
     return scores
 
 
 def _test_tolerance(setting: Setting, after: Representation, values: Vector, reasons: list[str]) -> list[DriftScore]:
     """Test whether the drift by each measure exceeds the tolerance by more than sampling error."""
     rng = np.random.default_rng(setting.seed)
-    reference = setting.reference
+    reference, limit = setting.reference, setting.tolerance
     draws = half_samples(setting.measures, reference.representation, after, setting.n_resamples, rng, reference.groups)
-    drifts = []
-    for i, measure in enumerate(setting.measures):
-        drawn = draws[measure.name]
+    scores = []
+    for i, value in enumerate(values.tolist()):
+        drawn = draws[setting.measures[i].name]
         drawn = drawn[np.isfinite(drawn)]
-        value, low, p = float(values[i]), np.nan, np.nan
+        low, p = np.nan, np.nan
         if np.isfinite(value) and len(drawn):
             around = value + drawn - drawn.mean()
             # The lower confidence limit is the k-th smallest of K values, with k = level (K + 1).
             low = -threshold(-around, setting.level)
-            p = p_value(-setting.tolerance, -around)
-        drifts.append(
-            DriftScore(
-                name=measure.name,
-                tier=setting.tiers[i],
-                value=value,
-                threshold=setting.tolerance,
-                p_value=p,
-                low=low,
-                beyond=low > setting.tolerance,
-                reason=reasons[i],
-            )
-        )
-    return drifts
+            p = p_value(-limit, -around)
+        fields = {"threshold": limit, "p_value": p, "low": low, "beyond": low > limit}
+        scores.append(_score(setting, i, value, reason=reasons[i], **fields))
+    return scores
 
 
 def _rows(setting: Setting, moved: Vector) -> tuple[Moved, ...]:

@@ -239,16 +239,15 @@ def _damage_named(place: Path) -> Iterator[None]:
 
 def _registry(client: Any, place: Path) -> Any:
     registry = client.CollectorRegistry()
-    core = require("prometheus_client.core", "monitor")
-    registry.register(_Collector(core.GaugeMetricFamily, place))
+    registry.register(_Collector(place))
     return registry
 
 
 class _Collector:
     """Creates the gauges from the history whenever they are requested."""
 
-    def __init__(self, family: Any, place: Path) -> None:
-        self._family, self._place = family, place
+    def __init__(self, place: Path) -> None:
+        self._place = place
 
     def describe(self) -> list[Any]:
         """Return no descriptions, because they would require reading the history."""
@@ -256,62 +255,40 @@ class _Collector:
 
     def collect(self) -> Iterator[Any]:
         """Yield the gauges of the last check and the last update."""
-        monitor, name = DriftMonitor.load(self._place), readable_name(self._place)
-        checks, updates = monitor.history("check", last=1), monitor.history("update", last=1)
-        yield self._gauge("shesha_canary_rows", "Number of canary inputs.", name, monitor.n_rows)
-        if checks:
-            yield from self._check(name, checks[0])
-        if updates:
-            yield from self._update(name, updates[0])
+        family, name = require("prometheus_client.core", "monitor").GaugeMetricFamily, readable_name(self._place)
+        for gauge, text, labels, values in _gauges(DriftMonitor.load(self._place)):
+            metric = family(gauge, text, labels=["monitor", *labels])
+            for key, value in values.items():
+                metric.add_metric([name, *key], as_number(value))
+            yield metric
 
-    def _gauge(self, gauge: str, text: str, name: str, value: Any) -> Any:
-        family = self._family(gauge, text, labels=["monitor"])
-        family.add_metric([name], as_number(value))
-        return family
 
-    def _check(self, name: str, event: dict[str, Any]) -> Iterator[Any]:
-        yield self._states(
-            "shesha_check_state", "1 for the current state of the last check, 0 for other states.", name, event["state"]
-        )
-        yield self._gauge(
-            "shesha_check_timestamp_seconds", "Unix time of the last check, in seconds.", name, _seconds(event["at"])
-        )
-        for gauge, description, field in (
+def _gauges(monitor: DriftMonitor) -> Iterator[tuple[str, str, tuple[str, ...], dict[Any, Any]]]:
+    """Yield the name, text and labels of each gauge, with its values by label."""
+    yield "shesha_canary_rows", "Number of canary inputs.", (), {(): monitor.n_rows}
+    for last in monitor.history("check", last=1):
+        text = "1 for the current state of the last check, 0 for other states."
+        yield "shesha_check_state", text, ("state",), {(state,): state == last["state"] for state in STATES}
+        time = datetime.fromisoformat(last["at"]).timestamp()
+        yield "shesha_check_timestamp_seconds", "Unix time of the last check, in seconds.", (), {(): time}
+        for gauge, text, field in (
             ("shesha_drift", "Drift of the last check; 0 means the same geometry.", "value"),
             ("shesha_drift_threshold", "Drift threshold, which unchanged encodings rarely exceed.", "threshold"),
             ("shesha_drift_p_value", "Share of unchanged encodings with at least as much drift.", "p_value"),
         ):
-            family = self._family(gauge, description, labels=["monitor", "measure", "tier"])
-            for score in event["scores"]:
-                family.add_metric([name, score["name"], score["tier"]], as_number(score.get(field)))
-            yield family
-        if event["sequence"]:
-            description = "Evidence of change from all checks (Shiryaev-Roberts statistic)."
-            yield self._gauge("shesha_evidence", description, name, event["sequence"]["shiryaev_roberts"])
-            limit = event["sequence"].get("threshold") or event["sequence"]["run_length"]
-            yield self._gauge("shesha_evidence_alarm", "Evidence at which the alarm is raised.", name, limit)
-            yield self._gauge("shesha_checks", "Number of checks so far.", name, event["sequence"]["number"])
-
-    def _update(self, name: str, update: dict[str, Any]) -> Iterator[Any]:
-        yield self._states(
-            "shesha_stream_state", "1 for the current state of the stream, 0 for other states.", name, update["state"]
-        )
-        yield self._gauge("shesha_stream_rows", "Number of new rows so far.", name, update["n_seen"])
+            values = {(score["name"], score["tier"]): score.get(field) for score in last["scores"]}
+            yield gauge, text, ("measure", "tier"), values
+        if sequence := last["sequence"]:
+            text = "Evidence of change from all checks (Shiryaev-Roberts statistic)."
+            yield "shesha_evidence", text, (), {(): sequence["shiryaev_roberts"]}
+            limit = sequence.get("threshold") or sequence["run_length"]
+            yield "shesha_evidence_alarm", "Evidence at which the alarm is raised.", (), {(): limit}
+            yield "shesha_checks", "Number of checks so far.", (), {(): sequence["number"]}
+    for last in monitor.history("update", last=1):
+        text = "1 for the current state of the stream, 0 for other states."
+        yield "shesha_stream_state", text, ("state",), {(state,): state == last["state"] for state in STATES}
+        yield "shesha_stream_rows", "Number of new rows so far.", (), {(): last["n_seen"]}
         text = "Decimal logarithm of the evidence of change in the stream."
-        yield self._gauge("shesha_stream_log10_evidence", text, name, update["log10_martingale"])
-        yield self._gauge(
-            "shesha_stream_log10_alarm",
-            "Decimal logarithm of the evidence at which the alarm is raised.",
-            name,
-            update["log10_threshold"],
-        )
-
-    def _states(self, gauge: str, text: str, name: str, state: str) -> Any:
-        family = self._family(gauge, text, labels=["monitor", "state"])
-        for label in STATES:
-            family.add_metric([name, label], float(label == state))
-        return family
-
-
-def _seconds(time: str) -> float:
-    return datetime.fromisoformat(time).timestamp()
+        yield "shesha_stream_log10_evidence", text, (), {(): last["log10_martingale"]}
+        text = "Decimal logarithm of the evidence at which the alarm is raised."
+        yield "shesha_stream_log10_alarm", text, (), {(): last["log10_threshold"]}

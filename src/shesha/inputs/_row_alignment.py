@@ -360,6 +360,7 @@ _FORMS: tuple[Callable[[str], str], ...] = (
     _TRIMS[0],
     str.casefold,
     partial(re.compile(r"(?<!\d)0+(?=\d)").sub, ""),
+    partial(re.compile(r"-(?=[0-9a-f]{4})").sub, ""),
     # R replaces other characters by points.
     partial(re.compile(r"[^A-Za-z0-9.]").sub, "."),
     partial(_iso_date, day_first=True),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.support.provenance import state
 from shesha.support.types import Index
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -17,6 +18,8 @@ _WHOLE_TEXT = re.compile(r"^([+-]?\d+)\.0+$")
 """Whole numbers as other programs write a column of numbers with missing values, such as 1.0."""
 NO_LABEL = ("", "nan", "NaN", "<NA>")
 """Texts that stand for a missing label, which other programs write."""
+_MISSING_CODES = (-99, -999, -9999, -99999)
+"""Numbers that many programs write for a missing label."""
 _ROUNDING = 4
 """Number of rounding steps within which two numbers are one class."""
 _WHOLE = 2.0**53
@@ -59,6 +62,14 @@ def class_name(value: Any) -> str:
     if isinstance(value, str):
         return _WHOLE_TEXT.sub(r"\1", value.strip())
     return str(int(value)) if _is_number(value) and float(value).is_integer() else str(value)
+
+
+def state_missing_codes(labels: NDArray[Any], name: str) -> None:
+    """State which classes have the form of a code for missing labels, such as -999."""
+    for code in _MISSING_CODES:
+        n_rows = np.count_nonzero(labels == (str(code) if labels.dtype.kind in "UT" else code))
+        if labels.dtype.kind in "ifOUT" and n_rows:
+            state(f"{name}: {code} is used as a class of {n_rows:,} rows; if it means no label, leave it empty")
 
 
 def class_names(classes: Iterable[Any]) -> tuple[str, ...]:

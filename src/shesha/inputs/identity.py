@@ -282,7 +282,6 @@ class NamedRows:
         return self.shape[0]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """Return the values as an array."""
         """Return the values, without the names."""
         dense = self.values.toarray() if hasattr(self.values, "toarray") else self.values
         return np.array(dense, dtype=dtype, copy=copy)
@@ -372,10 +371,15 @@ def look_like_genes(names: Sequence[str]) -> bool:
 
 
 _GENE_COLUMN = re.compile(
-    r"(gene|hgnc|ensembl|entrez|ensg|probe(set)?|transcript)[ _.]?(id|name|symbol)?s?(_a)?|(gene_?)?symbols?",
+    r"(gene|hgnc|ensembl|entrez|ensg|probeset|transcript)[ _.]?(id|name|symbol)?s?(_a)?|(gene_?)?symbols?"
+    r"|probe[ _.]?(id|name|set)s?",
     re.IGNORECASE,
 )
 """Names of columns of genes."""
+_COLUMN_OF_FEATURES = re.compile(
+    r"(dim(ension)?|feat(ure)?|component|latent|variable|pc)s?[ _.]?(id|name|index|idx|number|no)?", re.IGNORECASE
+)
+"""Names of columns that name features."""
 
 
 def kinds_if_transposed(rows: Iterable[str], columns: Iterable[str], column: str = "") -> tuple[str, str]:
@@ -399,7 +403,8 @@ def kinds_if_transposed(rows: Iterable[str], columns: Iterable[str], column: str
         return "", ""
     if _GENE_COLUMN.fullmatch(column):
         return "genes", "cells or samples"
-    if rows and all(map(_FEATURE.fullmatch, rows)) and not any(map(_FEATURE.fullmatch, columns)):
+    named = _COLUMN_OF_FEATURES.fullmatch(column) or all(map(_FEATURE.fullmatch, rows))
+    if rows and named and not any(map(_FEATURE.fullmatch, columns)):
         return "features", "inputs"
     genes = [_GENE.fullmatch(name) is not None and _CELL.fullmatch(name) is None for name in rows]
     cells = [_CELL.fullmatch(name) is not None for name in columns]

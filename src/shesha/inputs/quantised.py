@@ -126,12 +126,15 @@ def decode(codes: Array, name: str, others: Mapping[str, Any] | None = None) -> 
 
 def scale_columns(columns: Iterable[Any], name: str) -> dict[str, Any]:
     """Return the values of the columns of numbers that contain the scale and zero point of a column of codes."""
-    wanted = {*_SCALES, *_ZEROS}
+    numbers = {column.name: column for column in columns if column.kind == "numbers"}
     return {
-        column.name: column.values()
-        for column in columns
-        if column.kind == "numbers" and _without_prefix(column.name, name) in wanted
+        key: numbers[key].values() for key in scale_names(numbers, name) if _without_prefix(key, name) not in _RANGES
     }
+
+
+def scale_names(keys: Iterable[str], name: str) -> list[str]:
+    """Return those names that denote the scale, zero point or ranges of a matrix of codes."""
+    return [key for key in keys if _without_prefix(key, name) in (*_SCALES, *_ZEROS, *_RANGES)]
 
 
 def _without_prefix(key: str, name: str) -> str:

@@ -72,7 +72,10 @@ _TIME = re.compile(r"time|date|at|epoch|created|updated|modified|when")
 """Words in names of columns of times."""
 _UNIX_TIMES = tuple((9.4e8 * unit, 2.2e9 * unit) for unit in (1, 1e3, 1e6, 1e9))
 """Times from 1999 to 2039 as seconds, milliseconds, microseconds and nanoseconds since 1970."""
-_FEATURE_COLUMN = re.compile(r"(neuron|unit|cell|roi|channel|electrode|voxel|gene|feature|variable)s?(_(id|name))?")
+_FEATURE_COLUMN = re.compile(
+    r"(neuron|unit|cell|roi|channel|electrode|voxel|gene|feature|variable|dim(ension)?|component|latent|col(umn)?)s?"
+    r"(_(id|name|idx|index|number|no))?"
+)
 """Names of columns that, in a table with one row for each input and feature, name the feature."""
 _MOST_LONG = 8
 """Largest number of columns of numbers in such a table."""
@@ -98,6 +101,8 @@ _LEVEL = re.compile(
     r"(_(id|idx|index|num|number|no|nr|name))?"
 )
 """Names of columns that repeat, and identify rows together with others, such as subject, session and trial."""
+_DATES = re.compile(r"dates|timestamp|date(32|64)")
+"""Contents of columns of dates, as pandas, polars and Arrow name them."""
 _AND = " and "
 IDENTIFIES = "identifies the rows"
 INDEX = "is the index of the table"
@@ -328,9 +333,7 @@ def require_one_set_of_names(names: Sequence[str], source: str, option: str = "k
 def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column | None, bool]:
     """Return the column that identifies rows, and whether it is named like one."""
     able = {
-        c.name: c
-        for c in columns
-        if c.name not in aside and (c.kind in ("numbers", "text") or _are_short_bytes(c)) and c.content != "dates"
+        c.name: c for c in columns if c.name not in aside and (c.kind in ("numbers", "text") or _are_short_bytes(c))
     }
     named = choose_identity(identity_names(able), lambda name: able[name].values())
     if named is not None:
@@ -339,6 +342,8 @@ def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column
         return joined, True
     content = next((c for c in able.values() if c.kind == "text" and _CONTENT.fullmatch(c.name)), None)
     first = columns[0] if columns else None
+    if first is not None and first.name not in aside and _DATES.match(first.content):
+        return content or first, False
     if first is None or first.name not in able or is_identity_name(first.name):
         return content, False
     if numbered := {c.name: c for c in able.values() if c.refusal == _ROW_NUMBERS}:

@@ -14,7 +14,7 @@ from typing import Any, TypeGuard, TypeVar
 import numpy as np
 
 from shesha.inputs import Names, choose_identity, could_identify, identity_names, is_certain_identity, is_identity_name
-from shesha.inputs.quantised import as_bytes, decode
+from shesha.inputs.quantised import as_bytes, decode, scale_names
 from shesha.inputs.table_columns import label_like_names
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
 from shesha.support import files
@@ -223,7 +223,11 @@ def contents(
             splits[name].require_few(f"{name} in {path}")
     loaded = {name: usable[name].load() for name in dict.fromkeys(name for _, name, _ in chosen)}
     if not distances:
+        codes = [name for name, array in loaded.items() if array.dtype.itemsize == 1]
         loaded = {name: _decode_bytes(name, array, arrays) for name, array in loaded.items()}
+        decoded = [name for name in codes if loaded[name].dtype.kind == "f"]
+        for scale in [key for name in decoded for key in scale_names(skipped, name)]:
+            skipped.pop(scale, None)
     for name in used:
         if splits[name].axis is not None and not stacked[name]:
             sizes = " x ".join(f"{length:,}" for length in splits[name].shape)
@@ -713,6 +717,25 @@ def plain(labels: Array) -> Array:
     return np.array(labels.tolist(), dtype=str) if labels.dtype.kind == "T" else labels
 
 
+_HEADING = re.compile(
+    r"(.*[ _.])?(labels?|class(es)?|y|target|condition|category|cluster|group|type|species|batch|subject|participant"
+    r"|donor|animal|session|run|stim(ulus)?|treatment|genotype|annotation|leiden|louvain|celltype|perturbation|gene|phase|task"
+    r"|topic|language|site|sex|split|fold|block|state|status|name)s?",
+    re.IGNORECASE,
+)
+"""Names of columns of labels."""
+
+
+def _has_heading(lines: Sequence[str]) -> bool:
+    """Return whether the first line of a list of labels names them: by its word, or because all others are numbers."""
+    first, others = lines[:1], [line for line in lines[1:] if line]
+    if not first or not others or first[0] in others:
+        return False
+    numbers = [re.fullmatch(r"[-+]?\d+([.]\d*)?", line) is not None for line in (*first, *others)]
+    repeated = len(set(others)) < len(others)
+    return (not numbers[0] and all(numbers[1:])) or (repeated and _HEADING.fullmatch(first[0]) is not None)
+
+
 def read_lines(path: Path, column: str | None) -> Array:
     """Read one label per line; an empty line means a missing label."""
     if column is not None:
@@ -723,7 +746,7 @@ def read_lines(path: Path, column: str | None) -> Array:
         raise UnreadableFileError(str(error)) from error
     while lines and not lines[-1]:
         lines.pop()
-    if lines and label_like_names(lines[:1]) and lines.count(lines[0]) == 1:
+    if _has_heading(lines):
         state(f"{path.name}: first line {lines[0]!r} read as a heading")
         lines = lines[1:]
     if not lines:

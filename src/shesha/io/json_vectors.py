@@ -57,8 +57,7 @@ def open_json(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_
     if isinstance(found, NamedArrays):
         return array_contents(path, found, keys, layer_axis)
     table, names = _as_table(path, found)
-    whole = contents_of_table(path, table, keys, labels, layer_axis)
-    return whole if names is None else replace(whole, row_names=names)
+    return contents_of_table(path, table, keys, labels, layer_axis, names)
 
 
 def labels_of_json(path: Path, column: str | None) -> Array | NamedRows:

@@ -526,6 +526,8 @@ def _open_mudata(path: Path, keys: Keys, labels: Any, layer_axis: Any) -> Conten
         if keys is not None and not isinstance(keys, str):
             keys = _full_keys(elements, defaults, list(keys))
         found = contents(path, wanted, keys)
+        if keys is None and len(found.representations) > 1:
+            state(f"{path.name}: {join_names(found.representations)}, in the order of the file; cells matched by name")
         with reading(path):
             columns = _obs_columns(root)
     unread = {name: "is read only if keys= names it" for name in elements if name not in wanted}

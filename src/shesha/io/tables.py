@@ -187,6 +187,8 @@ _WIDTH = 8
 """Number of bytes that a number takes in memory."""
 _MOST_COLUMNS = 100_000
 _MOST_COMMENTS = 1000
+_LARGEST_NUMBER = 2**31
+"""Limit of the start and the step of a default index."""
 _LOOKED_AT = 20
 """Number of lines from which the separator and the decimal sign are inferred."""
 _ROWS = 4096
@@ -204,6 +206,8 @@ class Table:
     """Function that reads a column of vectors as an array with one row per vector."""
     index: tuple[str, ...] = ()
     """Columns that form the index of the table."""
+    numbers: tuple[int, int] | None = None
+    """First number and step of a default index of pandas, which is not stored as a column."""
     notes: dict[str, str] = field(default_factory=dict)
     """How the file differs from others of its type."""
 
@@ -219,9 +223,17 @@ class Table:
 
 
 def contents_of_table(
-    path: Path, table: Table, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis = "guess"
+    path: Path,
+    table: Table,
+    keys: Keys,
+    labels: str | Sequence[str] | None,
+    layer_axis: LayerAxis = "guess",
+    rows: Names | None = None,
 ) -> Contents:
-    """Read each column of vectors, or else the columns of numbers as one matrix that is named after the file."""
+    """Read each column of vectors, or else the columns of numbers as one matrix that is named after the file.
+
+    `rows` are names of the rows that the format stores outside the columns.
+    """
     aside = [labels] if isinstance(labels, str) else list(labels or ())
     keys = None if keys is None else check_names(keys)
     with _of_file():
@@ -230,13 +242,17 @@ def contents_of_table(
     _check_keys(path, table, layout, skipped, keys)
     arrays = {name: _vectors(path, table, name, found) for name, (_, found) in layout.vectors.items()}
     arrays |= {name: _matrix(table, family) for name, family in layout.families.items()}
-    row_names = _row_names(table, layout)
-    layout = _as_rows(layout, row_names)
+    row_names = _row_names(table, layout) if rows is None else rows
+    layout = _as_rows(layout if rows is None else replace(layout, identity=None, certain=False), row_names)
     if layout.matrix:
         arrays[file_stem(path)] = _matrix(table, layout.matrix)
     found = contents(path, arrays, None, layer_axis)
+    if row_names is None and table.numbers is not None and arrays:
+        row_names = Names(partial(_count_rows, len(next(iter(found.representations.values()))), *table.numbers))
     for name, array in arrays.items():
-        state_layout(path.name, layout, array.shape, name)
+        used = scale_columns(table.columns, name) if name in layout.vectors else ()
+        rest = {column: why for column, why in layout.left_out.items() if column not in used}
+        state_layout(path.name, replace(layout, left_out=rest), array.shape, name)
     taken = [column.name for column in layout.matrix]
     available = tuple(name for name in table.named_columns if name not in taken)
     columns = Names.build(np.array(taken, dtype=object)) if taken else None
@@ -247,6 +263,10 @@ def contents_of_table(
         row_names=row_names,
         column_names=columns,
     )
+
+
+def _count_rows(n_rows: int, start: int, step: int) -> Array:
+    return start + step * np.arange(n_rows)
 
 
 def _as_rows(layout: Layout, rows: Names | None) -> Layout:
@@ -515,6 +535,8 @@ def _require_full_lines(path: Path, separator: str, frame: pd.DataFrame) -> None
 def has_names(path: Path, separator: str) -> bool:
     """Return whether the first line has column names; numbers count as names only if they count up."""
     first = _first_line(path, separator)
+    if any(field[:1] == "[" and find_vectors([field]) is not None for field in first):
+        return False
     if not all(map(_is_number, first)):
         return len(first) > 1 or not _is_repeated(path, first)
     # Tables that were joined side by side count more than once.
@@ -589,7 +611,8 @@ def arrow_table(
         )
         for entry in schema
     )
-    return Table(columns, read_visible, partial(_arrow_vectors, path, lambda name: batches(originals[name])), index)
+    vectors = partial(_arrow_vectors, path, lambda name: batches(originals[name]))
+    return Table(columns, read_visible, vectors, index, _default_index(path, schema))
 
 
 def _column_values(read: Callable[[Sequence[str]], pd.DataFrame], name: str) -> Array:
@@ -615,6 +638,16 @@ def stack_blocks(blocks: Sequence[Array]) -> Array:
 def _index_columns(path: Path, schema: Any) -> list[str]:
     with reading(path):
         return [name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)]
+
+
+def _default_index(path: Path, schema: Any) -> tuple[int, int] | None:
+    """Return the first number and the step of an index of pandas that only numbers rows."""
+    with reading(path):
+        index = (schema.pandas_metadata or {}).get("index_columns", [])
+        if len(index) != 1 or not isinstance(index[0], dict):
+            return None
+        start, step = int(index[0].get("start", 0)), int(index[0].get("step", 1))
+    return (start, step) if max(abs(start), abs(step)) < _LARGEST_NUMBER else None
 
 
 def _kind(kind: Any) -> Kind:

@@ -170,8 +170,6 @@ _BAND = 8
 """Number of rows that a thread interleaves at a time."""
 _ORDERS = 8
 """Number of permutations per task of a thread."""
-_WIDE = 24
-"""Smallest number of second matrices for which a separate call per row is faster."""
 
 
 @elsewhere(device_kernels.take_condensed)
@@ -250,20 +248,24 @@ def _numpy_grids(
     n_right = len(second)
     right = _interleave(second, n)
     blocks = _stretches(n, n_right)
-    gather = _gather_rows if n_right >= _WIDE else _gather_block
-    left = [_upper_block(first, n, start, stop, ragged=n_right >= _WIDE) for start, stop in blocks]
+    left = [_upper_block(first, n, start, stop) for start, stop in blocks]
     longest = max(block.shape[1] for block in left)
     highest = max(stop - start for start, stop in blocks)
 
     def some(offset: int) -> Matrix:
         drawn = orders[offset : offset + _ORDERS]
         totals = np.zeros((len(drawn), len(first), n_right))
-        moved = np.empty((longest, n_right))
-        workspace = np.empty((0 if n_right >= _WIDE else highest, n, n_right))
+        # Work memory is reused, because allocating new memory pages takes longer than filling them.
+        moved, workspace = np.empty((longest, n_right)), np.empty((highest, n, n_right))
         # Each block of the first matrices is used for several orders while it is in the cache.
         for (start, stop), block in zip(blocks, left, strict=True):
+            out = moved[: block.shape[1]]
             for total, order in zip(totals, drawn, strict=True):
-                total += block @ gather(right, order, start, stop, moved, workspace)
+                # Entries below the diagonal are gathered as well, and meet zeros.
+                rows = np.take(right, order[start:stop], axis=0, out=workspace[: stop - start], mode="clip")
+                shaped = out.reshape(stop - start, -1, n_right)
+                np.take(rows, order[start + 1 :], axis=1, out=shaped, mode="clip")
+                total += block @ out
         return totals
 
     for totals in parallel(some, range(0, len(orders), _ORDERS)):
@@ -279,26 +281,6 @@ def _stretches(n: int, n_right: int) -> list[tuple[int, int]]:
             cuts.append((start, i + 1))
             start, size = i + 1, 0
     return cuts
-
-
-def _gather_rows(right: Matrix, order: Index, start: int, stop: int, moved: Matrix, workspace: Matrix) -> Matrix:
-    """Return rows start to stop of the permuted upper triangle, gathered row by row."""
-    offset, n = 0, len(order)
-    for i in range(start, stop):
-        length = n - i - 1
-        np.take(right[order[i]], order[i + 1 :], axis=0, out=moved[offset : offset + length], mode="clip")
-        offset += length
-    return moved[:offset]
-
-
-def _gather_block(right: Matrix, order: Index, start: int, stop: int, moved: Matrix, workspace: Matrix) -> Matrix:
-    """Gather whole rows at once, which is faster for few matrices; entries below the diagonal meet zeros."""
-    # Work memory is reused, because allocating new memory pages takes longer than filling them.
-    rows = np.take(right, order[start:stop], axis=0, out=workspace[: stop - start], mode="clip")
-    length = (stop - start) * (len(order) - start - 1)
-    out = moved[:length].reshape(stop - start, -1, right.shape[2])
-    np.take(rows, order[start + 1 :], axis=1, out=out, mode="clip")
-    return moved[:length]
 
 
 def _interleave(triangles: Sequence[Vector], n: int) -> Matrix:
@@ -323,10 +305,8 @@ def _interleave(triangles: Sequence[Vector], n: int) -> Matrix:
     return out
 
 
-def _upper_block(triangles: Sequence[Vector], n: int, start: int, stop: int, *, ragged: bool) -> Matrix:
-    """Rows start to stop of each upper triangle, one line per matrix; padded with zeros unless ragged."""
-    if ragged:
-        return np.stack([triangle[row_start(start, n) : row_start(stop, n)] for triangle in triangles])
+def _upper_block(triangles: Sequence[Vector], n: int, start: int, stop: int) -> Matrix:
+    """Rows start to stop of each upper triangle, one line per matrix, padded with zeros to full rows."""
     block = np.zeros((len(triangles), stop - start, n - start - 1))
     for i in range(start, stop):
         for matrix, triangle in zip(block, triangles, strict=True):

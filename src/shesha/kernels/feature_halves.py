@@ -538,19 +538,7 @@ class Partition:
         """Centred ranks in each half, scaled to unit length, so that their inner product is the correlation."""
         if self.first is None or self.second is None:
             return None
-        places = self.first.order
-        return _unit(self.first, places), _unit(self.second, places[self.second.order])
-
-
-def _unit(ordering: Ordering, places: Index) -> Vector:
-    """Assign to each pair the scaled, centred rank at its position."""
-    n = len(places)
-    ranked = np.arange(n, dtype=np.float64) if ordering.ranks is None else ordering.ranks + 0.0
-    ranked -= (n - 1) / 2
-    ranked *= 1 / np.sqrt(ordering.variance)
-    out = np.empty(n)
-    out[places] = ranked
-    return out
+        return self.first.unit_ranks(), self.second.unit_ranks(self.first.order[self.second.order])
 
 
 _MOST_ROWS = 1 << 14

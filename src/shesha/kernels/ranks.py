@@ -18,14 +18,9 @@ from shesha.kernels.sorting import (
     rank_variance,
     value_range,
 )
-from shesha.kernels.threads import parallel
 from shesha.support.device_arrays import elsewhere, to_host
-from shesha.support.types import Index, Keys, Matrix, Vector
+from shesha.support.types import Index, Matrix, Vector
 
-_CACHED = 1 << 21
-"""Largest number of ranks written directly; longer vectors are first sorted into blocks of memory."""
-_AT_ONCE = 1 << 18
-"""Number of entries that a thread writes at a time."""
 _DIGITS = 11
 """Number of decimals, relative to the largest value, beyond which digits are rounding errors."""
 
@@ -41,10 +36,6 @@ def spearman(
     `b` may be a function that computes the vector; it is called once the work memory for sorting `a` is free again.
     """
     keys = (np.empty_like(a) if scratch is None else scratch).view(np.uint64)
-    if len(a) <= _CACHED and not callable(b) and native.is_available():
-        found = _correlation_without_ties(a, b, tolerance, keys)
-        if found is not None:
-            return found
     first = order_values(a, tolerance[0], keys)
     if first.variance == 0:
         return float("nan")
@@ -55,27 +46,13 @@ def spearman(
     first = replace(first, order=np.empty(0, dtype=np.intp))
     form = fixed_point(a, spread, tolerance[1]) if native.is_available() else None
     if form is not None:
-        product, squares = sorting.sum_rank_products(a, form, values.view(np.uint64), ranks=first.ranks)
+        product, squares = sorting.sum_rank_products(a, form, values.view(np.uint64), first.ranks)
         if may_stay(squares, form, spread, tolerance[1], len(a)):
             return _coefficient(product, first.variance, rank_variance(len(a)))
     second = order_values(a, tolerance[1], values.view(np.uint64))
     if second.variance == 0:
         return float("nan")
     return correlation(first, second)
-
-
-def _correlation_without_ties(a: Vector, b: Vector, tolerance: tuple[float, float], keys: Keys) -> float | None:
-    """Rank correlation for untied vectors that fit in the cache; otherwise None, with both unchanged."""
-    n, spreads = len(a), (value_range(a), value_range(b))
-    forms = [fixed_point(*case) for case in zip((a, b), spreads, tolerance, strict=True)]
-    if forms[0] is None or forms[1] is None:
-        return None
-    places, squares = sorting.places(a, forms[0], keys)
-    if not may_stay(squares, forms[0], spreads[0], tolerance[0], n):
-        return None
-    product, squares = sorting.sum_rank_products(b, forms[1], keys, places=places)
-    trusted = may_stay(squares, forms[1], spreads[1], tolerance[1], n)
-    return _coefficient(product, rank_variance(n), rank_variance(n)) if trusted else None
 
 
 def _copy_in_order(values: Vector, order: Index, out: Vector) -> tuple[float, float]:
@@ -118,35 +95,19 @@ def midranks(values: Vector, tolerance: float = 0.0) -> tuple[Vector, float]:
 
 @elsewhere(device_kernels.unit_ranks)
 def unit_ranks(values: Vector, tolerance: float = 0.0, out: Vector | None = None) -> Vector:
-    """Centred ranks scaled to unit length; all NaN if the values are equal.
-
-    `out` is work memory and may be `values` itself. It does not always contain the result.
-    """
+    """Centred ranks scaled to unit length, written to `out`, which may be `values` itself; all NaN if all are equal."""
     ordering = order_values(values, tolerance, np.empty(len(values), dtype=np.uint64))
     scale = 1 / np.sqrt(ordering.variance) if ordering.variance > 0 else np.nan
     return _scatter_ranks(ordering, np.empty(len(values)) if out is None else out, (len(values) - 1) / 2, scale)
 
 
-def _scatter_ranks(ordering: Ordering, room: Vector, centre: float, scale: float) -> Vector:
-    """Write (rank - centre) * scale for each value, into the work memory or over the order."""
-    if not native.is_available():
-        return _scatter_ranks_plainly(ordering, room, centre, scale)
-    if _CACHED < len(room) <= sorting.MOST_PLACES:
-        return sorting.write_many_ranks(ordering.order, ordering.ranks, centre, float(scale), room.view(np.uint64))
-    sorting.write_ranks(ordering.order, ordering.ranks, centre, float(scale), room)
-    return room
-
-
-def _scatter_ranks_plainly(ordering: Ordering, out: Vector, centre: float, scale: float) -> Vector:
-    def scatter(start: int) -> None:
-        stop = min(start + _AT_ONCE, len(out))
-        ranks = np.arange(start, stop, dtype=np.float64) if ordering.ranks is None else ordering.ranks[start:stop] + 0.0
-        ranks -= centre
-        ranks *= scale
-        out[ordering.order[start:stop]] = ranks
-
-    for _ in parallel(scatter, range(0, len(out), _AT_ONCE)):
-        pass
+def _scatter_ranks(ordering: Ordering, out: Vector, centre: float, scale: float) -> Vector:
+    """Write (rank - centre) * scale for each value."""
+    if native.is_available():
+        sorting.write_ranks(ordering.order, ordering.ranks, centre, float(scale), out)
+    else:
+        ranks = np.arange(len(out), dtype=np.float64) if ordering.ranks is None else ordering.ranks
+        out[ordering.order] = (ranks - centre) * scale
     return out
 
 

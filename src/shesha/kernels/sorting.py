@@ -6,10 +6,8 @@ integers.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +17,6 @@ from shesha.kernels.rounding_and_scaling import MAX_SPAN
 from shesha.kernels.threads import parallel
 from shesha.support.types import Index, Keys, Matrix, Vector
 
-Places = NDArray[np.uint32]
 Pairs = NDArray[np.uint32]
 
 _COMPILED_PIECE = 1 << 20
@@ -28,11 +25,7 @@ _BUCKET_BITS = 10
 """Log2 of the number of entries in a bucket; it is chosen so that a bucket is sorted within the first-level cache."""
 _MOST_BITS = 11
 """Log2 of the number of buckets per pass, limited by the size of the second-level cache."""
-_WINDOW_BITS = 15
-"""Log2 of the number of entries in a block with random writes; it is chosen so that the block fits in the cache."""
-MOST_PLACES = 1 << 32
-"""Largest number of entries for which a position and a rank fit into one integer."""
-_KEEP_KEYS, _KEEP_INDICES, _PUT_PLACES, _MULTIPLY = range(4)
+_KEEP_KEYS, _KEEP_INDICES, _MULTIPLY = 0, 1, 3
 
 
 @dataclass(frozen=True)
@@ -48,30 +41,13 @@ class FixedPoint:
     """Largest difference between two keys that may represent tied values."""
 
 
-def sort_keys_compiled(values: Vector, form: FixedPoint, keys: Keys, *, strip: bool) -> float:
-    """Fill `keys` with sorted entries or their order; return the summed squared lengths of linked runs."""
-    starts = _dealt(values, form, keys)
-    then = _KEEP_INDICES if strip else _KEEP_KEYS
-    return _runs(_sort_groups(starts, form, keys, then), form.gap)
+def sum_rank_products(values: Vector, form: FixedPoint, keys: Keys, ranks: Vector | None = None) -> tuple[float, float]:
+    """Sum the products of the values' centred ranks with another vector's; also return the result of `sort_keys`.
 
-
-def places(values: Vector, form: FixedPoint, keys: Keys) -> tuple[Places, float]:
-    """Return the rank of each value and the result of `sort_keys_compiled`; `keys` is used as work memory."""
-    out = np.empty(len(values), dtype=np.uint32)
-    groups = _sort_groups(_dealt(values, form, keys), form, keys, _PUT_PLACES, out)
-    return out, _runs(groups, form.gap)
-
-
-def sum_rank_products(
-    values: Vector, form: FixedPoint, keys: Keys, *, places: Places | None = None, ranks: Vector | None = None
-) -> tuple[float, float]:
-    """Sum the products of the values' centred ranks with another vector's; also return `sort_keys_compiled`.
-
-    `places` contains the position of each value in the other vector's order; None if the values are already in that
-    order. The other vector's rank at a position is the position itself, or the entry of `ranks` there. `keys` is used
-    as work memory.
+    The values are in the order of the other vector, whose rank at a position is the position itself, or the entry of
+    `ranks` there. `keys` is used as work memory.
     """
-    groups = _sort_groups(_dealt(values, form, keys, places), form, keys, _MULTIPLY, None, ranks)
+    groups = _sort_groups(_dealt(values, form, keys), form, keys, _MULTIPLY, ranks)
     return _total(sums for sums, _ in groups), _runs(groups, form.gap)
 
 
@@ -88,7 +64,7 @@ def products(order: Index, first_ranks: Vector | None, second_ranks: Vector | No
     return _total(parallel(some, range(0, n, _COMPILED_PIECE)))
 
 
-def subset_correlation(rows: Pairs, order: Index, inside: NDArray[np.uint8], place: Places) -> float:
+def subset_correlation(rows: Pairs, order: Index, inside: NDArray[np.uint8], place: Pairs) -> float:
     """Rank correlation over the pairs of marked rows, given the two orders of all pairs, without ties.
 
     `rows` contains the two row numbers (16 bits each) of each pair, in the first order. `order` lists the pairs in the
@@ -114,45 +90,17 @@ def copy_in_order(values: Vector, order: Index, out: Vector) -> tuple[float, flo
 
 def write_ranks(order: Index, ranks: Vector | None, centre: float, scale: float, out: Vector) -> None:
     """Write (rank - centre) * scale for each value."""
-    native.call("shesha_put_ranks", len(order), order, 0, ranks, centre, scale, out)
+
+    def write(start: int) -> None:
+        part = slice(start, start + _COMPILED_PIECE)
+        own = None if ranks is None else ranks[part]
+        native.call("shesha_put_ranks", len(order[part]), order[part], start, own, centre, scale, out)
+
+    _each(write, range(0, len(order), _COMPILED_PIECE))
 
 
-def write_many_ranks(order: Index, ranks: Vector | None, centre: float, scale: float, room: Keys) -> Vector:
-    """Write (rank - centre) * scale for each value of a long vector, block by block.
-
-    The only work memory is `room`, which is as long as `order`; the result overwrites `order`.
-    """
-    n, shift = len(order), max(_WINDOW_BITS, (len(order) - 1).bit_length() - _MOST_BITS)
-    n_windows = (n - 1 >> shift) + 1
-    starts = np.arange(n_windows + 1) << shift
-    starts[-1] = n
-    counts = np.zeros((-(-n // _COMPILED_PIECE), n_windows), dtype=np.intp)
-
-    def count(piece: int) -> None:
-        part = order[piece * _COMPILED_PIECE : (piece + 1) * _COMPILED_PIECE]
-        native.call("shesha_count_places", len(part), part, shift, counts[piece])
-
-    def deal(piece: int) -> None:
-        part = order[piece * _COMPILED_PIECE : (piece + 1) * _COMPILED_PIECE]
-        native.call("shesha_deal_places", len(part), part, piece * _COMPILED_PIECE, shift, slots[piece], room)
-
-    def write_window(window: int) -> None:
-        part = room[starts[window] : starts[window + 1]]
-        native.call("shesha_put_dealt_ranks", len(part), part, ranks, centre, scale, out)
-
-    _each(count, range(len(counts)))
-    slots = starts[:-1] + np.cumsum(counts, axis=0) - counts
-    _each(deal, range(len(counts)))
-    out = order.view(np.float64)
-    _each(write_window, range(n_windows))
-    return out
-
-
-def _dealt(values: Vector, form: FixedPoint, keys: Keys, indices: Places | None = None) -> Index:
-    """Pack keys and indices into buckets by the leading bits of the keys; return the start of each bucket.
-
-    The index of a value is its position in `values`, unless `indices` are given.
-    """
+def _dealt(values: Vector, form: FixedPoint, keys: Keys) -> Index:
+    """Pack keys and indices into buckets by the leading bits of the keys; return the start of each bucket."""
     n = len(values)
     top = int(np.clip(n.bit_length() - _BUCKET_BITS, 1, min(_MOST_BITS, form.key_bits)))
     counts = np.zeros((-(-n // _COMPILED_PIECE), 1 << top), dtype=np.intp)
@@ -162,10 +110,9 @@ def _dealt(values: Vector, form: FixedPoint, keys: Keys, indices: Places | None 
         native.call("shesha_count", len(part), part, form.low, form.scale, top, counts[piece])
 
     def deal(piece: int) -> None:
-        part = slice(piece * _COMPILED_PIECE, (piece + 1) * _COMPILED_PIECE)
-        data, named = values[part], None if indices is None else indices[part]
-        bits = form.key_bits, form.index_bits, top
-        native.call("shesha_deal", len(data), data, part.start, named, form.low, form.scale, *bits, slots[piece], keys)
+        start, bits = piece * _COMPILED_PIECE, (form.key_bits, form.index_bits, top)
+        part = values[start : start + _COMPILED_PIECE]
+        native.call("shesha_deal", len(part), part, start, None, form.low, form.scale, *bits, slots[piece], keys)
 
     _each(count, range(len(counts)))
     starts = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
@@ -178,9 +125,7 @@ _Group = tuple[Index, float]
 """Output of `shesha_sort_buckets`: an array of statistics and the sum of squared run lengths."""
 
 
-def _sort_groups(
-    starts: Index, form: FixedPoint, keys: Keys, then: int, places: Places | None = None, ranks: Vector | None = None
-) -> list[_Group]:
+def _sort_groups(starts: Index, form: FixedPoint, keys: Keys, then: int, ranks: Vector | None = None) -> list[_Group]:
     n, top = int(starts[-1]), (len(starts) - 1).bit_length() - 1
     cuts = np.unique(np.searchsorted(starts, [*range(0, n, _COMPILED_PIECE), n]))
 
@@ -188,7 +133,7 @@ def _sort_groups(
         ends = starts[cuts[group] : cuts[group + 1] + 1]
         stats, squares = np.zeros(7, dtype=np.intp), np.zeros(1)
         bits = form.key_bits + form.index_bits - top, form.index_bits, form.gap
-        if native.call("shesha_sort_buckets", len(ends) - 1, ends, *bits, keys, then, places, ranks, n, stats, squares):
+        if native.call("shesha_sort_buckets", len(ends) - 1, ends, *bits, keys, then, None, ranks, n, stats, squares):
             raise MemoryError(f"sorting {n:,} values")
         stats[6] = ends[-1] - ends[0]
         return stats, float(squares[0])
@@ -255,92 +200,11 @@ def insertion_places(levels: Vector, values: Matrix) -> Index:
     return places
 
 
-_SMALL = 1 << 14
-_CACHED = 1 << 21
-"""Largest number of keys that fit in the cache; longer arrays are first distributed into groups."""
-_GROUP = 1 << 20
-_PIECE = 1 << 23
-"""Number of keys distributed at a time, which limits the work memory."""
-_COARSE_BITS = 12
-_MAX_BUCKET_BITS = 22
-_PROBE = 1 << 16
-
-
-def sort_in_place(keys: Keys, n_bits: int) -> None:
-    """Sort unsigned integers below 2**n_bits in place."""
-    if len(keys) < _SMALL or _numpy_is_faster():
-        keys.sort()
-    elif len(keys) <= _CACHED or n_bits <= _COARSE_BITS:
-        _bucket_sort(keys, n_bits)
-    else:
-        _sort_in_groups(keys, n_bits)
-
-
 def repeated_places(numbers: Index | Keys) -> Index:
     """Positions of the numbers that occur more than once."""
     ordered = np.sort(numbers)
     several = ordered[1:][ordered[1:] == ordered[:-1]]
     return np.flatnonzero(np.isin(numbers, several, kind="sort")) if len(several) else np.empty(0, dtype=np.intp)
-
-
-def _bucket_sort(keys: Keys, n_bits: int) -> None:
-    bits = min(_MAX_BUCKET_BITS, n_bits, max(1, len(keys).bit_length() - 2))
-    keys[:], _ = _dealt_out(keys, n_bits - bits, bits)
-    keys.sort(kind="stable")
-
-
-def _dealt_out(keys: Keys, shift: int, bits: int) -> tuple[Keys, NDArray[np.int32]]:
-    """Distribute the keys into buckets by their highest bits; return them with the start of each bucket."""
-    from scipy.sparse import csr_array
-
-    bucket = (keys >> np.uint64(shift)).astype(np.int32)
-    # Transposing a one-row sparse matrix is a counting sort of its entries by column, in compiled code.
-    row = csr_array((keys, bucket, np.array([0, len(keys)], dtype=np.int32)), shape=(1, 1 << bits), copy=False)
-    columns = row.tocsc()
-    return columns.data, columns.indptr
-
-
-def _sort_in_groups(keys: Keys, n_bits: int) -> None:
-    """Distribute the keys coarsely, then sort groups of neighbouring buckets within the cache."""
-    shift = n_bits - _COARSE_BITS
-    starts = []
-    for start in range(0, len(keys), _PIECE):
-        piece = keys[start : start + _PIECE]
-        piece[:], first = _dealt_out(piece, shift, _COARSE_BITS)
-        starts.append(start + first)
-    before = np.sum([first - first[0] for first in starts], axis=0)
-    cuts = np.unique(np.searchsorted(before, np.arange(0, len(keys), _GROUP)))
-    bounds = [*map(int, cuts), len(before) - 1]
-    out = np.empty_like(keys)
-
-    def sort_group(low: int, high: int) -> None:
-        group = np.concatenate([keys[first[low] : first[high]] for first in starts])
-        if len(group):
-            base = np.uint64(low << shift)
-            group -= base
-            _bucket_sort(group, ((high - low << shift) - 1).bit_length())
-            group += base
-        out[before[low] : before[high]] = group
-
-    for _ in parallel(lambda k: sort_group(bounds[k], bounds[k + 1]), range(len(bounds) - 1)):
-        pass
-    keys[:] = out
-
-
-@lru_cache(maxsize=1)
-def _numpy_is_faster() -> bool:
-    keys = np.random.default_rng(0).integers(0, 1 << 62, _PROBE, dtype=np.uint64)
-    return _seconds(lambda copy: copy.sort(), keys) <= _seconds(lambda copy: _bucket_sort(copy, 62), keys)
-
-
-def _seconds(sort: object, keys: Keys) -> float:
-    best = np.inf
-    for _ in range(3):
-        copy = keys.copy()
-        start = time.perf_counter()
-        sort(copy)  # type: ignore[operator]
-        best = min(best, time.perf_counter() - start)
-    return best
 
 
 _KEY_BITS = 52
@@ -349,8 +213,6 @@ _MAX_ERROR = 5e-10
 """Largest acceptable error in a rank correlation due to keys that are coarser than the tolerance."""
 _FEW_CLOSE = 0.25
 """If at most this share of the values have nearly equal keys, only those values are sorted again."""
-_AT_ONCE = 1 << 18
-"""Number of entries that a thread packs or writes at a time."""
 _BLOCK = 1 << 15
 """Number of entries per block. It is fixed because the blockwise sums, including rounding, depend on it."""
 
@@ -363,6 +225,15 @@ class Ordering:
     ranks: Vector | None
     variance: float
     """Sum of squared deviations of the ranks from their mean; 0 when all values tie."""
+
+    def unit_ranks(self, places: Index | None = None) -> Vector:
+        """Centred ranks of unit length, each at its place, which is its entry in `places` or in the order."""
+        n = len(self.order)
+        ranked = (np.arange(n, dtype=np.float64) if self.ranks is None else self.ranks) - (n - 1) / 2
+        ranked *= 1 / np.sqrt(self.variance)
+        out = np.empty(n)
+        out[self.order if places is None else places] = ranked
+        return out
 
 
 def value_range(values: Vector) -> tuple[float, float]:
@@ -380,7 +251,7 @@ def order_values(values: Vector, tolerance: float, keys: Keys) -> Ordering:
     if form is None:
         return _exact_ordering(values, tolerance)
     fine = _step(form, spread) <= tolerance
-    squares = (sort_keys_compiled if native.is_available() else sort_keys)(values, form, keys, strip=not fine)
+    squares = sort_keys(values, form, keys, strip=not fine)
     if fine:
         ties = _group_starts(keys >> np.uint64(form.index_bits), np.uint64(form.gap)) if squares > 0 else None
         keys &= np.uint64((1 << form.index_bits) - 1)
@@ -423,37 +294,36 @@ def _is_negligible(squares: float, n: int) -> bool:
 
 def sort_keys(values: Vector, form: FixedPoint, keys: Keys, *, strip: bool) -> float:
     """Fill `keys` with sorted entries or their order; return the summed squared lengths of linked runs."""
+    if native.is_available():
+        groups = _sort_groups(_dealt(values, form, keys), form, keys, _KEEP_INDICES if strip else _KEEP_KEYS)
+        return _runs(groups, form.gap)
     _pack(values, form, keys)
-    sort_in_place(keys, form.key_bits + form.index_bits)
+    keys.sort()
     squares = _squared_runs(_links(keys, np.uint64(form.index_bits), np.uint64(form.gap)))
     if strip:
         keys &= np.uint64((1 << form.index_bits) - 1)
     return squares
 
 
-def block_bounds(stop: int, start: int = 0) -> Iterator[tuple[int, int]]:
+def block_bounds(stop: int) -> Iterator[tuple[int, int]]:
     """Yield the start and stop of each block."""
-    return ((low, min(low + _BLOCK, stop)) for low in range(start, stop, _BLOCK))
+    return ((low, min(low + _BLOCK, stop)) for low in range(0, stop, _BLOCK))
 
 
 def _pack(values: Vector, form: FixedPoint, keys: Keys) -> None:
-    def pack(first: int) -> None:
-        for start, stop in block_bounds(min(first + _AT_ONCE, len(values)), first):
-            block = values[start:stop] - form.low
-            block *= form.scale
-            block += 1.0
-            bits = block.view(np.uint64)
-            bits <<= np.uint64(12)
-            bits >>= np.uint64(64 - form.key_bits)
-            bits <<= np.uint64(form.index_bits)
-            np.bitwise_or(bits, np.arange(start, stop, dtype=np.uint64), out=keys[start:stop])
-
-    for _ in parallel(pack, range(0, len(values), _AT_ONCE)):
-        pass
+    scaled = keys.view(np.float64)
+    np.subtract(values, form.low, out=scaled)
+    scaled *= form.scale
+    scaled += 1.0
+    keys <<= np.uint64(12)
+    keys >>= np.uint64(64 - form.key_bits)
+    keys <<= np.uint64(form.index_bits)
+    keys |= np.arange(len(keys), dtype=np.uint64)
 
 
 def _links(keys: Keys, shift: np.uint64, gap: np.uint64) -> Index:
     """Return the positions in the sorted order whose key is within the gap of the next key."""
+    # In blocks, because a copy of all keys takes as much memory as the distances.
     links = [
         start + np.flatnonzero(np.diff(keys[start : stop + 1] >> shift) <= gap)
         for start, stop in block_bounds(len(keys))
@@ -470,7 +340,7 @@ def _exact_ordering(values: Vector, tolerance: float) -> Ordering:
 
 def _sort_close_values(values: Vector, form: FixedPoint, tolerance: float, keys: Keys) -> Ordering:
     """Sort by key, then by value among close keys; all other values differ by more than the tolerance."""
-    (sort_keys_compiled if native.is_available() else sort_keys)(values, form, keys, strip=False)
+    sort_keys(values, form, keys, strip=False)
     links = _links(keys, np.uint64(form.index_bits), np.uint64(form.gap))
     if len(links) > _FEW_CLOSE * len(values):
         return _exact_ordering(values, tolerance)

@@ -1,4 +1,4 @@
-"""Exact sums over the rows of representations that may not fit in memory, for linear measures, kept in files."""
+"""Exact sums over the rows of representations that may not fit in memory, in one pass that can be resumed."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.io.file_checks import UnreadableFileError, reading
-from shesha.moments.row_sources import count_dask, count_sides, count_stream, is_dask
+from shesha.moments.row_sources import describe_side, is_dask, open_side, read_chunks, stream, sum_dask
 from shesha.moments.summed_views import SummedRepresentation
 from shesha.moments.sums import (
     MOST_PARTS,
@@ -367,10 +369,10 @@ class Moments:
         """
         fresh = cls(names)
         if len(sources) == 1:
-            return count_stream(fresh, sources[0], state)
+            return _count_stream(fresh, sources[0], state)
         if all(is_dask(side) for side in sources):
-            return count_dask(fresh, sources, state)
-        return count_sides(fresh, sources, state)
+            return _count_dask(fresh, sources, state)
+        return _count_sides(fresh, sources, state)
 
     def add_unchecked(self, sides: list[Any]) -> None:
         """Add rows whose entries are not checked first, but while they are summed."""
@@ -481,3 +483,81 @@ class Moments:
         """Return a summary as text."""
         widths = " and ".join(f"{name} ({width:,})" for name, width in zip(self.names, self.widths, strict=False))
         return f"Moments of {len(self):,} rows" + (f": {widths} features" if widths else "")
+
+
+_SAVE_EVERY = 60.0
+"""Seconds between two writes of the state during a long pass."""
+State = str | os.PathLike[str] | None
+
+
+def _count_sides(fresh: Moments, sources: Sequence[Any], state: State) -> Moments:
+    """Sum over the rows of arrays and files, in chunks."""
+    sides = [open_side(side, name) for side, name in zip(sources, fresh.names, strict=True)]
+    check_batch([side[:0] for side in sides], fresh.names, None)
+    first, second = sides[0].shape[0], sides[1].shape[0]
+    if first != second:
+        names = fresh.names
+        raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({first:,}), got {second:,}")
+    source = [describe_side(side) for side in sides]
+    moments, counted = _resume(fresh, state)
+    if counted is not None and counted != source:
+        raise ValueError(
+            f"state must belong to the same data, got {state}, which belongs to other data; use a new file"
+        )
+    return _count(moments, read_chunks(sides, len(moments)), state, source)
+
+
+def _count_stream(fresh: Moments, batches: Iterable[Any], state: State) -> Moments:
+    """Sum over the batches that a loader or a generator yields."""
+    if isinstance(batches, str | os.PathLike) or hasattr(batches, "shape"):
+        kind = type(batches).__name__
+        raise TypeError(f"Moments.of needs two representations, or one iterable of batches, got one {kind}")
+    moments, counted = _resume(fresh, state)
+    source = counted or []
+    moments = _count(moments, stream(batches, fresh.names, len(moments), source), state, source)
+    if not len(moments):
+        raise ValueError("batches must contain at least one row, got an empty stream")
+    return moments
+
+
+def _count_dask(fresh: Moments, sources: Sequence[Any], state: State) -> Moments:
+    """Let the workers sum over the rows of Dask arrays."""
+    if state is not None:
+        raise ValueError("state must be left out with Dask arrays, got both; the Dask scheduler keeps finished work")
+    pairs = all_pairs(len(sources))
+    parts = sum_dask(sources, fresh.names, pairs)
+    if not parts:
+        return fresh
+    fresh.set_parts(Accumulator(tuple(side.shape[1] for side in sources), pairs), parts)
+    fresh.note_precision([np.empty(0, dtype=side.dtype) for side in sources])
+    return fresh
+
+
+def _resume(fresh: Moments, state: State) -> tuple[Moments, list[Any] | None]:
+    """Return the saved sums, or fresh ones without a file, and the description of the saved sums' source."""
+    if state is None or not Path(state).exists():
+        return fresh, None
+    moments, header = fresh.load_with_header(state)
+    if moments.names != fresh.names:
+        raise ValueError(
+            f"state must contain sums of {', '.join(fresh.names)}, got {state} with sums of {', '.join(moments.names)}"
+        )
+    return moments, header.get("source", [])
+
+
+def _count(moments: Moments, batches: Iterable[list[Any]], state: State, source: list[Any]) -> Moments:
+    last = time.monotonic()
+    try:
+        for sides in batches:
+            moments.add_unchecked(check_batch(sides, moments.names, moments.widths or None))
+            if state is not None and time.monotonic() - last > _SAVE_EVERY:
+                moments.save_with_source(state, source)
+                last = time.monotonic()
+    except BaseException:
+        # After Ctrl-C, an error in the loader or a batch with NaN, save everything that was counted before.
+        if state is not None and len(moments):
+            moments.save_with_source(state, source)
+        raise
+    if state is not None and len(moments):
+        moments.save_with_source(state, source)
+    return moments

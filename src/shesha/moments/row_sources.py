@@ -1,17 +1,16 @@
-"""Sources of rows that may not fit in memory, and one pass over them, which can be interrupted and resumed."""
+"""Sources of rows that may not fit in memory: files, streams of batches, and Dask arrays."""
 
 from __future__ import annotations
 
 import mmap
 import os
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, reduce
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,10 +21,10 @@ from shesha.moments.sums import (
     Accumulator,
     Pairs,
     Sums,
-    all_pairs,
     batch_sides,
     check_batch,
     compact_parts,
+    dense,
     merge,
     panel_rows,
     require_finite,
@@ -123,61 +122,29 @@ _SAME_ROW = 1e-2
 """Largest relative difference, due to rounding, between a row's sums in two runs of the same model."""
 
 
-class StreamFingerprint:
-    """Sums of the entries in rows 0, 1, 2, 4, 8, ... of a stream, which identify the stream and its order.
+def _check_stream(known: list[Any], start: int, sides: Sequence[Any]) -> None:
+    """Compare rows 0, 1, 2, 4, 8, ... of a batch with those of the saved stream, and record its new rows.
 
-    Parameters
-    ----------
-    known : list
-        Entries [row number, [[sum, sum of absolute values] for each side]] from a saved state; new entries are
-        appended.
-
-    Raises
-    ------
-    ValueError
-        If `known` describes arrays or files instead of a stream.
+    `known` has entries [row number, [[sum, sum of absolute values] for each side]]; they identify the stream and its
+    order.
     """
-
-    def __init__(self, known: list[Any]) -> None:
-        if not all(len(entry) == 2 and isinstance(entry[0], int) for entry in known):
-            raise ValueError("state must belong to a stream, got the state of arrays or files; use a new file")
-        self._known = known
-        self._rows = {int(row): sums for row, sums in known}
-
-    def check(self, start: int, sides: Sequence[Any]) -> None:
-        """Compare a batch that begins at row `start` with the recorded rows, and record its new rows.
-
-        Raises
-        ------
-        ValueError
-            If a row differs from the recorded row of the same number.
-        """
-        for row in _powers_of_two(start, start + int(sides[0].shape[0])):
-            sums = [_row_sums(side[row - start : row - start + 1]) for side in sides]
-            if row not in self._rows:
-                self._rows[row] = sums
-                self._known.append([row, sums])
-            elif not _are_equal(self._rows[row], sums):
-                raise ValueError(
-                    f"batches must have the rows of the state in the same order, got another row {row:,}; resume with "
-                    "shuffle=False, or start a new state"
-                )
-
-
-def _powers_of_two(start: int, stop: int) -> list[int]:
-    rows = [0, *(1 << bit for bit in range(stop.bit_length()))]
-    return [row for row in rows if start <= row < stop]
-
-
-def _row_sums(row: Any) -> list[float]:
-    values = row.toarray() if hasattr(row, "toarray") else to_host(row)
-    return [float(values.sum(dtype=np.float64)), float(np.abs(values).sum(dtype=np.float64))]
-
-
-def _are_equal(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> bool:
-    return len(first) == len(second) and all(
-        abs(a - b) <= _SAME_ROW * max(size, other) for (a, size), (b, other) in zip(first, second, strict=True)
-    )
+    if not all(len(entry) == 2 and isinstance(entry[0], int) for entry in known):
+        raise ValueError("state must belong to a stream, got the state of arrays or files; use a new file")
+    recorded, stop = dict(known), start + int(sides[0].shape[0])
+    for row in (0, *(1 << bit for bit in range(stop.bit_length()))):
+        if not start <= row < stop:
+            continue
+        rows = [dense(side[row - start : row - start + 1]) for side in sides]
+        sums = [[float(one.sum(dtype=np.float64)), float(np.abs(one).sum(dtype=np.float64))] for one in rows]
+        if row not in recorded:
+            known.append([row, sums])
+        elif len(recorded[row]) != len(sums) or any(
+            abs(a - b) > _SAME_ROW * max(size, other) for (a, size), (b, other) in zip(recorded[row], sums, strict=True)
+        ):
+            raise ValueError(
+                f"batches must have the rows of the state in the same order, got another row {row:,}; resume with "
+                "shuffle=False, or start a new state"
+            )
 
 
 def is_dask(side: Any) -> bool:
@@ -199,7 +166,7 @@ def open_side(side: Any, name: str) -> Any:
     return array
 
 
-def stretches(sides: Sequence[Any], start: int) -> Iterator[list[Any]]:
+def read_chunks(sides: Sequence[Any], start: int) -> Iterator[list[Any]]:
     """Yield the rows of all sides in chunks, starting at row `start`, while the next chunk is read."""
     starts = range(start, int(sides[0].shape[0]), stretch_rows(sides))
     yield from track(read_ahead(sides, starts), len(starts), "chunks of rows")
@@ -217,7 +184,8 @@ def stream(
     ValueError
         If the first rows differ from the counted rows, or if the stream has fewer rows than were counted.
     """
-    fingerprint = StreamFingerprint([] if source is None else source)
+    known: list[Any] = [] if source is None else source
+    _check_stream(known, 0, [np.empty((0, 0))])
     start = 0
     for batch in batches:
         sides = [side if hasattr(side, "shape") else to_host(side) for side in batch_sides(batch)]
@@ -225,7 +193,7 @@ def stream(
             raise ValueError(f"a batch must contain {len(names)} matrices, {' and '.join(names)}, got {len(sides)}")
         stop = start + int(sides[0].shape[0])
         if len({int(side.shape[0]) for side in sides}) == 1:
-            fingerprint.check(start, sides)
+            _check_stream(known, start, sides)
         if stop > n_skipped or (stop == start and start >= n_skipped):
             yield [side[max(0, n_skipped - start) :] for side in sides]
         start = stop
@@ -236,12 +204,8 @@ def stream(
         )
 
 
-def describe_source(sides: Sequence[Any] | None) -> list[list[Any]]:
-    """Describe data by shapes, types, files and file times, so that a pass is not resumed with other data."""
-    return [] if sides is None else [_describe_side(side) for side in sides]
-
-
-def _describe_side(side: Any) -> list[Any]:
+def describe_side(side: Any) -> list[Any]:
+    """Describe data by shape, type, files and file times, so that a pass is not resumed with other data."""
     description: list[Any] = [list(map(int, side.shape)), str(side.dtype)]
     files = getattr(side, "files", None) or [getattr(side, "filename", None)]
     if all(isinstance(file, str | os.PathLike) and Path(file).exists() for file in files):
@@ -372,120 +336,3 @@ def _sum_rows(sides: Sequence[Any], pairs: Pairs) -> Sums:
 
 def _join(lists: list[list[Sums]], most: int = MOST_PARTS) -> list[Sums]:
     return compact_parts([part for parts in lists for part in parts], most)
-
-
-_SAVE_EVERY = 60.0
-"""Seconds between two writes of the state during a long pass."""
-State = str | os.PathLike[str] | None
-
-
-class Countable(Protocol):
-    """Sums over rows that a pass can extend and save."""
-
-    names: tuple[str, ...]
-
-    def __len__(self) -> int:
-        """Return the number of rows that have been counted."""
-        ...
-
-    @property
-    def widths(self) -> tuple[int, ...]:
-        """Number of features of each representation; empty before the first batch."""
-        ...
-
-    def add_unchecked(self, sides: list[Any]) -> None:
-        """Add rows whose entries are not checked first, but while they are summed."""
-        ...
-
-    def set_parts(self, like: Accumulator, parts: Sequence[Sums]) -> None:
-        """Set the state to sums that were computed by other processes."""
-        ...
-
-    def note_precision(self, sides: Sequence[Any]) -> None:
-        """Record the rounding error of the input."""
-        ...
-
-    def save_with_source(self, path: str | os.PathLike[str], source: list[Any]) -> None:
-        """Write the sums, with a description of their source."""
-        ...
-
-    @classmethod
-    def load_with_header(cls, path: str | os.PathLike[str]) -> tuple[Self, dict[str, Any]]:
-        """Read what `save_with_source` wrote."""
-        ...
-
-
-M = TypeVar("M", bound=Countable)
-
-
-def count_sides(fresh: M, sources: Sequence[Any], state: State) -> M:
-    """Sum over the rows of arrays and files, in chunks."""
-    sides = [open_side(side, name) for side, name in zip(sources, fresh.names, strict=True)]
-    check_batch([side[:0] for side in sides], fresh.names, None)
-    first, second = sides[0].shape[0], sides[1].shape[0]
-    if first != second:
-        names = fresh.names
-        raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({first:,}), got {second:,}")
-    source = describe_source(sides)
-    moments, counted = _resume(fresh, state)
-    if counted is not None and counted != source:
-        raise ValueError(
-            f"state must belong to the same data, got {state}, which belongs to other data; use a new file"
-        )
-    return _count(moments, stretches(sides, len(moments)), state, source)
-
-
-def count_stream(fresh: M, batches: Iterable[Any], state: State) -> M:
-    """Sum over the batches that a loader or a generator yields."""
-    if isinstance(batches, str | os.PathLike) or hasattr(batches, "shape"):
-        kind = type(batches).__name__
-        raise TypeError(f"Moments.of needs two representations, or one iterable of batches, got one {kind}")
-    moments, counted = _resume(fresh, state)
-    source = counted or []
-    moments = _count(moments, stream(batches, fresh.names, len(moments), source), state, source)
-    if not len(moments):
-        raise ValueError("batches must contain at least one row, got an empty stream")
-    return moments
-
-
-def count_dask(fresh: M, sources: Sequence[Any], state: State) -> M:
-    """Let the workers sum over the rows of Dask arrays."""
-    if state is not None:
-        raise ValueError("state must be left out with Dask arrays, got both; the Dask scheduler keeps finished work")
-    pairs = all_pairs(len(sources))
-    parts = sum_dask(sources, fresh.names, pairs)
-    if not parts:
-        return fresh
-    fresh.set_parts(Accumulator(tuple(side.shape[1] for side in sources), pairs), parts)
-    fresh.note_precision([np.empty(0, dtype=side.dtype) for side in sources])
-    return fresh
-
-
-def _resume(fresh: M, state: State) -> tuple[M, list[Any] | None]:
-    """Return the saved sums, or fresh ones without a file, and the description of the saved sums' source."""
-    if state is None or not Path(state).exists():
-        return fresh, None
-    moments, header = fresh.load_with_header(state)
-    if moments.names != fresh.names:
-        raise ValueError(
-            f"state must contain sums of {', '.join(fresh.names)}, got {state} with sums of {', '.join(moments.names)}"
-        )
-    return moments, header.get("source", [])
-
-
-def _count(moments: M, batches: Iterable[list[Any]], state: State, source: list[Any]) -> M:
-    last = time.monotonic()
-    try:
-        for sides in batches:
-            moments.add_unchecked(check_batch(sides, moments.names, moments.widths or None))
-            if state is not None and time.monotonic() - last > _SAVE_EVERY:
-                moments.save_with_source(state, source)
-                last = time.monotonic()
-    except BaseException:
-        # After Ctrl-C, an error in the loader or a batch with NaN, save everything that was counted before.
-        if state is not None and len(moments):
-            moments.save_with_source(state, source)
-        raise
-    if state is not None and len(moments):
-        moments.save_with_source(state, source)
-    return moments

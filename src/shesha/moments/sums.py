@@ -63,7 +63,7 @@ def require_finite(sides: Sequence[Any], names: Sequence[str], first_row: int) -
     """Raise an error for NaN and infinity; `first_row` is the position of the batch in the stream."""
     for side, name in zip(sides, names, strict=True):
         if not is_finite(side):
-            rows = np.flatnonzero(~np.isfinite(_dense(side)).all(axis=1))
+            rows = np.flatnonzero(~np.isfinite(dense(side)).all(axis=1))
             raise ValueError(
                 f"{name} must be finite, got NaN or infinity in rows {check.join_items(rows.tolist())} of the batch "
                 f"that begins at row {first_row:,}; this batch was not added"
@@ -104,7 +104,8 @@ def is_finite(side: Any) -> bool:
     return not xp.isdtype(side.dtype, "real floating") or bool(xp.all(xp.isfinite(side)))
 
 
-def _dense(side: Any) -> Any:
+def dense(side: Any) -> Any:
+    """Return a matrix as a NumPy array."""
     return side.toarray() if hasattr(side, "toarray") else to_host(side)
 
 
@@ -120,7 +121,7 @@ class FirstRows:
         """Keep the rows of a batch until there are enough."""
         n = min(_FIRST_ROWS - self._n_rows, sides[0].shape[0])
         if n > 0:
-            self._batches.append([np.array(_dense(side[:n])) for side in sides])
+            self._batches.append([np.array(dense(side[:n])) for side in sides])
             self._n_rows += n
 
     @property
@@ -186,11 +187,6 @@ class Sums:
     cross: dict[tuple[int, int], Matrix]
     """For each pair of sides to be compared, the products of the columns of z of both sides."""
 
-    @property
-    def n_bytes(self) -> int:
-        """Memory in bytes that the products occupy."""
-        return sum(side.products.nbytes for side in self.sides) + sum(block.nbytes for block in self.cross.values())
-
     def cross_products(self, first: int, second: int) -> Matrix:
         """Products of z between two sides, in either order, or of one side with itself."""
         if first == second:
@@ -202,14 +198,6 @@ class Sums:
         """Return an independent copy of the sums."""
         sides = tuple(replace(side, products=side.products.copy()) for side in self.sides)
         return Sums(self.n_rows, sides, {pair: block.copy() for pair, block in self.cross.items()})
-
-    def take(self, first: int, second: int) -> Sums:
-        """Return the sums for two sides only, as sides 0 and 1."""
-        return Sums(self.n_rows, (self.sides[first], self.sides[second]), {(0, 1): self.cross_products(first, second)})
-
-    def replace_cross(self, block: Matrix) -> Sums:
-        """Return the same sums for two sides with other cross-products."""
-        return replace(self, cross={(0, 1): block})
 
 
 def merge(first: Sums, second: Sums, *, in_place: bool = False) -> Sums:
@@ -560,15 +548,19 @@ class Accumulator:
         if not self.n_rows:
             self._require_memory()
         while start < n:
-            size = self._panel_size()
+            size = min(panel_rows(self.widths), self.part_rows)
+            filled = 0 if self.current is None else self.current.n_rows
+            until_growth = (self.most_parts() - len(self.parts)) * self.part_rows - filled
             # Number of whole panels before the panel size changes.
-            count = min((self.n_pending + n - start) // size, max(1, self._rows_until_growth() // size))
+            count = min((self.n_pending + n - start) // size, max(1, until_growth // size))
             if not count:
                 self._keep(sides, start, n)
                 return
             starts = range(start - self.n_pending, start - self.n_pending + count * size, size)
             work = partial(self._sum_rows, sides, size, start)
-            for panel in parallel(work, starts, at_once=self._panels_at_once()):
+            # For each thread, one result is being computed and one is waiting.
+            at_once = max(1, memory.memory_budget() // 4 // (4 * self._sums_bytes()))
+            for panel in parallel(work, starts, at_once=at_once):
                 self._add_panel(panel)
                 # The pending rows were part of the first panel.
                 self.pending, self.n_pending = [], 0
@@ -615,13 +607,6 @@ class Accumulator:
         self.pending.append(tuple(_copy(side[start:stop]) for side in sides))
         self.n_pending += stop - start
 
-    def _panel_size(self) -> int:
-        return min(panel_rows(self.widths), self.part_rows)
-
-    def _rows_until_growth(self) -> int:
-        filled = 0 if self.current is None else self.current.n_rows
-        return (self.most_parts() - len(self.parts)) * self.part_rows - filled
-
     def _add_panel(self, panel: Sums) -> None:
         if self.current is None:
             self.current = panel
@@ -645,10 +630,6 @@ class Accumulator:
         # pairs.
         room = memory.memory_budget() // 4 // max(1, self._sums_bytes())
         return int(np.clip(room // 2 * 2, FEWEST_PARTS, MOST_PARTS))
-
-    def _panels_at_once(self) -> int:
-        # For each thread, one result is being computed and one is waiting.
-        return max(1, memory.memory_budget() // 4 // (4 * self._sums_bytes()))
 
     def _require_memory(self) -> None:
         widths = " and ".join(f"{width:,}" for width in self.widths)

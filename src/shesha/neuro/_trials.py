@@ -16,9 +16,10 @@ from shesha.inputs import validation as check
 from shesha.inputs.class_labels import NO_LABEL, class_names
 from shesha.kernels.condition_distances import Cube, count_trials, equal_sums
 from shesha.support import provenance
+from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.seeds import generator, spawn
-from shesha.support.types import Array, Index, Labels, Mask, Matrix, Seed
+from shesha.support.types import Array, Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.wording import count
 
 ROLES = (
@@ -371,6 +372,27 @@ def _conditions_from_coordinates(X: Any, conditions: Any, name: str, role: str) 
         if axis != X.dims[0]:
             raise ValueError(f"{role} must be along the axis {X.dims[0]!r}, got {coordinate!r} along {axis!r}")
     return dict(zip(named, (values for _, values in pairs), strict=True))
+
+
+def alternate(codes: Labels, n_parts: int) -> Index:
+    """Alternate the trials of each condition between parts, so that each part contains every condition."""
+    parts = np.zeros(len(codes), dtype=np.intp)
+    for code in np.unique(codes):
+        members = np.flatnonzero(codes == code)
+        parts[members] = np.arange(len(members)) % n_parts
+    return parts
+
+
+def mean_of_known(values: Vector) -> float:
+    """Mean of the values that are not NaN; NaN if there are none."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def name_sessions(sessions: Any, what: str) -> list[tuple[str, Any]]:
+    """Return sessions with their names; those of a sequence are named by their numbers."""
+    named = sessions.items() if isinstance(sessions, Mapping) else enumerate(kinds.sequence(sessions, "sessions", what))
+    return [(str(name), session) for name, session in named]
 
 
 How = Literal["odd-even", "random", "blocks"]

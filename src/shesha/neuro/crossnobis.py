@@ -24,7 +24,7 @@ from shesha.kernels.condition_distances import (
 )
 from shesha.kernels.rounding_and_scaling import length_unit, safe_unit
 from shesha.kernels.threads import single_threaded_blas
-from shesha.neuro._trials import Conditions, Trials
+from shesha.neuro._trials import Conditions, Trials, alternate, mean_of_known
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
 from shesha.support import memory, provenance
@@ -104,7 +104,7 @@ class Crossed:
             )
         if self.runs is not None and self.within_cells:
             return across_runs(self.rows, codes, self.runs, self.n_conditions, self._estimate(*self._residuals(codes)))
-        folds = alternate_folds(codes) if self.runs is None else self.runs
+        folds = alternate(codes, FOLDS) if self.runs is None else self.runs
         groups = folds % FOLDS
         weighings: dict[tuple[int, int], Weigh] = {}
 
@@ -162,15 +162,6 @@ class Crossed:
 
 FOLDS = 4
 """Number of groups of runs, or of trials, from the others of which the noise of a pair is estimated."""
-
-
-def alternate_folds(codes: Labels) -> Labels:
-    """Alternate the trials of each condition between folds, so that each fold contains every condition."""
-    folds = np.zeros(len(codes), dtype=np.intp)
-    for code in np.unique(codes):
-        members = np.flatnonzero(codes == code)
-        folds[members] = np.arange(len(members)) % FOLDS
-    return folds
 
 
 def _has_repeats_within_runs(codes: Labels, runs: Labels) -> bool:
@@ -323,14 +314,9 @@ def discriminability(
     )
     upper = np.triu_indices(trials.n_conditions, k=1)
 
-    def mean(codes: Labels) -> float:
-        values = crossed.distances(codes)[upper]
-        known = values[~np.isnan(values)]
-        return float(known.mean()) if len(known) else float("nan")
-
     return orders.summarise(
         "mean cross-validated distance",
-        over_orders(lambda order: mean(trials.codes[order]), orders),
+        over_orders(lambda order: mean_of_known(crossed.distances(trials.codes[order])[upper]), orders),
         trials,
         best=None,
         reason="no pair of conditions occurs together in two runs",

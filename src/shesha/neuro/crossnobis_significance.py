@@ -16,8 +16,8 @@ from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import additive_residuals, residuals
 from shesha.kernels.threads import single_threaded_blas
-from shesha.neuro._trials import Conditions, Trials
-from shesha.neuro.crossnobis import FOLDS, NO_REPEATS, NO_VARIATION, Crossed, Estimate, alternate_folds, run_codes
+from shesha.neuro._trials import Conditions, Trials, alternate
+from shesha.neuro.crossnobis import FOLDS, NO_REPEATS, NO_VARIATION, Crossed, Estimate, run_codes
 from shesha.nulls import benjamini_hochberg, holm
 from shesha.nulls.null_summary import max_statistic_p_values
 from shesha.report import Part, Table, Text
@@ -110,7 +110,7 @@ class _PairOfConditions:
         """Fold of every trial; those of the two conditions are not used."""
         if self.crossed.runs is not None:
             return np.asarray(self.crossed.runs % FOLDS)
-        return alternate_folds(self.codes)
+        return alternate(self.codes, FOLDS)
 
     def fixed(self, without: tuple[int, ...]) -> _Fixed:
         """Sums over the other conditions, without the trials in some folds."""

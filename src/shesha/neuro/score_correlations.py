@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata, spearmanr
+from scipy.stats import rankdata
 from scipy.stats import t as student
 
 from shesha.inputs import MissingRows, align_labels, table_values
@@ -20,7 +20,7 @@ from shesha.results import Correlation, SessionTable, TrialScore
 from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.provenance import keep_statements
-from shesha.support.types import Array, Seed, Vector
+from shesha.support.types import Array, Mask, Seed, Vector
 
 Interval = tuple[float, float]
 UNKNOWN: Interval = (float("nan"), float("nan"))
@@ -43,7 +43,7 @@ def mean_interval(values: Vector, clusters: Sequence[str], confidence: float) ->
 
 
 def jackknife_correlation(
-    score: Callable[[Vector], float], clusters: Sequence[str], confidence: float
+    score: Callable[[Mask], float], clusters: Sequence[str] | range, confidence: float
 ) -> tuple[Interval, float]:
     """Confidence interval and p-value of a correlation, from a jackknife over clusters.
 
@@ -147,11 +147,9 @@ def association(
     named = known[clusters].astype(str).tolist()
     (low, high), p_value = jackknife_correlation(score, named, confidence)
     value = score(np.ones(len(values), dtype=bool))
-    naive = (
-        float(spearmanr(values[:, 0], values[:, 1]).pvalue)
-        if not covariates
-        else _naive(value, len(values), len(covariates))
-    )
+    free = len(values) - 2 - len(covariates)
+    with np.errstate(divide="ignore"):
+        naive = float(2 * student.sf(abs(value) * np.sqrt(free / (1 - value**2)), free))
     return Correlation(
         name=f"{first} and {second}",
         first=first,
@@ -168,11 +166,6 @@ def association(
         closer="either",
         confidence=confidence,
     )
-
-
-def _naive(correlation: float, n: int, n_given: int) -> float:
-    free = n - 2 - n_given
-    return float(2 * student.sf(abs(correlation) * np.sqrt(free / (1 - correlation**2)), free))
 
 
 @keep_statements

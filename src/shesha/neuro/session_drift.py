@@ -19,7 +19,7 @@ from shesha.inputs import validation as check
 from shesha.inputs.table_columns import decide, pandas_columns
 from shesha.kernels.condition_distances import agreement, centre_and_scale, condition_distances, half_sums
 from shesha.kernels.rounding_and_scaling import centred_units
-from shesha.neuro._trials import Trials
+from shesha.neuro._trials import Trials, alternate, name_sessions
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.nulls import summarise
 from shesha.nulls.null_summary import max_statistic_p_values
@@ -180,11 +180,7 @@ class _Session:
     def build(cls, name: str, X: Any, conditions: Any, missing: MissingRows) -> _Session:
         trials = Trials.build(X, conditions, f"session {name}", missing=missing)
         rows = np.column_stack([trials.rates, np.ones(trials.n_trials)])
-        place = np.empty(trials.n_trials, dtype=np.intp)
-        for code in range(-1, trials.n_conditions):
-            # The trials of each condition are alternated, so that each condition occurs in both halves.
-            members = np.flatnonzero(trials.codes == code)
-            place[members] = np.arange(len(members)) % 2
+        place = alternate(trials.codes, 2)
         sums = half_sums(rows, trials.codes, trials.n_conditions, place, np.array([[True, False]]))
         first, second = (half[0, :, :-1] / half[0, :, -1:] for half in sums)
         neurons = _column_names(X, trials)
@@ -207,10 +203,6 @@ def _column_names(X: Any, trials: Trials) -> Names | None:
     names = Names.build(np.array([column.name for column in columns], dtype=object))
     names = names if trials.neurons is None else names.take(trials.neurons)
     return None if names.kind == "counted" or not names.distinct else names
-
-
-def _number_sessions(sessions: Any) -> dict[str, Any]:
-    return {str(i): session for i, session in enumerate(kinds.sequence(sessions, "sessions", "pairs (X, conditions)"))}
 
 
 @keep_statements
@@ -289,10 +281,10 @@ def session_drift(
     n_permutations = check.count(n_permutations, "n_permutations", minimum=19)
     check.fraction(alpha, "alpha", closed=False)
     check.fraction(confidence, "confidence", closed=False)
-    named = sessions if isinstance(sessions, Mapping) else _number_sessions(sessions)
+    named = name_sessions(sessions, "pairs (X, conditions)")
     if len(named) < 2:
         raise ValueError(f"sessions must be at least 2, got {len(named)}")
-    built = [_Session.build(str(name), *_pair(session, name), missing) for name, session in named.items()]
+    built = [_Session.build(name, *_pair(session, name), missing) for name, session in named]
     table = _table(tracked, built, first)
     rng, dividing = generator(seed), spawn(seed, _DIVISIONS)
     places = list(combinations(range(len(built)), 2))
@@ -321,7 +313,7 @@ def _changes(
         own = number_of[session.codes]
         rates.append(session.rates[own >= 0][:, column])
         codes.append(own[own >= 0])
-        groups.append(2 * place + _alternate(codes[-1]))
+        groups.append(2 * place + alternate(codes[-1], 2))
     rows, code, group = np.concatenate(rates), np.concatenate(codes), np.concatenate(groups)
     by_code = np.argsort(code, kind="stable")
     changes = [[part.change for part in pair.parts]]
@@ -336,15 +328,6 @@ def _changes(
         ]
         changes.append([within - between for between, within in scores])
     return np.array(changes, dtype=np.float64).T
-
-
-def _alternate(codes: Labels) -> Index:
-    """Alternate the trials of each condition between two halves."""
-    place = np.empty(len(codes), dtype=np.intp)
-    for code in np.unique(codes):
-        members = np.flatnonzero(codes == code)
-        place[members] = np.arange(len(members)) % 2
-    return place
 
 
 def _means(rows: Matrix, cells: Index, n_conditions: int) -> Cube:

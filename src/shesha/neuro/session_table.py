@@ -17,11 +17,21 @@ from shesha.inputs import MissingRows, coordinate_values, is_labelled, table_val
 from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import centre_and_scale
 from shesha.kernels.distances import METRICS, Metric
-from shesha.neuro._trials import HOWS, Conditions, EqualTrials, Halves, How, Numbers, Trials, check_numbers
+from shesha.neuro._trials import (
+    HOWS,
+    Conditions,
+    EqualTrials,
+    Halves,
+    How,
+    Numbers,
+    Trials,
+    check_numbers,
+    name_sessions,
+)
 from shesha.neuro.score_correlations import check_outcome, coupling_score, mean_interval
 from shesha.neuro.session_drift import drift_score
 from shesha.neuro.split_half_reliability import split_score, wuc_score
-from shesha.neuro.trial_order_null import NULLS, Null, Orders
+from shesha.neuro.trial_order_null import NULLS, Null, Orders, null_evidence
 from shesha.results import AreaLine, AreaScore, Group, GroupMean, SessionTable, TrialScore
 from shesha.results.base import reaches_level
 from shesha.support import types as kinds
@@ -234,10 +244,8 @@ def _mean_of_draws(scores: list[TrialScore], options: AreaOptions) -> AreaScore:
     if len(scores) == 1 or not first.null:
         return replace(_plain(first), value=float(np.mean([score.value for score in known])))
     values = np.array([[score.value, *score.null] for score in known]).mean(axis=0)
-    orders = replace(options.orders(first.n_rows, "permute"), exchanged=first.exchanged)
-    trials = Trials(np.zeros((first.n_rows, 1)), np.zeros(first.n_rows, dtype=np.intp), ("",))
-    summary = orders.summarise(first.name, values, trials, closer=first.closer, best=None)
-    return _plain(replace(summary, n_unused=first.n_unused, dropped=first.dropped))
+    evidence = null_evidence(float(values[0]), values[1:], first.closer, options.alpha, None)
+    return replace(_plain(first), value=float(values[0]), **evidence)
 
 
 def _plain(score: TrialScore) -> AreaScore:
@@ -245,6 +253,10 @@ def _plain(score: TrialScore) -> AreaScore:
     return AreaScore(**fields, **score.evidence())
 
 
+_REPORTED = (
+    *("how", "n_neurons", "trials_per_half", "null", "drift_null", "seed"),
+    *("n_draws", "n_permutations", "metric", "normalize"),
+)
 INTERVALS = ("session", "animal")
 GROUPINGS: Mapping[str, Callable[[str], str]] = {"area": str, "region": brain_region, "division": brain_division}
 
@@ -352,15 +364,32 @@ def session_table(
     ! trial split: every condition has the same number of trials in each half, which
       leaves 30 to 50 % of the trials unused
     """
-    options = _options(locals())
-    listed = sessions if isinstance(sessions, Mapping) else kinds.sequence(sessions, "sessions", "Session")
-    named = listed if isinstance(listed, Mapping) else {str(index): session for index, session in enumerate(listed)}
+    if not isinstance(scores, Sequence) or isinstance(scores, str) or not scores:
+        raise TypeError(f"scores must be a sequence of names, got {scores!r}")
+    options = AreaOptions(
+        scores=tuple(check.choice(name, tuple(ALL), "scores") for name in scores),
+        how=check.choice(how, HOWS, "how"),  # type: ignore[arg-type]
+        metric=check.choice(metric, METRICS, "metric"),  # type: ignore[arg-type]
+        normalize=check.boolean(normalize, "normalize"),
+        n_splits=n_splits,
+        n_blocks=n_blocks,
+        trials_per_half=check_numbers(trials_per_half, "trials_per_half"),
+        n_neurons=check.optional_count(n_neurons, "n_neurons", minimum=2),
+        n_draws=check.count(n_draws, "n_draws"),
+        n_permutations=check.count(n_permutations, "n_permutations", minimum=0),
+        null=check.choice(null, NULLS[:2], "null"),  # type: ignore[arg-type]
+        drift_null=check.choice(drift_null, NULLS[:2], "drift_null"),  # type: ignore[arg-type]
+        alpha=check.fraction(alpha, "alpha", closed=False),
+        seed=draw_seed(seed),
+    )
+    min_neurons, min_trials = check.count(min_neurons, "min_neurons"), check.count(min_trials, "min_trials")
+    named = name_sessions(sessions, "Session")
     if not named:
         raise ValueError("sessions must contain at least one session, got none")
     grouped = _grouping(by)
     check.choice(interval, INTERVALS, "interval")
     check.fraction(confidence, "confidence", closed=False)
-    checked = [Checked.build(str(name), session, missing) for name, session in named.items()]
+    checked = [Checked.build(name, session, missing) for name, session in named]
     excluded: list[tuple[str, str, str]] = []
     work = list(_areas(checked, max(min_neurons, n_neurons or 0), min_trials, set(kinds.names(skip, "skip")), excluded))
     if not work:
@@ -370,14 +399,6 @@ def session_table(
     lines = tuple(
         _line(session, area, grouped(area), options) for session, area in track(work, len(work), "areas of sessions")
     )
-    settings = {
-        "how": how,
-        "n_neurons": n_neurons,
-        "trials_per_half": trials_per_half,
-        "null": null,
-        "drift_null": drift_null,
-        "seed": options.seed,
-    }
     return SessionTable(
         lines=lines,
         groups=_groups(lines, interval, confidence, alpha),
@@ -386,49 +407,8 @@ def session_table(
         interval=interval,
         confidence=confidence,
         scores=options.scores,
-        options={
-            **settings,
-            "n_draws": n_draws,
-            "n_permutations": n_permutations,
-            "metric": metric,
-            "normalize": normalize,
-        },
+        options={name: getattr(options, name) for name in _REPORTED},
         alpha=alpha,
-    )
-
-
-def _options(options: Mapping[str, Any]) -> AreaOptions:
-    """Check the options for scoring areas, and collect them in one object."""
-    if not isinstance(options["scores"], Sequence) or isinstance(options["scores"], str) or not options["scores"]:
-        raise TypeError(f"scores must be a sequence of names, got {options['scores']!r}")
-    scores = tuple(check.choice(name, tuple(ALL), "scores") for name in options["scores"])
-    check.choice(options["how"], HOWS, "how")
-    check.choice(options["metric"], METRICS, "metric")
-    for name in ("null", "drift_null"):
-        check.choice(options[name], NULLS[:2], name)
-    for name in ("n_draws", "min_neurons", "min_trials"):
-        check.count(options[name], name)
-    check.count(options["n_permutations"], "n_permutations", minimum=0)
-    check.optional_count(options["n_neurons"], "n_neurons", minimum=2)
-    check_numbers(options["trials_per_half"], "trials_per_half")
-    same = (
-        "how",
-        "metric",
-        "n_splits",
-        "n_blocks",
-        "trials_per_half",
-        "n_neurons",
-        "n_draws",
-        "n_permutations",
-        "null",
-        "drift_null",
-    )
-    return AreaOptions(
-        scores=scores,
-        normalize=check.boolean(options["normalize"], "normalize"),
-        alpha=check.fraction(options["alpha"], "alpha", closed=False),
-        seed=draw_seed(options["seed"]),
-        **{name: options[name] for name in same},
     )
 
 

@@ -24,7 +24,17 @@ from shesha.kernels.condition_distances import (
     residuals,
 )
 from shesha.kernels.distances import METRICS, Metric
-from shesha.neuro._trials import Conditions, EqualTrials, Halves, How, Numbers, Trials, Use, unused_trials
+from shesha.neuro._trials import (
+    Conditions,
+    EqualTrials,
+    Halves,
+    How,
+    Numbers,
+    Trials,
+    Use,
+    mean_of_known,
+    unused_trials,
+)
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
 from shesha.support.provenance import keep_statements
@@ -72,9 +82,7 @@ class SplitScore:
 
     def value(self, codes: Labels) -> float:
         """Mean agreement over those splits that have a value."""
-        agreements = agreement(*self.distances(codes))
-        known = agreements[~np.isnan(agreements)]
-        return float(known.mean()) if len(known) else float("nan")
+        return mean_of_known(agreement(*self.distances(codes)))
 
 
 @keep_statements
@@ -215,6 +223,9 @@ def split_score(
             reason = "odd and even trials show different conditions; pass how='random' or how='blocks'"
         use = unused_trials(equal, trials, "half")
     reliability = {"reliability of all trials": float(2 * values[0] / (1 + values[0]))} if values[0] > 0 else {}
+    n_silent, n_empty = int(trials.silent.sum()), int((~trials.rates.any(axis=1)).sum())
+    silence = [f"{n_silent} of {trials.n_neurons} neurons without any response"] * (n_silent > 0)
+    silence += [f"{count(n_empty, 'trial')} without any response"] * (n_empty > 0)
     return orders.summarise(
         f"split of trials ({halves.text}, {use.text})",
         values,
@@ -223,17 +234,10 @@ def split_score(
         n_conditions=trials.n_conditions - len(use.dropped),
         n_unused=use.n_unused,
         dropped=use.dropped,
-        notes=(*trials.notes, *_silence(trials), *use.notes),
+        notes=(*trials.notes, *silence, *use.notes),
         further=reliability if equal is None else {},
         options=options,
     )
-
-
-def _silence(trials: Trials) -> tuple[str, ...]:
-    n_silent = int(trials.silent.sum())
-    n_empty = int((~trials.rates.any(axis=1)).sum())
-    notes = [f"{n_silent} of {trials.n_neurons} neurons without any response"] if n_silent else []
-    return (*notes, *([f"{count(n_empty, 'trial')} without any response"] if n_empty else []))
 
 
 _ROUNDING = 1e-12
@@ -259,9 +263,7 @@ class WhitenedScore:
         trials with one another would be larger than by chance, because the same trials make up the noise.
         """
         rows = self.rows if self.parts is None else additive_residuals(self.rows, codes, self.parts)[2]
-        cosines = [self._cosine(rows, codes, first[self.halves.unit]) for first in self.halves.first]
-        known = [value for value in cosines if value == value]
-        return float(np.mean(known)) if known else float("nan")
+        return mean_of_known(np.array([self._cosine(rows, codes, first) for first in self.halves.masks]))
 
     def _cosine(self, rows: Matrix, codes: Labels, first: Mask) -> float:
         sums = []

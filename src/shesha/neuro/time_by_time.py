@@ -99,27 +99,8 @@ def over_time(
     >>> found.argmax, found.significant
     ((100, 100), True)
     """
-    return _result(
-        *tables_over_orders(
-            X,
-            conditions,
-            times=times,
-            how=how,
-            metric=metric,
-            normalize=normalize,
-            n_splits=n_splits,
-            n_blocks=n_blocks,
-            trials_per_half=trials_per_half,
-            min_trials=min_trials,
-            n_permutations=n_permutations,
-            null=null,
-            blocks=blocks,
-            block_length=block_length,
-            alpha=alpha,
-            seed=seed,
-            missing=missing,
-        )
-    )
+    # Only the arguments are local variables here.
+    return _result(*tables_over_orders(**locals()))
 
 
 def tables_over_orders(

@@ -101,10 +101,11 @@ class Orders:
         if np.isnan(observed) or not len(null):
             return score
         notes = (*score.notes, _NO_NULL) if is_constant(values, n_terms=trials.n_trials) else score.notes
-        return replace(score, notes=notes, **_evidence(observed, null, closer, self.alpha, best))
+        return replace(score, notes=notes, **null_evidence(observed, null, closer, self.alpha, best))
 
 
-def _evidence(observed: float, null: Vector, closer: str, alpha: float, best: float | None) -> Mapping[str, Any]:
+def null_evidence(observed: float, null: Vector, closer: str, alpha: float, best: float | None) -> Mapping[str, Any]:
+    """Return chance level, threshold and p-value; with closer='either', of a two-sided test."""
     if closer != "either":
         return summarise(observed, null, closer, alpha, best).evidence()
     # The two-sided test compares absolute deviations from the mean of the null.

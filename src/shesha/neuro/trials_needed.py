@@ -20,7 +20,8 @@ from shesha.kernels.condition_distances import (
 )
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.threads import single_threaded_blas
-from shesha.neuro._trials import Conditions, Trials
+from shesha.neuro._trials import Conditions, Trials, mean_of_known
+from shesha.neuro.score_correlations import jackknife_correlation
 from shesha.neuro.split_half_reliability import FEWEST_CONDITIONS
 from shesha.neuro.trial_order_null import Null, Orders
 from shesha.nulls.null_summary import number_against_null
@@ -29,7 +30,7 @@ from shesha.results.base import draws_axes
 from shesha.results.number import NAN, Number, NumberTable
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import N_PERMUTATIONS, number, spawn
-from shesha.support.types import Index, Labels, Matrix, Seed, Vector
+from shesha.support.types import Index, Labels, Mask, Matrix, Seed
 from shesha.support.wording import count
 
 if TYPE_CHECKING:
@@ -205,8 +206,8 @@ def trials_needed(
     shared: dict[str, Any] = {"alpha": orders.alpha, "n_rows": trials.n_trials, "seed": number(seed)}
     numbers = []
     for size, distances in measured.items():
-        value = float(_mean(agreement(*distances)))
-        limits = _jackknife(*distances, trials.n_conditions)
+        value = mean_of_known(agreement(*distances))
+        limits = _interval(*distances, trials.n_conditions)
         fields: dict[str, Any] = {
             "n_trials": size,
             "spearman_brown": _spearman_brown(now, size / largest),
@@ -255,7 +256,7 @@ class _RandomHalves:
 
     def value(self, codes: Labels, size: int) -> float:
         """Reliability, averaged over splits."""
-        return _mean(agreement(*self.distances(codes, size)))
+        return mean_of_known(agreement(*self.distances(codes, size)))
 
     def _parts(self, codes: Labels) -> Index:
         """Alternate the trials of each condition, in random order, between the halves."""
@@ -266,28 +267,18 @@ class _RandomHalves:
         return parts
 
 
-def _mean(values: Vector) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else NAN
-
-
-def _jackknife(first: Matrix, second: Matrix, n_conditions: int) -> dict[str, float]:
-    """Return an interval of the reliability, from leaving out one condition at a time, on Fisher's scale."""
-    from scipy.stats import t
-
+def _interval(first: Matrix, second: Matrix, n_conditions: int) -> dict[str, float]:
+    """Return an interval of the reliability, from leaving out one condition at a time; {} if there is none."""
     if n_conditions < _FEWEST_FOR_INTERVAL:
         return {}
     i, j = np.triu_indices(n_conditions, k=1)
-    kept = [(i != k) & (j != k) for k in range(n_conditions)]
-    whole = _mean(agreement(first, second))
-    parts = np.array([_mean(agreement(first[:, pairs], second[:, pairs])) for pairs in kept])
-    if np.isnan(whole) or np.isnan(parts).any():
-        return {}
-    z = np.arctanh(np.clip(parts, -1 + 1e-9, 1 - 1e-9))
-    error = np.sqrt((n_conditions - 1) / n_conditions * ((z - z.mean()) ** 2).sum())
-    half = float(t.ppf((1 + _CONFIDENCE) / 2, n_conditions - 1) * error)
-    middle = float(np.arctanh(np.clip(whole, -1 + 1e-9, 1 - 1e-9)))
-    return {"low": float(np.tanh(middle - half)), "high": float(np.tanh(middle + half)), "confidence": _CONFIDENCE}
+
+    def reliability(kept: Mask) -> float:
+        pairs = kept[i] & kept[j]
+        return mean_of_known(agreement(first[:, pairs], second[:, pairs]))
+
+    (low, high), _ = jackknife_correlation(reliability, range(n_conditions), _CONFIDENCE)
+    return {} if np.isnan(low) else {"low": low, "high": high, "confidence": _CONFIDENCE}
 
 
 def _spearman_brown(reliability: float, factor: float) -> float:

@@ -61,7 +61,8 @@ class WithinClasses(Listed[Comparison], Result):
     excluded: dict[str, str]
     """Classes that were not compared, each with the reason."""
     corrected: dict[str, dict[str, float]]
-    """p-values by measure and class, corrected for the number of classes (Benjamini and Hochberg)."""
+    """p-values by measure and class, corrected for the number of measures (step-down maximum over shared permutations)
+    and of classes (Holm)."""
     kept_bars: dict[str, dict[str, float]] = field(default_factory=dict, kw_only=True)
     """By measure and class, the value of the first representation with itself after a fifth of its variance was
     exchanged between the rows of the class. A class is kept if the interval lies above it."""
@@ -224,7 +225,7 @@ class WithinClasses(Listed[Comparison], Result):
     def levels_note(self) -> str:
         """Level of the tests, and confidence of the intervals that decide what was kept or lost."""
         return (
-            f"Tests are at {self.alpha:g}, corrected for the number of classes, with {self.n_draws:,} "
+            f"Tests are at {self.alpha:g}, corrected for the number of measures and classes, with {self.n_draws:,} "
             f"permutations. Intervals are {format_share(self.whole.confidence)} intervals."
         )
 
@@ -235,7 +236,7 @@ class WithinClasses(Listed[Comparison], Result):
         return f"Not compared: {reasons}." if reasons else ""
 
     def is_above(self, measure: str, name: str) -> bool:
-        """Return whether a measure is above chance within a class, corrected for the number of classes.
+        """Return whether a measure is above chance within a class, corrected for the number of measures and classes.
 
         Parameters
         ----------
@@ -289,7 +290,7 @@ class WithinClasses(Listed[Comparison], Result):
         rows = say.span(self.sizes[name] for name in self.classes)
         return (
             f"{rows} rows per class; {self.n_draws:,} permutations of rows within the class"
-            f"{' and block' * bool(self.n_blocks)}, p corrected over the classes by Benjamini and Hochberg, level "
+            f"{' and block' * bool(self.n_blocks)}, p corrected over measures and classes by Holm's method, level "
             f"{self.alpha:g}"
         )
 
@@ -328,7 +329,7 @@ class SeveralWithinClasses(Result):
 
     reference: str
     comparisons: tuple[WithinClasses, ...]
-    """One comparison per representation, each corrected for the number of classes."""
+    """One comparison per representation, each corrected for the number of measures and classes."""
 
     def __iter__(self) -> Iterator[WithinClasses]:
         """Iterate over the comparisons with the reference."""
@@ -370,8 +371,8 @@ class SeveralWithinClasses(Result):
     def column_note(self) -> str:
         """What the columns of the table mean."""
         return (
-            f"{WithinClasses.calibrated_note} p-values are corrected for the number of classes of one representation. "
-            f"{self.levels_note}"
+            f"{WithinClasses.calibrated_note} p-values are corrected for the number of measures and classes of one "
+            f"representation. {self.levels_note}"
         )
 
     @property

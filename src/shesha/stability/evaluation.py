@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -172,15 +173,14 @@ def resolve_design(design: Design | Exchange | None, n_rows: int) -> Exchange | 
 
 def evaluate(request: Request) -> Evidence:
     """Compute value, interval and null for a request; a missing value has a reason."""
-    estimator = request.variant.estimator or estimate_one_by_one
+    estimator: Callable[[Request], Evidence] = request.variant.estimator or estimate_one_by_one
     with explain_undirected_rows():
         try:
-            evidence: Evidence = estimator(request)
+            return estimator(request)
         except NotEstimable as reason:
             if hasattr(reason, "rows"):
                 raise
-            return Evidence(float("nan"), null=np.full(request.n_permutations, np.nan), reason=str(reason))
-    return evidence
+            return Evidence(float("nan"), null=request.empty_null, reason=str(reason))
 
 
 def _options(variant: Variant, options: dict[str, Any]) -> dict[str, Any]:

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shesha.kernels import class_statistics, feature_halves, ranks
-from shesha.kernels import class_statistics as shuffled_class_statistics
+from shesha.kernels import feature_halves, ranks
 from shesha.kernels.class_statistics import class_sums, in_units_of_spread, overlaps, sums_of_pairs
 from shesha.kernels.condensed_matrices import row_start
 from shesha.kernels.distances import PANEL, n_pairs
 from shesha.kernels.sorting import Ordering, order_values
 from shesha.stability import row_matching, split_scores
-from shesha.stability.registry import RESAMPLING, SHUFFLING, THINNING, Classes, Evidence, Request
+from shesha.stability.registry import RESAMPLING, SHUFFLING, THINNING, Classes, Evidence, Request, mean_score
 from shesha.stability.row_matching import Pairs, uses_all_pairs
 from shesha.stability.split_scores import bootstrap_pairs, score_resamples
 from shesha.support.memory import memory_budget, require
@@ -79,80 +78,41 @@ def _some(request: Request, most: int) -> Index | None:
     return rows if (here >= np.minimum(all_of, _FEWEST)).all() else None
 
 
-Statistic = Callable[[Matrix, Classes], float]
-Resampled = Callable[[Matrix, list[Index], Matrix], Vector]
-UnderShuffles = Callable[[Matrix, Index, int], Vector]
-
-
-def estimate_variance_ratio(request: Request) -> Evidence:
-    """Estimate 'variance_ratio'."""
-    return _estimate_by_counts(
-        request,
-        lambda X, y: class_statistics.class_variance_share(X, y.codes),
-        class_statistics.class_variance_shares,
-        shuffled_class_statistics.shuffled_variance_shares,
-        "all rows are equal",
-    )
-
-
-def estimate_zscore(request: Request) -> Evidence:
-    """Estimate 'zscore_separation'."""
-    return _estimate_by_counts(
-        request,
-        lambda X, y: class_statistics.mean_separation(X, y.members),
-        class_statistics.mean_separations,
-        shuffled_class_statistics.shuffled_mean_separations,
-        "no class has two members that differ from the other rows",
-    )
-
-
-def _estimate_by_counts(
-    request: Request, statistic: Statistic, resampled: Resampled, under_shuffles: UnderShuffles, reason: str
+def estimate_by_counts(
+    request: Request,
+    *,
+    value: Callable[[Matrix, Classes], float],
+    resampled: Callable[[Matrix, list[Index], Matrix], Vector],
+    shuffled: Callable[[Matrix, Index, int], Vector],
+    reason: str,
 ) -> Evidence:
     """Score the data, then all resamples of the rows together and all shuffles of the labels together."""
-    X = _rows(request)
-    value = statistic(X, request.labels)
-    if np.isnan(value):
-        return Evidence(value, null=np.full(request.n_permutations, np.nan), reason=reason)
-    scores = np.empty(0)
+    X, y = _rows(request), request.labels
+    score = value(X, y)
+    if np.isnan(score):
+        return Evidence(score, null=request.empty_null, reason=reason)
+    resamples = np.empty(0)
     if request.n_bootstrap:
         rng = spawn(request.seed, RESAMPLING)
         counts = np.empty((len(X), request.n_bootstrap))
         for draw in range(request.n_bootstrap):
             counts[:, draw] = np.bincount(request.resample_rows(rng), minlength=len(X))
-        scores = resampled(X, request.labels.present, counts)
+        resamples = resampled(X, y.present, counts)
     codes = shuffle_labels(request, always_all=True).codes
-    null = under_shuffles(X, codes, request.labels.n_classes) if len(codes) else np.empty(0)
-    return Evidence(value, resampled=scores, null=null)
+    return Evidence(score, resampled=resamples, null=shuffled(X, codes, y.n_classes) if len(codes) else np.empty(0))
 
 
-def estimate_lda(request: Request) -> Evidence:
-    """Estimate 'lda_stability'."""
-    return _estimate_overlaps(request, lambda X: X)
-
-
-def estimate_lda_subspace(request: Request) -> Evidence:
-    """Estimate 'lda_subspace_stability'."""
-    return _estimate_overlaps(request, in_units_of_spread)
-
-
-def _estimate_overlaps(request: Request, scale: Callable[[Matrix], Matrix]) -> Evidence:
-    n_draws, share = request.options["n_draws"], request.options["subsample_frac"]
-    return estimate_by_resampling(
-        request,
-        lambda X, y, rng: overlaps(scale(X), y.codes, n_draws, share, rng),
-        "all class means are equal",
-    )
-
-
-def estimate_by_resampling(
-    request: Request, scores: Callable[[Matrix, Classes, np.random.Generator], Vector], reason: str
-) -> Evidence:
-    """Score the data, then the resamples of the rows and the shuffles of the labels one by one."""
+def estimate_overlaps(request: Request, *, scaled: bool) -> Evidence:
+    """Estimate the overlap of discriminant subspaces, then that of resampled rows and shuffled labels one by one."""
     X, y = _rows(request), request.labels
+    n_draws, share = request.options["n_draws"], request.options["subsample_frac"]
+
+    def scores(rows: Matrix, classes: Classes, rng: np.random.Generator) -> Vector:
+        return overlaps(in_units_of_spread(rows) if scaled else rows, classes.codes, n_draws, share, rng)
+
     draws = scores(X, y, generator(request.seed))
     if np.isnan(draws).all():
-        return Evidence(float("nan"), draws, null=np.full(request.n_permutations, np.nan), reason=reason)
+        return Evidence(float("nan"), draws, null=request.empty_null, reason="all class means are equal")
     rng = spawn(request.seed, RESAMPLING)
     resampled = []
     for _ in track(range(request.n_bootstrap), request.n_bootstrap, "resamples"):
@@ -162,13 +122,7 @@ def estimate_by_resampling(
         mean_score(scores(X, y.take(order), generator(request.seed)))
         for order in track(request.orders(), request.n_permutations, "matchings")
     ]
-    return Evidence(
-        mean_score(draws),
-        draws,
-        resampled=np.array(resampled),
-        redrawn=True,
-        null=np.array(null),
-    )
+    return Evidence(mean_score(draws), draws, resampled=np.array(resampled), redrawn=True, null=np.array(null))
 
 
 def estimate_one_by_one(request: Request) -> Evidence:
@@ -188,7 +142,7 @@ def estimate_one_by_one(request: Request) -> Evidence:
     try:
         value = score(None, y)
     except NotEstimable as why:
-        return Evidence(float("nan"), null=np.full(request.n_permutations, np.nan), reason=str(why))
+        return Evidence(float("nan"), null=request.empty_null, reason=str(why))
     rng = spawn(request.seed, RESAMPLING)
     resampled = []
     for _ in track(range(request.n_bootstrap), request.n_bootstrap, "resamples"):
@@ -205,11 +159,6 @@ def _take_rows(source: Rows | Rdm, rows: Index) -> Rows | Rdm:
 def _rows(request: Request) -> Matrix:
     view: Plain = request.variant.look(request.source, request.options)
     return view.rows
-
-
-def mean_score(scores: Vector) -> float:
-    """Return the mean of the scores that are not NaN; NaN if all are."""
-    return float("nan") if np.isnan(scores).all() else float(np.nanmean(scores))
 
 
 NOTHING_TO_RANK = "all distances between rows are equal, or all labels are equal or all different"
@@ -234,10 +183,10 @@ def estimate_alignment(request: Request) -> Evidence:
     thinned, pairs = bootstrap_pairs(n, request)
     outer = _order_distances(view)
     if outer.variance == 0:
-        return Evidence(float("nan"), null=_empty_null(request), reason=NOTHING_TO_RANK)
+        return Evidence(float("nan"), null=request.empty_null, reason=NOTHING_TO_RANK)
     evidence = _evidence(outer, label_distances(request.labels.codes), thinned, pairs, request)
     if evidence.value != evidence.value:
-        return replace(evidence, null=_empty_null(request))
+        return replace(evidence, null=request.empty_null)
     labels = shuffle_labels(request)
     notes = (*split_scores.thinning_note(thinned), *labels.notes)
     return replace(evidence, null=_null(view, outer, labels), notes=notes)
@@ -250,7 +199,7 @@ def _null(view: Standard, outer: Ordering, labels: Shuffled) -> Vector:
         return np.empty(0)
     if labels.rows is not None:
         outer = _order_distances(view.permute(labels.rows))
-    unit = _unit_ranks(outer)
+    unit = outer.unit_ranks()
 
     def panel(start: int) -> Matrix:
         block = np.zeros((min(PANEL, n - start), n - start))
@@ -276,23 +225,8 @@ def _order_distances(view: Standard) -> Ordering:
     return order_values(view.squared(), view.level, np.empty(n_pairs(view.n_rows), dtype=np.uint64))
 
 
-def _unit_ranks(ordering: Ordering) -> Vector:
-    """Return centred ranks of unit length, in the order of the pairs."""
-    n = len(ordering.order)
-    ranked = (np.arange(n, dtype=np.float64) if ordering.ranks is None else ordering.ranks) - (n - 1) / 2
-    out = np.empty(n)
-    out[ordering.order] = ranked / np.sqrt(ordering.variance)
-    return out
-
-
-def _align_labels_with_order(outer: Ordering, differ: Vector) -> Ordering:
-    """Sort the label distances into the order of the row distances."""
-    arranged = np.take(differ, outer.order)
-    return order_values(arranged, 0.0, np.empty(len(arranged), dtype=np.uint64))
-
-
 def _evidence(outer: Ordering, differ: Vector, thinned: Index | None, pairs: Pairs, request: Request) -> Evidence:
-    inner = _align_labels_with_order(outer, differ)
+    inner = order_values(np.take(differ, outer.order), 0.0, np.empty(len(differ), dtype=np.uint64))
     if inner.variance == 0:
         return Evidence(float("nan"), reason=NOTHING_TO_RANK)
     value = ranks.correlation(outer, inner)
@@ -322,10 +256,10 @@ def _from_pairs(view: Standard, request: Request) -> Evidence:
     ]
     outer = order_values(distances, view.level, np.empty(len(i), dtype=np.uint64))
     if outer.variance == 0:
-        return Evidence(float("nan"), null=_empty_null(request), reason=NOTHING_TO_RANK)
+        return Evidence(float("nan"), null=request.empty_null, reason=NOTHING_TO_RANK)
     evidence = _evidence(outer, (codes[i] != codes[j]).astype(np.float64), None, (i, j), request)
     shuffled = shuffle_labels(request, always_all=True).codes
-    unit = _unit_ranks(outer)
+    unit = outer.unit_ranks()
     null = _correlations(*sums_of_pairs(unit, i, j, shuffled), unit) if len(shuffled) else np.empty(0)
     note = f"{len(i):,} random pairs of {n_pairs(view.n_rows):,} were used"
     return replace(
@@ -334,7 +268,3 @@ def _from_pairs(view: Standard, request: Request) -> Evidence:
         pair_error=float(np.nanstd(by_part, ddof=1) / np.sqrt(_PARTS)),
         notes=(note,),
     )
-
-
-def _empty_null(request: Request) -> Vector:
-    return np.full(request.n_permutations, np.nan)

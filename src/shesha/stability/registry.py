@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -102,6 +102,8 @@ class Variant(ViewScore):
     view_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     min_columns: int = 1
     min_classes: int = 2
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    """Values that options accept, which are checked before views are made."""
     require_classes: Callable[[Classes], None] | None = field(default=None, repr=False)
     """Function that raises an error for labels that have enough classes but are unsuitable for another reason."""
     samples_pairs: bool = False
@@ -199,6 +201,8 @@ class Variant(ViewScore):
 
 def _direct(variant: Variant, data: list[Any], options: dict[str, Any]) -> float:
     """Check, subsample and score the data, with random draws in the order of the documented functions."""
+    for name, allowed in variant.choices.items():
+        check.choice(options[name], allowed, name)
     if variant.needs == "replicates":
         sides = {name: variant.check_data(X, name) for X, name in zip(data, DATA_NAMES["replicates"], strict=True)}
         a, b = align_rows(sides).values()
@@ -386,6 +390,11 @@ class Request:
         blocks = np.unique(np.stack([design.block, design.clusters]), axis=1, return_inverse=True)[1]
         return Exchange(self.n_rows, blocks.reshape(-1), named=("rows within groups",))
 
+    @property
+    def empty_null(self) -> Vector:
+        """The null distribution if the score has no value."""
+        return np.full(self.n_permutations, np.nan)
+
     def orders(self) -> list[Index]:
         """Draw permutations of the rows, which are reproducible if the seed is a number."""
         return self.null_design.draws(self.n_permutations, spawn(self.seed, MATCHING)) if self.n_permutations else []
@@ -440,3 +449,12 @@ class Evidence:
     pairs_dropped: int = 0
     reason: str = ""
     notes: tuple[str, ...] = ()
+
+
+def mean_score(scores: Sequence[float] | Vector, reason: str = "") -> float:
+    """Return the mean of the scores that are not NaN; without any, NaN, or NotEstimable if a reason is given."""
+    if not np.isnan(scores).all():
+        return float(np.nanmean(scores))
+    if reason:
+        raise NotEstimable(reason)
+    return float("nan")

@@ -22,7 +22,7 @@ from shesha.kernels.sampled_feature_halves import WIDE_FEATURES, Masks, Planes, 
 from shesha.kernels.threads import parallel
 from shesha.nulls.design_builder import match_by_quantity
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.stability.registry import DIRECTED, MATCHING, ROTATING, Request
+from shesha.stability.registry import DIRECTED, MATCHING, ROTATING, Request, mean_score
 from shesha.support import memory
 from shesha.support.progress import track
 from shesha.support.seeds import generator, spawn
@@ -177,9 +177,8 @@ PAIRS = 100_000
 """Most pairs of rows for each rotation. A random subset of the pairs makes the null slightly wider, never narrower."""
 
 
-@dataclass(frozen=True)
-class UnlinkedFeatures:
-    """Null draws: the data with unrelated features, scored in the same way as the data.
+def unlinked_features_null(request: Request, rotations: Sequence[Draw]) -> Vector:
+    """Score the data with unrelated features, in the same way and with the same rotations as the data.
 
     A random rotation mixes all features, so both halves contain the features with a large variance. Even if features
     are independent, halves therefore agree (0.7 or more) if features differ in scale, and a null that permutes rows
@@ -189,32 +188,18 @@ class UnlinkedFeatures:
     The draws take turns in using the rotations of the score. Halves of sparse features agree better in some rotations
     than in others, whatever the data. If the null used rotations of its own, this difference could be mistaken for
     structure or hide it: with one seed, 13 % of data sets with independent features were called stable, with another
-    none."""
-
-    request: Request
-    rotations: Sequence[Draw]
-    """The rotations over which the score is averaged."""
-
-    @property
-    def empty_null(self) -> Vector:
-        """The null if the score is undefined for every partition."""
-        return np.full(self.request.n_permutations, np.nan)
-
-    def products(self, at: int, found: Partition) -> None:
-        """Do nothing, because the draws do not use partitions of the data."""
-
-    def null(self, products: object, visit: object) -> Vector:
-        """Score each draw with the rotations assigned to it."""
-        request = self.request
-        if not request.n_permutations:
-            return np.empty(0)
-        assert isinstance(request.source, Rows)
-        rows, metric = request.source.whole.rows, request.options["metric"]
-        design, known = request.exchange, request.covariates
-        if n_pairs(len(rows)) > PAIRS:
-            return sampled_null(rows, design, request, PAIRS, self.rotations, rotate_principal_axes)
-        draws = zip(_draws(request), _turns(self.rotations), strict=False)
-        return np.array([_score(shuffle_features(rows, design, rng, known), metric, turn) for rng, turn in draws])
+    none.
+    """
+    assert isinstance(request.source, Rows)
+    rows, metric = request.source.whole.rows, request.options["metric"]
+    design, known = request.exchange, request.covariates
+    if n_pairs(len(rows)) > PAIRS:
+        return sampled_null(rows, design, request, PAIRS, rotations, rotate_principal_axes)
+    scores = []
+    for rng, turn in zip(_draws(request), _turns(rotations), strict=False):
+        kept = _drop_undirected(shuffle_features(rows, design, rng, known), metric)
+        scores.append(_mean_correlation(kept, metric, turn, rotated=True))
+    return np.array(scores)
 
 
 def shuffle_features(
@@ -239,13 +224,13 @@ def shuffle_features(
     return np.stack([column[design.draw(rng)] for column in rows.T], axis=1)
 
 
-def _score(rows: Matrix, metric: Metric, rotations: Sequence[Draw]) -> float:
-    """Average the correlation of the halves over rotations."""
+def _mean_correlation(data: Representation, metric: Metric, draws: Sequence[Draw], *, rotated: bool) -> float:
+    """Average the correlation of the halves over partitions; NaN if there is none."""
     try:
-        halves = SplitHalves.build(_drop_undirected(rows, metric), metric=metric, rotated=True)
+        halves = SplitHalves.build(data, metric=metric, rotated=rotated)
     except NotEstimable:
         return float("nan")
-    return _mean(halves.visit(rotations, lambda _, partition: partition.correlation))
+    return mean_score(halves.visit(draws, lambda _, partition: partition.correlation))
 
 
 def _drop_undirected(rows: Matrix, metric: Metric) -> Representation:
@@ -303,7 +288,7 @@ def sampled_null(
 
     def score(task: tuple[np.random.Generator, list[Draw]]) -> float:
         rng, turn = task
-        return _mean(
+        return mean_score(
             [
                 row_matching_correlations(matrix, at_least, within, halves, [np.arange(len(matrix))], rng)[0]
                 for matrix, halves in turned(shuffle_features(scaled, design, rng, request.covariates), metric, turn)
@@ -323,10 +308,6 @@ def _turns(rotations: Sequence[Draw]) -> Iterator[list[Draw]]:
     together = min(ROTATIONS, len(rotations))
     for first in count(0, together):
         yield [restart_draw(rotations[(first + k) % len(rotations)]) for k in range(together)]
-
-
-def _mean(scores: Sequence[float]) -> float:
-    return float("nan") if np.isnan(scores).all() else float(np.nanmean(scores))
 
 
 Use = Callable[[int, Partition], Vector | None]
@@ -370,11 +351,6 @@ class Matchings:
         return cls(request.orders(), request.exchange, seeds, together, n_draws)
 
     @property
-    def empty_null(self) -> Vector:
-        """The null if the score is undefined for every partition."""
-        return np.full(len(self.orders), np.nan)
-
-    @property
     def _n_turns(self) -> int:
         return -(-self.n_draws // self.together)
 
@@ -412,7 +388,7 @@ class Matchings:
         If no partition of a turn has a score, its matchings go to the next turn that has one, or else to the last such
         turn.
         """
-        out = self.empty_null
+        out = np.full(len(self.orders), np.nan)
         if not self.orders:
             return out
         usable: dict[int, list[int]] = {}
@@ -427,62 +403,39 @@ class Matchings:
                 )
             elif usable and len(numbers):
                 instead = min((other for other in usable if other > turn), default=max(usable))
-                again = [visit(index, self._partition_matchings(index, numbers)) for index in usable[instead]]
+                again = [visit(index, partial(self._products, numbers=numbers)) for index in usable[instead]]
                 out[numbers] = np.mean([vector for vector in again if vector is not None], axis=0)
         return out
 
-    def _partition_matchings(self, index: int, numbers: Sequence[int]) -> Use:
-        return lambda _, partition: self._products(index, partition, numbers)
 
-
-@dataclass(frozen=True)
-class MatchedResiduals:
-    """Null draws that join one half of the features with the permuted, readjusted rows of the other.
+def residuals_null(request: Request, partitions: Sequence[Draw]) -> Vector:
+    """Score one half of the features joined with the permuted, readjusted rows of the other, for each draw.
 
     Regressing out covariates shrinks the same distances in both halves. If rows were permuted without being adjusted
-    again, their halves would not share this effect, and unrelated halves would seem stable.
+    again, their halves would not share this effect, and unrelated halves would seem stable. The draws use the
+    partitions of the score in turn, and each as many as the row-matching null.
     """
+    known, metric = request.covariates, cast(Metric, request.options["metric"])
+    assert known is not None and isinstance(request.source, Rows)
+    rows, orders = request.source.whole.rows, request.orders()
+    natural, half = np.arange(rows.shape[1]), rows.shape[1] // 2
+    together = partitions_per_matching(rows.shape[1], len(partitions))
 
-    request: Request
-    partitions: Sequence[Draw]
-    """The partitions of the score, which the draws use in turn."""
-
-    @property
-    def empty_null(self) -> Vector:
-        """The null if the score is undefined for every partition."""
-        return np.full(self.request.n_permutations, np.nan)
-
-    def products(self, at: int, found: object) -> None:
-        """Do nothing, because the draws do not use partitions of the data."""
-
-    def null(self, products: object, visit: object) -> Vector:
-        """Score each draw on as many partitions as the row-matching null uses."""
-        request, known = self.request, self.request.covariates
-        assert known is not None and isinstance(request.source, Rows)
-        rows, orders = request.source.whole.rows, request.orders()
-        together = partitions_per_matching(rows.shape[1], len(self.partitions))
-        values = []
-        for k, order in enumerate(track(orders, len(orders), "matchings")):
-            moved = known.permute(rows, order)
-            turn = [self.partitions[(k * together + offset) % len(self.partitions)] for offset in range(together)]
-            scores = [self._score(rows, moved, np.asarray(partition), k) for partition in turn]
-            values.append(float("nan") if np.isnan(scores).all() else float(np.nanmean(scores)))
-        return np.array(values)
-
-    def _score(self, rows: Matrix, moved: Matrix, features: Index, number: int) -> float:
-        """Return the correlation between the first half of the features and the permuted second half."""
-        metric: Metric = self.request.options["metric"]
-        half, natural = len(features) // 2, np.arange(len(features))
-        both = np.concatenate([rows[:, features[:half]], moved[:, features[half:]]], axis=1)
+    def score(both: Matrix, number: int) -> float:
         if n_pairs(len(rows)) > PAIRS:
-            rng = spawn(self.request.seed, ROTATING + number)
+            rng = spawn(request.seed, ROTATING + number)
             masks, order = Masks.build([natural]), np.arange(len(rows))
             return float(row_matching_correlations(both / length_unit(both), PAIRS, metric, masks, [order], rng)[0])
-        try:
-            halves = SplitHalves.build(Representation(both, np.finfo(float).eps), metric=metric)
-        except NotEstimable:
-            return float("nan")
-        return float(halves.visit([natural], lambda _, partition: partition.correlation)[0])
+        return _mean_correlation(Representation(both, np.finfo(float).eps), metric, [natural], rotated=False)
+
+    values = []
+    for k, order in enumerate(track(orders, len(orders), "matchings")):
+        moved, scores = known.permute(rows, order), []
+        for offset in range(together):
+            features = np.asarray(partitions[(k * together + offset) % len(partitions)])
+            scores.append(score(np.concatenate([rows[:, features[:half]], moved[:, features[half:]]], axis=1), k))
+        values.append(mean_score(scores))
+    return np.array(values)
 
 
 NULL_PAIRS = 100_000
@@ -586,15 +539,16 @@ def _units(design: Exchange, at_most: int) -> Index:
     return design.block if small else design.clusters
 
 
-def choose_null(
-    request: Request, n_features: int, draws: Sequence[Draw]
-) -> Matchings | MatchedResiduals | UnlinkedFeatures:
-    """Return the null of a split score, which permutes features if they are rotated, otherwise rows."""
-    if request.variant.view_options.get("rotated"):
-        return UnlinkedFeatures(request, draws)
-    if request.covariates is not None and request.n_permutations:
-        return MatchedResiduals(request, draws)
-    return Matchings.build(request, n_features)
+def needs_new_halves(request: Request) -> bool:
+    """Return whether each null draw needs new halves, because features are rotated or covariates were removed."""
+    return bool(request.variant.view_options.get("rotated")) or request.covariates is not None
+
+
+def null_of_new_halves(request: Request, draws: Sequence[Draw]) -> Vector:
+    """Return the null that permutes features if they are rotated, and otherwise adjusts permuted rows again."""
+    if not request.n_permutations:
+        return np.empty(0)
+    return (unlinked_features_null if request.variant.view_options.get("rotated") else residuals_null)(request, draws)
 
 
 ROW_SCALE = "row scale"

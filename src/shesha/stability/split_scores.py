@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
 
 from shesha.kernels import feature_halves, sampled_feature_halves
-from shesha.kernels import feature_halves as halves_kernel
 from shesha.kernels.distances import n_pairs
 from shesha.kernels.feature_halves import Partition
 from shesha.kernels.threads import parallel
@@ -17,10 +16,11 @@ from shesha.nulls.restricted_permutations import Exchange
 from shesha.stability import row_matching
 from shesha.stability.registry import THINNING, Evidence, Request
 from shesha.stability.row_matching import (
+    Matchings,
     Pairs,
-    Sample,
-    choose_null,
     count_group_pairs_once,
+    needs_new_halves,
+    null_of_new_halves,
     plan_sample,
     rows_per_partition,
     uses_all_pairs,
@@ -127,20 +127,8 @@ def estimate_split(request: Request) -> Evidence:
 
 def exact_bytes(n: int, n_draws: int) -> int:
     """Return the bytes that the exact estimate needs for distances in two halves and for working memory."""
-    dense = 8 * (6 * n * n) if n <= halves_kernel.DENSE_ROWS else 0
+    dense = 8 * (6 * n * n) if n <= feature_halves.DENSE_ROWS else 0
     return dense + 8 * 12 * n_pairs(n) + 4 * n_draws * min(n_pairs(n), BOOTSTRAP_PAIRS)
-
-
-class Scored(Protocol):
-    """What the estimators need from a scored partition."""
-
-    @property
-    def score(self) -> float:
-        """Rank correlation between the halves; NaN if it is undefined."""
-        ...
-
-
-Part = TypeVar("Part", bound=Scored)
 
 
 @dataclass(frozen=True)
@@ -161,11 +149,13 @@ def _exact(request: Request) -> Evidence:
     # If the seed is a generator, partitions must be drawn before anything else to equal those of the documented
     # functions.
     draws: list[Draw] = [next_draw() for _ in range(request.options["n_draws"])]
-    matchings = choose_null(request, halves.n_features, tuple(draws))
+    scored = tuple(draws)
+    matchings = None if needs_new_halves(request) else Matchings.build(request, halves.n_features)
 
     def take(index: int, partition: Partition) -> _Found:
         cells = partition.cells(thinned) if request.n_bootstrap else None
-        return _Found(partition.correlation, cells, matchings.products(index, partition), partition.n_dropped)
+        matched = None if matchings is None else matchings.products(index, partition)
+        return _Found(partition.correlation, cells, matched, partition.n_dropped)
 
     def take_all(start: int, count: int) -> list[_Found]:
         draws.extend(next_draw() for _ in range(start + count - len(draws)))
@@ -174,10 +164,13 @@ def _exact(request: Request) -> Evidence:
     parts = draw_until(take_all, request)
     scores = np.array([part.score for part in parts])
     if np.isnan(scores).all():
-        return Evidence(float("nan"), scores, null=matchings.empty_null, reason=CONSTANT, n_pairs=n_pairs(n))
+        return Evidence(float("nan"), scores, null=request.empty_null, reason=CONSTANT, n_pairs=n_pairs(n))
     value = float(np.nanmean(scores))
     cells = [part.cells for part in parts if part.cells is not None]
-    null = matchings.null([part.matched for part in parts], lambda index, use: halves.visit([draws[index]], use)[0])
+    if matchings is None:
+        null = null_of_new_halves(request, scored)
+    else:
+        null = matchings.null([part.matched for part in parts], lambda index, use: halves.visit([draws[index]], use)[0])
     return Evidence(
         value,
         scores,
@@ -187,6 +180,9 @@ def _exact(request: Request) -> Evidence:
         pairs_dropped=sum(part.n_dropped for part in parts),
         notes=(*_draw_notes(scores, request), *thinning_note(thinned)),
     )
+
+
+Part = TypeVar("Part", _Found, sampled_feature_halves.SampledScore)
 
 
 def draw_until(score: Callable[[int, int], list[Part]], request: Request) -> list[Part]:
@@ -234,10 +230,10 @@ def score_resamples(
 
 def _from_pairs(request: Request) -> Evidence:
     """Score each partition from random pairs."""
-    halves = halves_from_source(request)
-    n = request.n_rows
+    rotated, n = bool(request.variant.view_options.get("rotated")), request.n_rows
+    halves = SampledHalves(cast(Rows, request.source), request.options["metric"], rotated)
     next_draw = halves.sampler(request.seed)
-    n_chosen = rows_per_partition(n, request.n_features, halves.rotated)
+    n_chosen = rows_per_partition(n, request.n_features, rotated)
     sample = plan_sample(n, request.pairs, request.options["n_draws"], n_chosen, spawn(request.seed, THINNING))
     n_scored = 0
     draws: list[Draw] = []
@@ -255,14 +251,25 @@ def _from_pairs(request: Request) -> Evidence:
 
     parts = draw_until(score_all, request)
     scores = np.array([part.score for part in parts])
-    null = _null_of_pairs(halves, request, draws)
+    if request.covariates is None:
+        null = row_matching.null(halves, request, draws)
+    else:
+        null = null_of_new_halves(request, draws[: request.options["n_draws"]])
     n_used = sample.distinct or n_scored
     if np.isnan(scores).all():
         return Evidence(float("nan"), scores, null=null, reason=CONSTANT, n_pairs=n_used)
-    i, j, effect = _scored_pairs(parts)
+    i, j, effect = (
+        np.concatenate([getattr(part, name) for part in parts if part.score == part.score])
+        for name in ("i", "j", "influence")
+    )
     # The parts are deleted because their pairs would otherwise be in memory twice.
     del parts
-    pair_error, row_error = _standard_errors(i, j, effect, request, sample)
+    clusters, drawn = request.exchange.clusters, i * n + j if sample.distinct else None
+    pair_error, row_error = sampled_feature_halves.standard_errors(
+        effect, clusters[i], clusters[j], drawn, sample.share
+    )
+    few = not sample.distinct and n_chosen < n
+    among = f" (in each partition of {n_chosen:,} random rows)" if few else ""
     return Evidence(
         float(np.nanmean(scores)),
         scores,
@@ -271,40 +278,11 @@ def _from_pairs(request: Request) -> Evidence:
         pair_error=pair_error,
         n_pairs=n_used,
         pairs_dropped=n_scored - len(i),
-        notes=(_pairs_note(n_used, n, n if sample.distinct else n_chosen), *_draw_notes(scores, request)),
+        notes=(
+            f"{n_used:,} random pairs of {n_pairs(n):,}{among} were used; the interval is analytic (dyadic-robust)",
+            *_draw_notes(scores, request),
+        ),
     )
-
-
-def _pairs_note(n_used: int, n: int, n_chosen: int) -> str:
-    among = f" (in each partition of {n_chosen:,} random rows)" if n_chosen < n else ""
-    return f"{n_used:,} random pairs of {n_pairs(n):,}{among} were used; the interval is analytic (dyadic-robust)"
-
-
-def _null_of_pairs(halves: SampledHalves, request: Request, draws: Sequence[Draw]) -> Vector:
-    if request.covariates is None:
-        return row_matching.null(halves, request, draws)
-    matchings = choose_null(request, request.n_features, draws[: request.options["n_draws"]])
-    return matchings.null([], lambda *_: None)
-
-
-def _standard_errors(i: Index, j: Index, effect: Vector, request: Request, sample: Sample) -> tuple[float, float]:
-    """Return the standard errors due to the sample of pairs and to the sample of rows."""
-    clusters = request.exchange.clusters
-    drawn = i * request.n_rows + j if sample.distinct else None
-    return sampled_feature_halves.standard_errors(effect, clusters[i], clusters[j], drawn, sample.share)
-
-
-def _scored_pairs(parts: Sequence[sampled_feature_halves.SampledScore]) -> tuple[Index, Index, Vector]:
-    """Return the rows of every pair in partitions that have a score, and the influence of each pair."""
-    defined = [part for part in parts if part.score == part.score]
-    i, j, effect = (np.concatenate([getattr(part, name) for part in defined]) for name in ("i", "j", "influence"))
-    return i, j, effect
-
-
-def halves_from_source(request: Request) -> SampledHalves:
-    """Return the halves of rows that are read only when they are needed."""
-    rotated = bool(request.variant.view_options.get("rotated"))
-    return SampledHalves(cast(Rows, request.source), request.options["metric"], rotated)
 
 
 def _draw_notes(scores: Vector, request: Request) -> list[str]:

@@ -21,6 +21,11 @@ from shesha.support.memory import memory_budget, readable
 from shesha.support.optional import require
 
 
+def cache_folder() -> Path:
+    """Return the folder for files that can be made again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shesha"
+
+
 def open_regular(path: Path, name: str = "path", *, follow_links: bool = True) -> IO[bytes]:
     """Open a regular file for reading; raise ValueError for a pipe, a device, or (if requested) a link.
 

@@ -34,6 +34,7 @@ from shesha.support import device_arrays
 from shesha.support import memory as memory
 from shesha.support import types as kinds
 from shesha.support.device_arrays import array_shape, input_precision
+from shesha.support.provenance import state
 from shesha.support.types import Array, Index, Mask, Matrix, Vector
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn
 
@@ -180,9 +181,10 @@ def hint_of_distances(named: Mapping[str, Any]) -> None:
         shape = getattr(X, "shape", ())
         square = isinstance(shape, tuple) and len(shape) == 2 and shape[0] == shape[1]
         if square and looks_like_distances(split_names(X, name)[0]):
+            text = f"{name} looks like a matrix of distances, but is used as features"
+            state(text)
             warn(
-                f"{name} looks like a matrix of distances, but is used as features. If it contains distances, pass "
-                f"shesha.Rdm({name}), or --rdm on the command line",
+                f"{text}. If it contains distances, pass shesha.Rdm({name}), or --rdm on the command line",
                 MeasureWarning,
             )
 

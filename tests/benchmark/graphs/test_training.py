@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from shesha_bench.catalogue import Kind, Model, Setting, Weights
-from shesha_bench.domains import domain
 from shesha_bench.graphs import extract, fit, hyperparameters, networks
 from shesha_bench.graphs.catalogue import NETWORKS
 from shesha_bench.graphs.networks import Graph
@@ -131,44 +130,6 @@ def test_weights_of_another_network_are_refused(small: Graph) -> None:
         extract(model("GCN", "shortcut", 0.5), fit(model("GCN")))
 
 
-@pytest.mark.parametrize(
-    ("hyper", "message"),
-    [
-        ({"width": 3}, "hyper must have names among hidden, .*, got width"),
-        ({"heads": 3}, "hyper must have names among hidden, .*, epochs, shortcut_rows, got heads"),
-        ({"layers": 1}, r"hyper\['layers'\] must be a whole number of at least 2, got 1"),
-        ({"activation": "tanh"}, r"hyper\['activation'\] must be one of relu, elu, got 'tanh'"),
-        ({"shortcut_rows": "own"}, r"hyper\['shortcut_rows'\] must be one of training, fixed, got 'own'"),
-    ],
-)
-def test_wrong_hyperparameters_are_named(small: Graph, hyper: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        fit(model("GCN", **hyper))
-
-
-def test_hyperparameters_are_those_of_the_table() -> None:
-    assert hyperparameters("Cora", "GAT") == {
-        "hidden": 64,
-        "layers": 2,
-        "activation": "elu",
-        "dropout": 0.6,
-        "learning_rate": 0.005,
-        "weight_decay": 0.0005,
-        "epochs": 200,
-        "heads": 8,
-        "shortcut_rows": "training",
-    }
-    assert hyperparameters("OGBN-Arxiv", "SAGE")["epochs"] == 500
-    with pytest.raises(ValueError, match="got PGNN on Flickr"):
-        hyperparameters("Flickr", "PGNN")
-
-
-def test_named_hyperparameters_win(small: Graph) -> None:
-    weights = fit(model("GCN", hidden=7, layers=2))
-    assert weights["body.convs.0.lin.weight"].shape == (7, 40)
-    assert "body.convs.2.lin.weight" not in weights
-
-
 def test_each_epoch_drops_other_edges(small: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     gcn = NETWORKS["GCN"]
@@ -180,17 +141,11 @@ def test_each_epoch_drops_other_edges(small: Graph, monkeypatch: pytest.MonkeyPa
     assert seen[-1] == small.edge_index.tolist()
 
 
-def test_the_domain_is_found_by_name() -> None:
-    assert domain("graph").fit is fit
-
-
 @pytest.mark.parametrize(
     ("architecture", "epochs", "least"),
     [
         ("GCN", 60, 0.6),
         ("SAGE", 60, 0.6),
-        pytest.param("GAT", 60, 0.6, marks=pytest.mark.slow),
-        pytest.param("PGNN", 25, 0.3, marks=pytest.mark.slow),
     ],
 )
 def test_cora_is_learned(cora: Graph, architecture: str, epochs: int, least: float) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from shesha_bench.catalogue import Model, Setting
-from shesha_bench.domains import MissingDataError
 from shesha_bench.language import extract, fit, hyperparameters, training
 from shesha_bench.language.catalogue import Hyper
 
@@ -54,13 +53,6 @@ def test_training_repeats_itself_and_leaves_the_random_state_alone(
     assert all(torch.equal(first[name], again[name]) for name in first)
     assert not all(torch.equal(first[name], other[name]) for name in first)
     assert all(value.device.type == "cpu" for value in first.values())
-
-
-def test_logging_and_progress_bars_return(data_folder: Path, tiny: Make) -> None:
-    logging = transformers.utils.logging
-    before = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    fit(tiny())
-    assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == before
 
 
 @pytest.mark.parametrize("architecture", ["SmallBERT", "SmolLM2"])
@@ -114,11 +106,6 @@ def test_weights_of_another_network_are_refused(data_folder: Path, tiny: Make, a
         extract(tiny("ALBERT"), fit(tiny(architecture)))
 
 
-def test_more_classes_are_another_network(data_folder: Path, tiny: Make) -> None:
-    with pytest.raises(ValueError, match=r"weights must be the state dict of .*labels 1.*size mismatch"):
-        extract(tiny(setting=Setting("labels", 1.0)), fit(tiny()))
-
-
 def test_the_best_weights_are_kept(data_folder: Path, tiny: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     scores = iter([0.5, 0.9, 0.9, 0.1])
     monkeypatch.setattr(training, "accuracy", lambda *_: next(scores))
@@ -136,19 +123,6 @@ def test_new_classes_are_learned_to_the_end(data_folder: Path, tiny: Make, monke
     fit(tiny(setting=Setting("labels", 0.75), evaluate_every=1))
 
 
-@pytest.mark.parametrize("schedule", ["linear", "cosine"])
-def test_the_learning_rate_rises_and_falls(schedule: str) -> None:
-    hyper = Hyper(warmup=0.1, schedule=schedule)
-    rates = [training.rate(step, 100, hyper) for step in range(100)]
-    assert np.argmax(rates) in (9, 10)
-    assert max(rates) == 1.0
-    assert all(np.diff(rates[:10]) > 0)
-    assert all(np.diff(rates[10:]) < 0)
-    assert 0 < rates[0] <= 0.1
-    assert 0 < rates[-1] < 0.02
-    assert training.rate(55, 100, hyper) == pytest.approx(0.5)
-
-
 def test_batches_pass_over_every_row_once() -> None:
     lengths = np.arange(103) % 10
     found = list(training.batches(lengths, 8, 26, np.random.default_rng(0)))
@@ -158,25 +132,6 @@ def test_batches_pass_over_every_row_once() -> None:
     assert np.mean([np.ptp(lengths[batch]) for batch in found]) < 3
     assert training.n_steps(Hyper(epochs=2, batch_size=8), 103) == 26
     assert training.n_steps(Hyper(steps=5), 103) == 5
-
-
-@pytest.mark.parametrize(
-    ("architecture", "names"),
-    [
-        ("BERT", "multiberts-seed_1 .*google/multiberts-seed_1"),
-        ("ALBERT", "albert-base-v2 .*albert/albert-base-v2"),
-        ("SmolLM2", "SmolLM2-1.7B .*HuggingFaceTB/SmolLM2-1.7B"),
-    ],
-)
-def test_missing_networks_name_folder_and_source(
-    data_folder: Path, tiny: Make, architecture: str, names: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(place: str | Path, **_: object) -> None:
-        raise OSError(f"no connection to {place}")
-
-    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", fail)
-    with pytest.raises(MissingDataError, match=rf"(?s){names}.*no connection"):
-        fit(tiny(architecture, seed=26 if architecture == "BERT" else 0, reduced=False))
 
 
 def test_a_network_of_the_local_folder(data_folder: Path, tiny: Make) -> None:

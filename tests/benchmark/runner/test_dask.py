@@ -82,22 +82,3 @@ def test_models_are_trained_on_the_cluster(local, cluster, toy, folder):
     expected = local[0].query("test == 'shortcut' and measure == 'CKA'").reset_index(drop=True)
     assert found.equals(expected)
     assert len(list(Path(f"{folder / 'new.sqlite'}.models").glob("*.npz"))) == 9
-
-
-def test_an_address_without_a_scheduler_is_named(patch, toy, folder):
-    with pytest.raises(ConnectionError, match=r"scheduler must be .*, got 'tcp://127\.0\.0\.1:1'"):
-        run(toy, store=folder / "none.sqlite", measures=["CKA"], scheduler="tcp://127.0.0.1:1")
-
-
-@pytest.mark.parametrize("address", ["nonsense", "127.0.0.1", "tcp://127.0.0.1", "http//127.0.0.1:8786"])
-def test_what_is_no_address_is_named(patch, toy, folder, address):
-    with pytest.raises((ValueError, ConnectionError), match=f"'{address}'"):
-        run(toy, store=folder / "none.sqlite", measures=["CKA"], scheduler=address)
-
-
-def test_dask_is_asked_for_by_name(patch, toy, folder, monkeypatch):
-    import sys
-
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ImportError, match=r'distributed is needed: pip install "shesha-representations\[dask\]"'):
-        run(toy, store=folder / "none.sqlite", measures=["CKA"], scheduler="tcp://127.0.0.1:1")

@@ -123,16 +123,6 @@ def test_options_of_a_suite_hold_unless_others_are_chosen():
     assert names("RTD", options=suite("paper").options) == ["RTD"]
 
 
-def test_a_plain_function_gets_two_matrices(pair):
-    (measure,) = entries(["toy_measures:logged"])
-    assert isinstance(measure, PlainMeasure)
-    assert measure.name == "logged"
-    assert not measure.symmetric
-    assert measure.closer == "higher"
-    expected = np.linalg.norm(pair[0]) - np.abs(pair[1]).sum()
-    assert measure.score(*pair) == pytest.approx(expected)
-
-
 MARKED = '''
 from shesha.measures import measure
 from shesha.views import Features
@@ -175,35 +165,6 @@ def test_a_marked_function_is_taken_as_it_is_declared(module):
         for known, old in zip((registry.MEASURES.known, registry.MEASURES.aliases), before, strict=True):
             known.clear()
             known.update(old)
-
-
-@pytest.mark.parametrize(
-    ("chosen", "error", "expected"),
-    [
-        (
-            "nowhere_at_all:f",
-            ValueError,
-            "measure must be importable as module:name, got 'nowhere_at_all:f': No module",
-        ),
-        ("toy_measures:f", ValueError, "got 'toy_measures:f': module 'toy_measures' has no attribute 'f'"),
-        (":f", ValueError, "measure must be importable as module:name, got ':f'$"),
-        ("toy_measures:", ValueError, "measure must be importable as module:name, got 'toy_measures:'$"),
-        ("os:sep", TypeError, "measure must be a function of two matrices, got 'os:sep', which is str"),
-        ("CKAA", ValueError, "measure must be one of the names .*, got 'CKAA'; did you mean CKA"),
-        ("calibrated CKAA", ValueError, "measure must be one of the names .*, got 'CKAA'; did you mean CKA"),
-        ("RTD(subsets=2)", ValueError, "options of RTD must be among"),
-        (3, TypeError, "measures must be names or functions, got 3"),
-    ],
-)
-def test_what_is_no_measure_is_told(pair, chosen, error, expected):
-    with pytest.raises(error, match=expected):
-        entries([chosen])
-
-
-def test_two_functions_of_one_name_are_refused(module):
-    module("def logged(X, Y):\n    return 1.0\n")
-    with pytest.raises(ValueError, match="measures must have distinct names, got 'logged' twice"):
-        entries(["toy_measures:logged", "own_measures:logged"])
 
 
 def test_versions_are_those_of_what_computes(module):

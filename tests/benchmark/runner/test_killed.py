@@ -125,7 +125,7 @@ def repeated(found):
     return sum(count - 1 for count in Counter(found).values())
 
 
-@pytest.mark.parametrize("n_kills", [4, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [4])
 def test_killed_again_and_again_it_ends_with_the_same_numbers(start, tmp_path, uninterrupted, n_kills):
     draw = random.Random(3)
     calls, trained = tmp_path / "calls", tmp_path / "trained"

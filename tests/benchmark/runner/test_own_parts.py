@@ -2,7 +2,6 @@
 
 import importlib
 import re
-from dataclasses import replace
 from importlib.util import find_spec
 
 import pytest
@@ -10,7 +9,6 @@ from typer.testing import CliRunner
 
 from shesha.cli._app import app
 from shesha_bench import results, status, suite, task
-from shesha_bench.catalogue import Model, Setting
 from shesha_bench.jobs import Archive
 from shesha_bench.run_suite import run
 from shesha_bench.store import Store, StoreError
@@ -104,52 +102,3 @@ def test_what_is_declared_closer_goes_first():
     assert vision.hyperparameters("IN100", "VGG11")["extent"] == 7
     found = task("vision", "CIFAR10", "VGG", "small", hyper={"epochs": 1}, n_models=3)
     assert found.hyper["epochs"] == 1 and found.n_models == 3 and found.n_per_group == 4
-
-
-@pytest.mark.parametrize(
-    ("use", "error", "message"),
-    [
-        (lambda: suite("toy_parts:NONE"), ValueError, "suite must be importable as module:name, got 'toy_parts:NONE'"),
-        (lambda: suite("toy_parts:RING"), TypeError, "suite must be a Suite, got 'toy_parts:RING', which is GraphData"),
-        (
-            lambda: task("graph", "toy_parts:COLOURS", "GCN"),
-            TypeError,
-            "dataset must be of class GraphData, got 'toy_parts:COLOURS', which is ImageData",
-        ),
-        (
-            lambda: task("vision", "CIFAR10", "toy_parts:PERCEPTRON", "small"),
-            TypeError,
-            "architecture must be of class ImageNetwork, got 'toy_parts:PERCEPTRON', which is GraphNetwork",
-        ),
-        (lambda: task("graph", "Ring", "GCN"), ValueError, "dataset must be one of Cora, Flickr, OGBN-Arxiv, got"),
-        (
-            lambda: task("vision", "toy_parts:COLOURS", "VGG", "large"),
-            ValueError,
-            "suite must be one of paper, small, got 'large'",
-        ),
-        (
-            lambda: catalogue("graph").build(Model("graph", "Cora", "PGNN", Setting("augmentation", 0.5), 0)),
-            ValueError,
-            "setting of a PGNN must not be augmentation, got augmentation 0.5",
-        ),
-        (
-            lambda: catalogue("graph").build(Model("graph", "Cora", "PGNN", Setting(), 0, {"activation": "elu"})),
-            ValueError,
-            r"hyper\['activation'\] must be relu for a PGNN, got 'elu'",
-        ),
-        (
-            lambda: catalogue("vision").build(Model("vision", "CIFAR10", "VGG", Setting("deep"), 0)),
-            ValueError,
-            "setting must be one of standard, labels, shortcut, augmentation for vision, got 'deep'",
-        ),
-    ],
-)
-def test_what_does_not_fit_is_told(parts, use, error, message):
-    with pytest.raises(error, match=message):
-        use()
-
-
-def test_keys_hold_the_place(parts):
-    (one,) = parts.images.tasks
-    moved = replace(one, dataset="elsewhere:COLOURS")
-    assert one.model(Setting(), 0).key("data") != moved.model(Setting(), 0).key("data")

@@ -116,12 +116,6 @@ def test_other_packages_bring_tests(own, monkeypatch):
     assert tests.find("Sureness") is own.SURENESS
 
 
-def test_a_store_without_its_test_is_read_by_the_others(own, here, toy, monkeypatch):
-    run(toy, store="a.sqlite", measures="CKA", tests=[own.SURENESS, "accuracy"])
-    del registry._known["sureness"]
-    assert set(results("a.sqlite", toy)["test"]) == {"accuracy", "jsd", "disagreement"}
-
-
 def test_groups_by_a_kind_of_setting_of_its_own(own, here, make_task, monkeypatch):
     with pytest.raises(ValueError, match=r"kind must be one of standard, .*, got 'width'"):
         Setting("width", 0.5)
@@ -177,29 +171,3 @@ def test_the_benchmarks_tests_count_as_the_paper_counts():
         "augmentation": "auprc",
         "layer_monotonicity": "conformity",
     }
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"name": "shortcut"}, "name must not be that of a test of the benchmark, got 'shortcut'"),
-        ({"rows": ("twins", "jsd")}, "rows must not be names of another test, got jsd"),
-        ({"counts": {"twins": "median"}}, "counts must name rows and qualities of twins, got median of twins"),
-        ({"differences": {"jsd": max}}, "differences must not have names of differences of another test, got 'jsd'"),
-    ],
-)
-def test_what_cannot_be_registered(own, change, message):
-    with pytest.raises(ValueError, match=message):
-        tests.register(replace(TWINS, **change))
-    assert "twins" not in registry._known
-
-
-def test_places_that_hold_no_test(own):
-    with pytest.raises(TypeError, match="test must be a BenchmarkTest, got str"):
-        tests.register("shortcut")
-    with pytest.raises(TypeError, match="test must be a BenchmarkTest, got 'toy_tests:_sureness', which is function"):
-        tests.find("toy_tests:_sureness")
-    with pytest.raises(ValueError, match="test must be importable as module:name, got 'toy_tests:NONE'"):
-        tests.find("toy_tests:NONE")
-    with pytest.raises(ValueError, match="degrees must be given only for tests by groups, got some for accuracy"):
-        setting_groups(accuracy=(0, 1))

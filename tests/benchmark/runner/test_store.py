@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 from shesha.support import sqlite
-from shesha_bench import run_suite, store
+from shesha_bench import store
 from shesha_bench.catalogue import Model, Outcome, Setting
-from shesha_bench.domains import MissingDataError, domain
 from shesha_bench.jobs import Archive, model_key, reference
 from shesha_bench.report_page import report
 from shesha_bench.run_suite import run, status
@@ -155,76 +154,12 @@ def test_a_file_of_another_kind_is_refused_and_left_alone(here, toy, content):
     assert path.read_bytes() == content
 
 
-def test_another_database_is_refused(here, toy):
-    connection = sqlite3.connect("a.sqlite")
-    connection.execute("CREATE TABLE mine (x)")
-    connection.commit()
-    connection.close()
-    with pytest.raises(StoreError, match=r"store must be a file written by `shesha bench run`, got a\.sqlite"):
-        run(toy, store="a.sqlite", **OPTIONS)
-
-
-def test_an_empty_file_becomes_a_store_but_holds_no_results(here, toy):
-    (here / "a.sqlite").touch()
-    with pytest.raises(StoreError, match="store must be a file written by"):
-        results("a.sqlite", toy)
-    assert len(run(toy, store="a.sqlite", **OPTIONS)) == 2
-
-
-def test_a_store_without_a_run_says_so(here):
-    with Store("a.sqlite"):
-        pass
-    with pytest.raises(StoreError, match=r"store must contain a run, got a\.sqlite, which is empty"):
-        results("a.sqlite")
-
-
-def test_missing_files_and_folders_are_named(here, toy):
-    with pytest.raises(FileNotFoundError, match=r"the folder of the store must exist, got nowhere/a\.sqlite"):
-        run(toy, store="nowhere/a.sqlite", **OPTIONS)
-    with pytest.raises(FileNotFoundError, match=r"store must be the file of an earlier run, got a\.sqlite"):
-        results("a.sqlite", toy)
-    assert list(here.iterdir()) == []
-
-
-def test_a_folder_is_no_store(here, toy):
-    (here / "folder").mkdir()
-    for use in (lambda: run(toy, store="folder", **OPTIONS), lambda: results("folder", toy)):
-        with pytest.raises(IsADirectoryError, match="store must be a file, got the folder folder"):
-            use()
-
-
-def test_an_earlier_store_refuses_a_run_before_data_are_looked_for(here, toy, monkeypatch):
-    run(toy, store="a.sqlite", **OPTIONS)
-    monkeypatch.setattr(run_suite, "_keys", lambda _: pytest.fail("looks for data"))
-    with pytest.raises(ValueError, match="store must belong to suite 'other'"):
-        run(Suite("other", toy.tasks), store="a.sqlite", **OPTIONS)
-
-
-def test_missing_data_leave_no_file(here, toy, patch, monkeypatch):
-    def nothing(*_):
-        raise MissingDataError("D is nowhere")
-
-    monkeypatch.setattr(domain("toy_domain"), "fingerprint", nothing)
-    with pytest.raises(MissingDataError, match="D is nowhere"):
-        run(toy, store="a.sqlite", **OPTIONS)
-    assert list(here.iterdir()) == []
-
-
 def test_a_store_of_another_suite_is_refused(here, toy):
     run(toy, store="a.sqlite", **OPTIONS)
     before = cells("a.sqlite")
     with pytest.raises(ValueError, match=r"store must belong to suite 'other', got a\.sqlite of suite 'toy'"):
         run(Suite("other", toy.tasks), store="a.sqlite", **OPTIONS)
     assert cells("a.sqlite") == before
-
-
-def test_numbers_are_written_once(here):
-    with Store("a.sqlite") as opened:
-        opened.add_cells([CELL, Cell("a//last", "b//last", "CKA", "1", 0.7, 0.1)])
-        opened.add_cells([Cell("a//last", "b//last", "CKA", "1", 0.9, 0.1)])
-        assert opened.cells("CKA", "1") == {("a//last", "b//last"): CELL}
-        assert opened.cells("CKA", "2") == {}
-        assert opened.stored_comparisons() == {("a//last", "b//last", "CKA", "1")}
 
 
 def test_forgetting_failures_keeps_what_has_a_value(here):

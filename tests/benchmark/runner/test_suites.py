@@ -7,14 +7,11 @@ import re
 import numpy as np
 import pytest
 
-from shesha.measures import choose
 from shesha_bench import suites
-from shesha_bench.catalogue import KINDS, Model, Outcome, Setting, count_of_share
-from shesha_bench.domains import domain, hash_arrays
+from shesha_bench.catalogue import Model, Outcome, Setting, count_of_share
+from shesha_bench.domains import hash_arrays
 from shesha_bench.measure_entries import entries, entry_version
-from shesha_bench.run_suite import run
-from shesha_bench.suites import Suite, Task, domain_name, plan_chunks, required_models, setting_groups, suite, trials
-from shesha_bench.suites import test_name as name_of_test
+from shesha_bench.suites import Task, plan_chunks, required_models, setting_groups, suite, trials
 
 MEASURES = entries(["CKA", "RSA", "LinReg", "MagDiff", "RTD", "calibrated CKA", "ProcDist"])
 VERSION = {measure.name: entry_version(measure) for measure in MEASURES}
@@ -127,11 +124,6 @@ def test_chunks_are_of_one_view_and_take_about_as_long(toy, monkeypatch):
         assert chunk.models <= set(keys.values())
 
 
-def test_costly_and_calibrated_measures_are_cut_finer():
-    cka, rtd, calibrated = entries(["CKA", "RTD", "calibrated CKA"])
-    assert suites._cost(cka) < suites._cost(calibrated) < suites._cost(rtd)
-
-
 def test_trials_are_each_test_through_each_pooling(toy):
     assert [(trial.test, trial.pooling) for trial in trials(toy.tasks)] == [
         (test, "")
@@ -140,14 +132,6 @@ def test_trials_are_each_test_through_each_pooling(toy):
     assert [trial.test for trial in trials(toy.tasks, ["shortcut", "accuracy"])] == ["accuracy", "shortcut"]
     double = Task("toy_domain", "D", "A", {}, setting_groups(label_randomization=(0, 1)), poolings=("cls", "mean"))
     assert len(trials([double])) == 2 * 4
-
-
-def test_models_are_listed_once(toy):
-    models = required_models(trials(toy.tasks))
-    assert len(models) == len(set(models)) == 6 + 2 * 3 + 3 * 3 + 2 * 3
-
-
-SIX = ("accuracy", "output", "label_randomization", "shortcut", "augmentation", "layer_monotonicity")
 
 
 def degrees(task, test):
@@ -160,66 +144,6 @@ def by_place(name):
 
 def n_models(task):
     return len(required_models(trials([task])))
-
-
-def test_the_small_suite_has_three_domains():
-    assert [(task.domain, task.dataset, task.architecture) for task in suite("small").tasks] == [
-        *(("graph", "Cora", name) for name in ("GCN", "SAGE", "GAT", "PGNN")),
-        *(("language", data, name) for data in ("SST2", "MNLI") for name in ("MiniLM", "SmallBERT")),
-        *(("vision", data, name) for data in ("FashionMNIST", "CIFAR10") for name in ("ResNet", "VGG", "ViT")),
-    ]
-
-
-def test_the_paper_suite_has_the_published_networks():
-    vision = ("RNet18", "RNet34", "RNet101", "VGG11", "VGG19", "ViT B32", "ViT L32")
-    assert [(task.domain, task.dataset, task.architecture) for task in suite("paper").tasks] == [
-        *(("graph", "Cora", name) for name in ("GCN", "SAGE", "GAT", "PGNN")),
-        *(("graph", data, name) for data in ("Flickr", "OGBN-Arxiv") for name in ("GCN", "SAGE", "GAT")),
-        *(("language", data, name) for data in ("SST2", "MNLI") for name in ("BERT", "ALBERT", "SmolLM2")),
-        *(("vision", data, name) for data in ("IN100", "CIFAR100") for name in vision),
-    ]
-
-
-@pytest.mark.parametrize("name", ["small", "paper"])
-def test_graph_groups_are_two_degrees_and_none(name):
-    for (_, architecture), task in by_place(name).items():
-        if task.domain == "graph":
-            assert degrees(task, "label_randomization") == [0, 0.25, 1]
-            assert degrees(task, "shortcut") == [0, 0.5, 1]
-            if architecture == "PGNN":
-                assert "augmentation" not in task.groups
-                assert task.tests == tuple(test for test in SIX if test != "augmentation")
-            else:
-                assert degrees(task, "augmentation") == [0, 0.2, 0.8]
-                assert task.tests == SIX
-            assert task.layers == Setting("deep")
-            assert task.poolings == ("",)
-
-
-def test_vision_groups_are_noise_of_three_levels():
-    for name in ("small", "paper"):
-        for task in suite(name).choose_tasks(domains=["vision"]):
-            assert degrees(task, "label_randomization") == [0, 0.5, 0.75]
-            assert degrees(task, "shortcut") == [0, 0.75, 1]
-            assert degrees(task, "augmentation") == [0.25, 0.5, 1]
-            assert task.tests == SIX
-
-
-def test_language_groups_and_poolings():
-    small, paper = by_place("small"), by_place("paper")
-    for place, task in {**small, **paper}.items():
-        if task.domain != "language":
-            continue
-        if place[1] == "SmolLM2":
-            assert degrees(task, "label_randomization") == [0, 1]
-            assert "augmentation" not in task.groups
-            assert task.poolings == ("cls",)
-        else:
-            assert degrees(task, "label_randomization") == [0, 0.75, 1]
-            assert degrees(task, "augmentation") == ([0, 0.25, 1] if place == ("MNLI", "BERT") else [0, 1])
-            assert task.poolings == ("cls", "mean")
-        lowest, _, highest = degrees(task, "shortcut")
-        assert (lowest, highest) == ((0.558, 1) if place[0] == "SST2" else (0.354, 1))
 
 
 def test_no_disturbance_is_the_standard_training_but_for_shortcuts():
@@ -276,68 +200,6 @@ def test_a_suite_can_be_cut_down():
     assert [str(task) for task in small.choose_tasks(["vision"], ["cifar10"], ["vit"])] == ["ViT on CIFAR10"]
     assert len(small.choose_tasks(architectures=["GCN", "VGG"])) == 3
     assert small.choose_tasks(domains=["language"], architectures=["GCN"]) == ()
-
-
-@pytest.mark.parametrize(
-    ("use", "expected"),
-    [
-        (lambda: suite("smal"), r"suite must be one of small, paper, got 'smal'; did you mean small\?"),
-        (lambda: suite("xyz"), r"suite must be one of small, paper, got 'xyz'$"),
-        (
-            lambda: name_of_test("acuracy"),
-            rf"test must be one of {', '.join(SIX)}, got 'acuracy'; did you mean accuracy\?",
-        ),
-        (lambda: name_of_test("qqq"), f"test must be one of {', '.join(SIX)}, got 'qqq'"),
-        (lambda: domain_name("sound"), "domain must be one of graph, language, vision, got 'sound'"),
-        (lambda: suite("small").choose_tasks(domains=["sound"]), "domain must be one of graph, language, vision"),
-        (lambda: suite("small").choose_tasks(datasets=["Coral"]), "dataset must be one of Cora, SST2, .*, got 'Coral'"),
-        (
-            lambda: suite("small").choose_tasks(architectures=["GNC"]),
-            "architecture must be one of GCN, SAGE, .*, got 'GNC'",
-        ),
-        (lambda: Setting("label", 0.5), f"kind must be one of {', '.join(KINDS)}, got 'label'"),
-        (lambda: Setting("labels", 1.5), "degree must lie between 0 and 1, got 1.5"),
-        (lambda: run("smal", store="never.sqlite"), "did you mean small"),
-        (lambda: run("small", store="never.sqlite", tests=["shortcat"]), "test must be .*; did you mean shortcut"),
-        (
-            lambda: run("small", store="never.sqlite", measures=["CKAA"]),
-            "measure must be .*, got 'CKAA'; did you mean CKA",
-        ),
-        (
-            lambda: run("small", store="never.sqlite", architectures=["PGNN"], tests=["augmentation"]),
-            "tests must include one that applies to the chosen networks and data, got none",
-        ),
-        (
-            lambda: run("small", store="never.sqlite", datasets="Cora", architectures="VGG"),
-            "domains, datasets and architectures must match at least one network of the suite, got none",
-        ),
-        (lambda: run("small", store="never.sqlite", domains="sound"), "domain must be one of .*, got 'sound'"),
-        (lambda: run("small", store="never.sqlite", workers=0), "workers must be at least 1, got 0"),
-    ],
-)
-def test_what_is_misspelt_is_told_with_what_there_is(use, expected, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=expected):
-        use()
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "text", ["label_randomization", "Label-Randomization", "label randomization", "LABELRANDOMIZATION"]
-)
-def test_tests_may_be_written_in_any_case_with_any_separator(text):
-    assert name_of_test(text) == "label_randomization"
-
-
-def test_a_domain_of_ones_own_can_be_chosen(toy):
-    assert toy.choose_tasks(domains=["toy_domain"]) == toy.tasks
-    with pytest.raises(ValueError, match="domain must be one of toy_domain, got 'graph'"):
-        toy.choose_tasks(domains=["graph"])
-
-
-def test_an_unknown_domain_of_ones_own_says_what_there_is(toy):
-    with pytest.raises(ValueError, match=r"domain must be one of .*toy_domain.*, got 'toy_domian'"):
-        toy.choose_tasks(domains=["toy_domian"])
 
 
 MODEL = Model("graph", "Cora", "GCN", Setting("labels", 0.5), 3, {"rate": 0.1, "layers": 2})
@@ -399,10 +261,6 @@ def test_fingerprints_tell_data_apart():
     assert hash_arrays("text") == hash_arrays(b"text")
 
 
-def test_a_domain_is_found_by_its_module(patch):
-    assert domain("toy_domain").__name__ == "toy_domain"
-
-
 def outcome(**some):
     own = {
         "representations": {"": (np.ones((4, 2)),)},
@@ -427,28 +285,8 @@ def test_outcomes_have_rows_that_belong_together(some, expected):
         outcome(**some)
 
 
-def test_accuracy_is_the_share_of_right_rows():
-    assert outcome(probabilities=np.array([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.1, 0.9]])).accuracy == 0.75
-
-
-def test_tasks_of_one_place_are_refused(make_task):
-    with pytest.raises(
-        ValueError, match="tasks must differ in domain, data set or architecture, got A on D more than once"
-    ):
-        Suite("twice", (make_task(), make_task(n_models=3)))
-
-
 @pytest.mark.parametrize(
     ("share", "n", "number"), [(0.29, 100, 29), (1 - 0.9, 10, 1), (0.25, 10, 2), (1.0, 7, 7), (0.0, 7, 0)]
 )
 def test_shares_are_whole_numbers_whatever_the_rounding(share, n, number):
     assert count_of_share(share, n) == number
-
-
-def test_the_small_suite_lightens_costly_measures():
-    assert suite("small").options["RTD"] == {"n_subsets": 2}
-    assert suite("paper").options == {}
-    for measure, options in suite("small").options.items():
-        assert choose(measure)[0].with_options(**options).options == options
-    assert Suite("own", ()).options == {}
-    assert set(suites._SUITES) == set(suites._OPTIONS)

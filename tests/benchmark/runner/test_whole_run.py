@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shutil
 import sqlite3
 from collections import Counter
 from dataclasses import dataclass
@@ -11,96 +9,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from shesha.cli._app import app
-from shesha_bench import ranks, run_suite, suites
+from shesha_bench import run_suite, suites
 from shesha_bench import tests as own
 from shesha_bench.jobs import Archive
-from shesha_bench.measure_entries import entries, make_entry
 from shesha_bench.ranks import rank
-from shesha_bench.report_page import report
-from shesha_bench.run_suite import Meter, Run, general, run, status
+from shesha_bench.run_suite import general, run, status
 from shesha_bench.store import Store
-from shesha_bench.stored_results import COLUMNS, accuracies, comparisons, list_trials, results, runtimes
-from shesha_bench.suites import Trial, required_models, trials
+from shesha_bench.stored_results import COLUMNS, accuracies, list_trials
+from shesha_bench.suites import Trial, trials
 from shesha_bench.tests.kinds import pairs_groups, pairs_layers, pairs_prediction
 
 from .reading import key_of
 
 
-def test_text_counts_models_and_comparisons():
-    mixed = Meter(2)
-    for kind, amount in (("train", 5), ("cheap", 100), ("costly", 8)):
-        mixed.expect(kind, amount)
-    mixed.finish("train", 1, 8.0)
-    mixed.finish("train", 1, 12.0)
-    mixed.finish("cheap", 20, 10.0)
-    mixed.n_models, mixed.models_done, mixed.n_cells, mixed.cells_done = 5, 2, 108, 20
-    assert mixed.text() == "2/5 models, 20/108 comparisons, at least 35 s left"
-    mixed.finish("costly", 8, 16.0)
-    assert mixed.text() == "2/5 models, 20/108 comparisons, about 35 s left"
-    assert Meter(1).text() == "0/0 models, 0/0 comparisons"
-
-
-TWO_MEASURES = ["CKA", "LinReg"]
-ALL_LAYERS = 3 * (6 + 12)
-"""Three models of four layers: six pairs, twelve of the asymmetric measure."""
-
-
 def layers(store, toy):
     return status(store, toy).set_index("test").loc["layer_monotonicity"]
-
-
-@pytest.fixture
-def planned(here, toy):
-    """A store that knows what is to be done, and nothing else."""
-    keys = run_suite._keys(required_models(trials(toy.tasks)))
-    with Store("a.sqlite") as opened:
-        opened.describe(suite="toy")
-        opened.plan({key: model for model, key in keys.items()})
-        opened.add_entries(map(make_entry, entries(TWO_MEASURES)))
-    return keys
-
-
-def test_comparisons_of_layers_are_unknown_until_a_model_tells_its_layers(planned, toy):
-    assert layers("a.sqlite", toy)["comparisons"] is pd.NA
-    assert status("a.sqlite", toy).set_index("test").loc["accuracy", "comparisons"] == 15 + 30
-    assert layers("a.sqlite", toy)[["models", "trained", "compared", "without value"]].tolist() == [3, 0, 0, 0]
-
-
-def test_they_are_known_from_the_first_model_on(planned, toy):
-    with Store("a.sqlite") as opened:
-        working = Run(
-            opened,
-            trials(toy.tasks, ["layer_monotonicity"]),
-            entries(TWO_MEASURES),
-            planned,
-            run_suite._executor(1, None),
-        )
-        working._plan_training()
-        job = working._training[0]
-        working.keep_result(job, job.call(*job.arguments))
-        far = layers(opened, toy)
-    assert far[["trained", "comparisons", "compared"]].tolist() == [1, ALL_LAYERS, 0]
-    shutil.rmtree("a.sqlite.models")
-    assert layers("a.sqlite", toy)["comparisons"] is pd.NA
-
-
-def test_they_are_known_without_the_models_once_some_are_made(here, toy):
-    run(toy, store="a.sqlite", measures=TWO_MEASURES, tests=["layer_monotonicity"])
-    shutil.rmtree("a.sqlite.models")
-    with Store("a.sqlite") as opened:
-        opened.add_entries(map(make_entry, entries([*TWO_MEASURES, "RSA"])))
-    assert layers("a.sqlite", toy)[["comparisons", "compared"]].tolist() == [ALL_LAYERS + 18, ALL_LAYERS]
-
-
-def test_models_that_all_fail_leave_nothing_to_compare(here, toy, faults):
-    faults({f"standard {seed}": "raises" for seed in range(3)})
-    run(toy, store="a.sqlite", measures=TWO_MEASURES, tests=["layer_monotonicity"])
-    assert layers("a.sqlite", toy)[["models failed", "comparisons"]].tolist() == [3, 0]
 
 
 @pytest.mark.parametrize(
@@ -269,14 +196,6 @@ def test_the_table_has_the_documented_columns_and_a_row_for_each_score(ran):
     assert ran.found["p_value"].notna().equals(ran.found["test"].isin(["accuracy", "jsd", "disagreement"]))
 
 
-def test_numbers_of_pairs_are_those_of_the_tests(ran):
-    n = ran.found.groupby(["test", "measure"])["n"].unique()
-    for test, both, one in (("accuracy", 30, 15), ("jsd", 30, 15), ("shortcut", 63, 36), ("augmentation", 63, 36)):
-        for measure in NAMES:
-            assert n[test, measure].tolist() == [both if measure in ASYMMETRIC else one], (test, measure)
-    assert {count for found in n["layer_monotonicity"] for count in found} == {3}
-
-
 @pytest.fixture(scope="module")
 def direct(ran, toy):
     """What the tests for models of one's own say of the same representations."""
@@ -378,59 +297,10 @@ def test_accuracies_are_those_of_the_stored_outputs(ran, opened):
         assert row.reason == ""
 
 
-def test_status_counts_models_and_comparisons(ran, toy):
-    far = status(ran.store, toy).set_index("test")
-    n_models = {"accuracy": 6, "output": 6, "layer_monotonicity": 3} | dict.fromkeys(
-        ("label_randomization", "shortcut", "augmentation"), 9
-    )
-    assert far["models"].to_dict() == far["trained"].to_dict() == n_models
-    assert (far[["models failed", "without value"]] == 0).all(axis=None)
-    symmetric = len(NAMES) - len(ASYMMETRIC)
-    n_pairs = {"accuracy": (15, 30), "output": (15, 30), "layer_monotonicity": (18, 36)} | dict.fromkeys(
-        ("label_randomization", "shortcut", "augmentation"), (36, 63)
-    )
-    expected = {test: symmetric * one + len(ASYMMETRIC) * both for test, (one, both) in n_pairs.items()}
-    assert far["comparisons"].to_dict() == far["compared"].to_dict() == expected
-
-
-def test_runtimes_are_means_over_the_comparisons(ran):
-    found = runtimes(ran.store)
-    assert sorted(found.index) == sorted(NAMES)
-    seconds = [row[5] for row in numbers(ran.store) if row[2] == "RSA"]
-    assert found.loc["RSA"].tolist() == pytest.approx([np.mean(seconds)])
-    assert found.loc[RTD].iloc[0] > found.loc["RSA"].iloc[0]
-
-
-def test_comparisons_are_the_cells_with_their_models(ran):
-    found = comparisons(ran.store)
-    assert len(found) == len(numbers(ran.store))
-    assert sorted(found["value"]) == sorted(row[4] for row in numbers(ran.store))
-    layered = found[found["layer_a"] != "last"]
-    assert set(layered["layer_a"]) == set("0123")
-    assert (layered["seed_a"] == layered["seed_b"]).all()
-    shortcut = found[(found["kind_a"] == "shortcut") & (found["measure"] == "logged")]
-    assert len(shortcut) == 63
-
-
-def test_the_report_is_markdown_with_every_test(ran, toy):
-    text = report(ran.store, title="A toy", of=toy)
-    assert text.startswith("# A toy\n")
-    for one in own.TESTS:
-        assert f"\n## {one.title}" in text, one.title
-    assert text.endswith("comparisons have a value.\n")
-    for line in text.splitlines():
-        if line.startswith("|"):
-            assert line.endswith("|")
-
-
 def test_ranks_count_every_test_once(ran):
     found = rank(ran.found)
     assert sorted(found["measure"]) == sorted(NAMES)
     assert (found["n"] == 6).all()
-
-
-def test_results_can_be_read_while_the_store_is_open(ran, toy, opened):
-    assert results(opened, toy).equals(ran.found)
 
 
 # Last, because it adds to what the tests above count.
@@ -459,61 +329,3 @@ def known(toy, monkeypatch):
 def said(*words):
     ended = CliRunner().invoke(app, ["bench", *words])
     return ended.exit_code, ended.output
-
-
-def test_what_is_known_only_after_training_is_said_to_be(here, known):
-    keys = run_suite._keys(required_models(trials(known.tasks)))
-    with Store("a.sqlite") as opened:
-        opened.describe(suite="toy")
-        opened.plan({key: model for model, key in keys.items()})
-        opened.add_entries(map(make_entry, entries(["CKA"])))
-    code, text = said("status", "--store", "a.sqlite")
-    assert code == 0
-    (line,) = [line for line in text.splitlines() if "layer_monotonicity" in line]
-    assert re.search(r"3 +0 +0 +after training +0 +0$", line)
-    assert text.count("after training") == 1
-
-
-def test_a_store_of_which_nothing_is_planned_has_a_status(here, known):
-    with Store("a.sqlite") as opened:
-        opened.describe(suite="toy")
-    code, text = said("status", "--store", "a.sqlite")
-    assert code == 0
-    assert "comparisons" in text
-
-
-def test_rows_that_are_left_out_are_told(here, known, faults):
-    faults({"standard 1": "is off for some rows"})
-    run(known, store="a.sqlite", measures=["Jaccard"], tests=["accuracy"])
-    code, text = said("status", "--store", "a.sqlite")
-    assert code == 0
-    assert text.endswith("most rows left out):\n- A on D: Jaccard (5, up to 3 rows)\n")
-
-
-def test_a_table_of_a_test_that_is_not_complete_says_so(here, known):
-    run(known, store="a.sqlite", measures=["CKA"], tests=["shortcut"])
-    assert said("table", "--store", "a.sqlite", "--test", "augmentation") == (
-        2,
-        "shesha: the test augmentation is not complete\n",
-    )
-    assert said("table", "--store", "a.sqlite", "--test", "shortcut")[0] == 0
-
-
-def test_the_picture_of_ranks_shows_the_pooling_that_is_printed(here, known, monkeypatch):
-    pytest.importorskip("matplotlib")
-    drawn = []
-    plot = ranks.plot_ranks
-    monkeypatch.setattr(
-        "shesha_bench.plot_ranks",
-        lambda frame, **chosen: drawn.append(chosen) or plot(frame, **chosen),
-        raising=False,
-    )
-    assert said("rank", "--published", "--pooling", "mean", "--plot", "ranks.png")[0] == 0
-    assert drawn == [{"pooling": "mean"}]
-    assert Path("ranks.png").exists()
-
-
-def test_a_folder_is_no_store(here):
-    Path("folder").mkdir()
-    with pytest.raises(IsADirectoryError, match="store must be a file, got the folder folder"):
-        CliRunner().invoke(app, ["bench", "status", "--store", "folder"], catch_exceptions=False)

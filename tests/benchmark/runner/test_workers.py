@@ -16,7 +16,7 @@ from shesha_bench import Store, run_suite, suites
 from shesha_bench.jobs import Archive
 from shesha_bench.report_page import report
 from shesha_bench.run_suite import describe_missing_rows, run, status
-from shesha_bench.stored_results import accuracies, comparisons, results
+from shesha_bench.stored_results import accuracies, comparisons
 
 from .reading import cells, key_of
 
@@ -79,16 +79,6 @@ def test_a_training_that_kills_its_worker_is_given_up_after_three_times(here, to
     assert len(lost) == 8
     assert {row[4] for row in lost} == {"no model: the worker died 3 times (out of memory?)"}
     assert found.set_index("test")["dropped"].to_dict() == {"shortcut": 8, "augmentation": 0}
-
-
-def test_workers_are_a_whole_number(here, toy, monkeypatch):
-    monkeypatch.undo()
-    monkeypatch.chdir(here)
-    with pytest.raises(ValueError, match="workers must be"):
-        run(toy, store="a.sqlite", measures=["CKA"], workers=0)
-    with pytest.raises(ValueError, match="workers must not be given with a scheduler"):
-        run(toy, store="a.sqlite", measures=["CKA"], workers=2, scheduler="tcp://127.0.0.1:1")
-    assert list(here.iterdir()) == []
 
 
 STANDARD_1 = "standard 1"
@@ -240,14 +230,6 @@ def test_a_group_of_one_model_has_no_score_but_a_reason(here, make_task):
     assert set(found["reason"]) == {"group shortcut 0 has 1 model, so there are no pairs within it"}
 
 
-def test_models_that_all_fail_leave_a_report(here, toy, faults):
-    faults({f"standard {seed}": "raises" for seed in range(6)})
-    found = run(toy, store="a.sqlite", measures=["CKA"], tests=["layer_monotonicity"])
-    assert found.empty
-    assert "| D | A | standard | 0 | 3 |" in report("a.sqlite", of=toy)
-    assert comparisons("a.sqlite").empty
-
-
 class BreaksOnce:
     """Workers die while several pieces of work are under way: all of these end at the same moment."""
 
@@ -282,8 +264,3 @@ def test_work_that_ends_together_with_its_pool_is_all_done_again(here, toy, monk
     assert found["value"].notna().all()
     assert len(found) == 8
     np.testing.assert_array_equal(found["dropped"], 0)
-
-
-def test_results_of_a_store_are_those_that_the_run_returned(here, toy):
-    found = run(toy, store="a.sqlite", measures=["CKA"], tests=["shortcut"])
-    assert results("a.sqlite", toy).equals(found)

@@ -123,26 +123,6 @@ def test_equal_measures_are_rarely_told_apart(tmp_path):
     assert apart <= 8
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [("{}", "must be a submission of format 1"), ("[1]", "must be a submission"), ("no json", "must be a submission")],
-)
-def test_other_files_are_refused_by_name(tmp_path, content, message):
-    (tmp_path / "other.json").write_text(content)
-    with pytest.raises(ValueError, match=message):
-        read_submissions(tmp_path)
-
-
-def test_empty_folders_and_several_suites_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="folder must contain submissions"):
-        leaderboard(tmp_path)
-    for suite in ("small", "paper"):
-        write(tmp_path, "one", [0.5] * 8, suite=suite)
-    with pytest.raises(ValueError, match="suite must be one of paper, small"):
-        leaderboard(tmp_path)
-    assert len(leaderboard(tmp_path, suite="paper")) == 1
-
-
 def test_the_page_is_that_of_the_files_beside_it():
     """`shesha bench leaderboard docs/benchmark/leaderboard --out docs/benchmark/leaderboard.md` writes it."""
     place = Path(__file__).parents[3] / "docs" / "benchmark"
@@ -158,13 +138,6 @@ def test_submissions_of_which_a_value_is_odd_are_refused_by_name(tmp_path, chang
     told = json.loads((tmp_path / "small" / "good.json").read_text())
     (tmp_path / "odd.json").write_text(json.dumps(told | changes))
     with pytest.raises(ValueError, match=r"odd.json must be a submission of format 1, got another file"):
-        read_submissions(tmp_path)
-
-
-@pytest.mark.parametrize("value", ["1", True, float("inf"), []])
-def test_scores_that_are_no_numbers_are_refused(tmp_path, value):
-    write(tmp_path, "odd", [value] * 8)
-    with pytest.raises(ValueError, match=r"odd.json must be a submission"):
         read_submissions(tmp_path)
 
 
@@ -184,17 +157,6 @@ def test_measures_whose_names_differ_in_signs_keep_files_of_their_own(tmp_path):
     assert measure_file(tmp_path, first) == place
     other.write_text("half of a")
     assert measure_file(tmp_path, second) == other
-
-
-def test_names_of_a_page_show_themselves_and_nothing_else(tmp_path):
-    write(tmp_path, "odd", np.full(8, 0.8))
-    (file,) = tmp_path.rglob("odd.json")
-    content = json.loads(file.read_text()) | {"measure": "<img src=x onerror=alert(1)>\n# Best | [link](http://x)"}
-    file.write_text(json.dumps(content))
-    write(tmp_path, "CKA", np.full(8, 0.5))
-    page = leaderboard_page(tmp_path)
-    assert "<img" not in page and "\n# Best" not in page
-    assert r"&lt;img src=x onerror=alert(1)&gt;\\n\# Best \| \[link\](http://x)" in page
 
 
 def test_a_score_outside_the_bounds_of_its_quality_is_refused(tmp_path):

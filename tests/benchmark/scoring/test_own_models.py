@@ -117,41 +117,4 @@ def test_rows_without_a_direction_are_left_out_and_told(rng):
     assert set(layered["reason"]) == {"rows without a direction were left out of 4 comparisons, at most 2 each"}
 
 
-def test_seeds_repeat(classifiers):
-    models, outputs, labels = classifiers
-    first = tests.accuracy_correlation(models, outputs, labels, "RTD(n_subsets=2, subset_size=40)", seed=5)
-    assert tests.accuracy_correlation(models, outputs, labels, "RTD(n_subsets=2, subset_size=40)", seed=5).equals(first)
-
-
 X = np.random.default_rng(0).standard_normal((12, 3))
-P = np.eye(2)[np.arange(12) % 2]
-Y = np.arange(12) % 2
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: tests.accuracy_correlation([X], [P], Y), "representations must contain at least 2, got 1"),
-        (lambda: tests.accuracy_correlation(3, [P], Y), "representations must be a sequence or mapping of arrays"),
-        (lambda: tests.accuracy_correlation([X, X[1:]], [P, P], Y), "representations must have equal numbers of rows"),
-        (lambda: tests.accuracy_correlation([X, X], [P, P, P], Y), "probabilities must be of the same models"),
-        (
-            lambda: tests.accuracy_correlation([X, X], [P[1:], P[1:]], Y[1:]),
-            "probabilities must have equal numbers of rows",
-        ),
-        (lambda: tests.accuracy_correlation([X, X], [P, 2 * P], Y), "probabilities of model 1 must have rows that sum"),
-        (lambda: tests.accuracy_correlation([X, X], [P, P], Y[1:]), "labels must have one label for each of the 12"),
-        (lambda: tests.output_correlation([X, X], [P, P[:, :1] * 0 + 1], "CKA"), "q must have the shape of p"),
-        (lambda: tests.augmentation({"a": [X, X]}), "groups must be a mapping of at least two names to models, got 1"),
-        (lambda: tests.augmentation([[X, X], [X]]), "groups must be a mapping .*, got list"),
-        (lambda: tests.augmentation({"a": [X], "b": []}), r"groups\['b'\] must contain at least 1, got 0"),
-        (lambda: tests.augmentation({"a": [X], "b": [X[1:]]}), "groups must have equal numbers of rows"),
-        (lambda: tests.layer_monotonicity([]), "models must be a sequence of at least one model's layers, got 0"),
-        (lambda: tests.layer_monotonicity([[X]]), r"models\[0\] must contain at least 2, got 1"),
-        (lambda: tests.layer_monotonicity([[X, X], [X, X[1:]]], "CKA"), r"models\[1\] must have equal numbers of rows"),
-        (lambda: tests.layer_monotonicity([[X, X]], "no such"), "measure must be one of"),
-    ],
-)
-def test_bad_input(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

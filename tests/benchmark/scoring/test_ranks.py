@@ -9,10 +9,8 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from shesha_bench.catalogue import NOT_NEGATIVE, PART, POSITIVE, SHARE, SWITCH, choice_of_words, count
 from shesha_bench.ranks import (
     CELL,
-    PUBLISHED,
     QUALITY_OF,
     TYPES,
     add_published,
@@ -23,13 +21,9 @@ from shesha_bench.ranks import (
     rank,
     rank_table,
     rank_with_published,
-    ranks_for_display,
-    stars,
     table,
-    to_markdown,
 )
 from shesha_bench.report_page import _answer
-from shesha_bench.run_suite import general
 from shesha_bench.scores import spearman
 from shesha_bench.submissions import _basis, _number
 
@@ -136,42 +130,9 @@ def test_ties_missing_values_and_what_cannot_be_ranked():
         rank(made({"A": 0.5}).drop(columns="architecture"))
 
 
-def test_the_layout_of_the_papers_tables(results):
-    found = table(results, "shortcut", "graph")
-    assert list(found.index) == [(kind, measure) for kind, measures in TYPES.items() for measure in measures]
-    assert list(found.columns.names) == ["quality", "dataset", "architecture"]
-    assert list(found.columns[:4]) == [("auprc", "Cora", name) for name in ("GCN", "SAGE", "GAT", "PGNN")]
-    assert table(results, "shortcut", "language").columns.names[-1] == "pooling"
-    assert table(results).columns.names == ["test", "domain", "quality", "dataset", "architecture", "pooling"]
-    for column in found.columns[::5]:
-        one = results[(results["test"] == "shortcut") & (results["measure"] == "RSA")]
-        one = one[one[["quality", "dataset", "architecture"]].apply(tuple, axis=1) == column]
-        assert found.loc[("RSM", "RSA"), column] == one["value"].item()
-
-
 def test_measures_that_the_paper_does_not_know_come_last():
     found = table(made({"CKNNA": 0.1, "RTD(subsets=2)": 0.2, "CKA": 0.3}))
     assert list(found.index) == [("RSM", "CKA"), ("Topology", "RTD(subsets=2)"), ("Other", "CKNNA")]
-
-
-def test_markdown():
-    frame = made({"CKA": 0.304, "RSA": 0.301, "EOS": -0.2, "GULP": math.nan})
-    frame["p_value"] = [0.01, 0.05, 0.2, math.nan]
-    assert to_markdown(table(frame), stars(frame)).splitlines() == [
-        "| type | measure | spearman<br>s<br>a |",
-        "| --- | --- | ---: |",
-        r"| RSM | CKA | **0.30**\*\* |",
-        "| RSM | EOS | -0.20 |",
-        "| RSM | GULP | nan |",
-        r"| RSM | RSA | **0.30**\* |",
-    ]
-    assert "\\*" not in to_markdown(table(frame))
-    with pytest.raises(ValueError, match="stars must have the rows and columns of frame"):
-        to_markdown(table(frame), stars(frame).iloc[1:])
-
-
-def test_published_stars(results):
-    assert stars(results, "accuracy", "graph").loc[("RSM", "GULP"), ("spearman", "Cora", "GCN")] == "**"
 
 
 def test_published_agrees_with_itself(results):
@@ -192,22 +153,6 @@ def test_agreement_by_hand():
     alone = agreement(own.query("measure == 'B(k=2)'"), other).iloc[0]
     assert alone["difference"] == pytest.approx(0.2)
     assert agreement(own.assign(test="else"), other).empty
-
-
-def test_pictures(results):
-    pytest.importorskip("matplotlib").use("Agg")
-    import matplotlib.pyplot as plt
-
-    from shesha_bench.ranks import plot_ranks
-
-    panels = plot_ranks(results)
-    assert [ax.get_title() for ax in panels] == ["graph", "language", "vision"]
-    order = rank(results).query("domain == 'graph'")["measure"].to_list()
-    assert [label.get_text() for label in panels[0].get_yticklabels()] == order
-    assert panels[0].get_ylim()[0] > panels[0].get_ylim()[1]
-    with pytest.raises(ValueError, match=r"axes must be one per domain \(3\), got 1"):
-        plot_ranks(results, [panels[0]])
-    plt.close("all")
 
 
 COLUMNS = ["domain", "dataset", "architecture", "pooling", "test", "quality", "measure", "value"]
@@ -263,11 +208,6 @@ def test_ranks_follow_the_scores():
     assert (found.xs("SVCCA", level="measure")["published_position"] > 1).all()
 
 
-def test_nothing_in_common_is_an_empty_table(own):
-    mine, _ = own
-    assert compare_ranks(mine).empty
-
-
 FAMILY = np.repeat(np.arange(5), 3)
 RUNS = 80
 
@@ -304,21 +244,9 @@ def test_a_relation_beyond_families_is_found():
     assert found.p_value <= 0.02
 
 
-def test_families_need_models():
-    with pytest.raises(ValueError, match="n_models or pairs must be given with blocks or groups, got neither"):
-        spearman(np.arange(10.0), np.arange(10.0), blocks=[0] * 5)
-    with pytest.raises(ValueError, match="blocks must have one label for each of the 5 rows, got 4"):
-        spearman(np.arange(10.0), np.arange(10.0), 5, blocks=[0] * 4)
-
-
 def ranks(means, sources=None):
     frame = pd.DataFrame({"domain": "graph", "measure": list(means), "mean": list(means.values())})
     return frame if sources is None else frame.assign(source=sources)
-
-
-def test_without_ranks_there_is_no_answer():
-    assert _answer(None) == "No test is complete yet."
-    assert _answer(ranks({"CKA": 1.0})).startswith("Only CKA was run, and a single measure has no rank.")
 
 
 def test_the_best_three_are_named_beside_chance():
@@ -340,23 +268,6 @@ def test_means_are_over_domains():
     assert "B (2.00), A (2.50), among 2 measures. By chance, each measure would have mean rank 1.5" in _answer(both)
 
 
-@pytest.mark.parametrize(
-    ("reason", "text"),
-    [
-        ("0123456789abcdef0123/mean/last: all rows are equal", "all rows are equal"),
-        ("more than half of the rows are zero: 21 of 40", "more than half of the rows are zero"),
-        (
-            "constant rows have no correlation distance: rows 3, 5 and 7 more",
-            "constant rows have no correlation distance: rows",
-        ),
-        ("not enough columns 2 for 3", "not enough columns"),
-        ("other: words", "other: words"),
-    ],
-)
-def test_reasons_are_counted_without_their_numbers(reason, text):
-    assert general(reason) == text
-
-
 def test_the_basis_of_places_names_tasks_and_tests():
     def scores(*tasks):
         lines = [dict(zip(CELL, ("graph", "Toy", task, "", "accuracy", "spearman"), strict=True)) for task in tasks]
@@ -373,62 +284,9 @@ def test_the_basis_of_places_names_tasks_and_tests():
     assert [_number(one) for one in (0.126, 1.0, np.nan)] == ["0.13", "1.00", ""]
 
 
-def test_published_ranks_are_marked_and_a_measure_alone_has_none():
-    frame = pd.DataFrame(
-        {
-            "domain": ["graph", "graph", "vision"],
-            "measure": ["A", "B", "A"],
-            "mean": [1.0, 2.0, 1.0],
-            "median": [1.0, 2.0, 1.0],
-            "position": [1, 2, 1],
-            "source": ["own", "published", "own"],
-        }
-    )
-    found = ranks_for_display(frame)
-    assert found["measure"].tolist() == ["A", f"B{PUBLISHED}", "A"]
-    assert found["mean"].tolist() == [1.0, 2.0, "-"]
-    assert found["position"].tolist() == [1, 2, "-"]
-    assert "source" not in found
-
-
 def test_scores_that_differ_by_rounding_share_their_rank():
     place = dict(zip(CELL, ("graph", "Toy", "GCN", "cls", "accuracy", "spearman"), strict=True))
     values = {"A": 0.3, "B": 0.1 + 0.2, "C": 0.3 + 1e-8, "D": 0.2}
     frame = pd.DataFrame([place | {"measure": name, "value": value} for name, value in values.items()])
     found = rank_table(frame).set_index("measure")["rank"]
     assert found.to_dict() == {"A": 2.5, "B": 2.5, "C": 1.0, "D": 4.0}
-
-
-def test_poolings_are_chosen_where_there_are_several():
-    place = dict(zip(CELL, ("language", "Toy", "BERT", "cls", "accuracy", "spearman"), strict=True))
-    rows = [place | {"measure": name, "value": 0.1, "pooling": pooling} for name in "AB" for pooling in ("cls", "mean")]
-    rows += [place | {"measure": name, "value": 0.1, "pooling": "mean", "architecture": "GPT"} for name in "AB"]
-    frame = pd.DataFrame(rows)
-    chosen = {
-        pooling: sorted(set(zip(found["architecture"], found["pooling"], strict=True)))
-        for pooling in ("cls", "mean", "all")
-        for found in [rank_table(frame, pooling=pooling)]  # type: ignore[arg-type]
-    }
-    assert chosen == {
-        "cls": [("BERT", "cls"), ("GPT", "mean")],
-        "mean": [("BERT", "mean"), ("GPT", "mean")],
-        "all": [("BERT", "cls"), ("BERT", "mean"), ("GPT", "mean")],
-    }
-
-
-@pytest.mark.parametrize(
-    ("check", "good", "bad"),
-    [
-        (POSITIVE, [1, 0.1], [0, -1, 0.0, True, "1", float("inf"), float("nan")]),
-        (NOT_NEGATIVE, [0, 0.0, 3], [-0.1, False, float("inf")]),
-        (SHARE, [0, 1, 0.5], [-0.1, 1.1, True]),
-        (PART, [0, 0.99], [1, -0.1]),
-        (SWITCH, [True, False], [0, 1, "yes"]),
-        (count(), [1, 5], [0, 1.0, True]),
-        (count(2), [2], [1]),
-        (choice_of_words("a", "b"), ["a"], ["c", 1]),
-    ],
-)
-def test_hyperparameters_have_closed_ranges(check, good, bad):
-    assert all(check.holds(one) for one in good)
-    assert not any(check.holds(one) for one in bad)

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shesha_bench.domains import MissingDataError
 from shesha_bench.vision.images import Hyper
 
 torch = pytest.importorskip("torch")
@@ -48,12 +47,6 @@ def test_the_last_hidden_representation_is_what_is_classified(architecture: str,
     if architecture != "ViT":
         # Four pixels are the whole of the last map.
         torch.testing.assert_close(layers[-2].mean(dim=(1, 2)), layers[-1])
-
-
-@pytest.mark.parametrize("side", [8, 16])
-def test_smaller_images_are_enlarged(side: int, hyper: Callable[..., Hyper]) -> None:
-    logits, _ = layers_of("ViT", hyper(image_size=16), side)
-    assert logits.isfinite().all()
 
 
 @pytest.mark.parametrize(
@@ -105,21 +98,6 @@ def test_tokens_of_the_papers_transformers(hyper: Callable[..., Hyper]) -> None:
 
 
 @pytest.mark.usefixtures("vit")
-def test_missing_pretrained_weights_name_folder_and_source(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hyper: Callable[..., Hyper]
-) -> None:
-    import transformers
-
-    def unreachable(*_: object, **__: object) -> None:
-        raise OSError("no network")
-
-    monkeypatch.setattr(transformers.ViTForImageClassification, "from_pretrained", unreachable)
-    monkeypatch.setenv("SHESHA_DATA", str(tmp_path))
-    with pytest.raises(MissingDataError, match=r"vit-base-patch32-224-in21k nor available from https://huggingface.co"):
-        build("ViT B32", 3, hyper(), seed=0, pretrained=True)
-
-
-@pytest.mark.usefixtures("vit")
 def test_pretrained_weights_of_the_local_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hyper: Callable[..., Hyper]
 ) -> None:
@@ -155,16 +133,6 @@ def test_weights_come_from_the_seed_alone(architecture: str, hyper: Callable[...
     assert all(torch.equal(first[name], again[name]) for name in first)
     assert any(not torch.equal(first[name], other[name]) for name in first)
     assert torch.equal(before, torch.random.get_rng_state())
-
-
-def test_images_that_do_not_split_into_patches(hyper: Callable[..., Hyper]) -> None:
-    with pytest.raises(ValueError, match=r"hyper\['image_size'\] must be a multiple of 4 for ViT, got 14"):
-        build("ViT", 3, hyper(image_size=14), seed=0, pretrained=False)
-
-
-def test_unknown_architectures_are_told_the_known_ones(hyper: Callable[..., Hyper]) -> None:
-    with pytest.raises(ValueError, match=r"architecture must be one of ResNet, VGG, ViT, RNet18, .*, got 'AlexNet'"):
-        build("AlexNet", 3, hyper(), seed=0, pretrained=False)
 
 
 def test_images_are_normalised_by_the_stored_statistics(hyper: Callable[..., Hyper]) -> None:

@@ -96,27 +96,3 @@ def test_seeds_change_nothing_unless_they_draw_cells(moved):
     assert part.consistency["coherence"]["min"] < most < whole.consistency["coherence"]["min"]
     assert part.consistency["coherence"]["min"] < 1
     assert part.correlations["3"]["n"] == 8
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda X, y: component_ablation(X, y, "NT", [5, 13]),
-            "n_components must be at most the 12 features of X, got 13",
-        ),
-        (lambda X, y: seed_ablation(X, y, "NT", share=0), r"share must be in \(0, 1\], got 0"),
-        (
-            lambda X, y: fake_tables(X[:20], {"a": 16}),
-            "sizes must leave at least 5 of the 20 controls, got a group of 16",
-        ),
-        (lambda X, y: fake_tables(X, {"a": 1}), "sizes must be at least 2, got 1"),
-        (
-            lambda X, y: compare_with_null_tables(pd.DataFrame(), [], len),
-            "null_tables must contain at least one table, got none",
-        ),
-    ],
-)
-def test_bad_input_is_refused(moved, call, message):
-    with pytest.raises(ValueError, match=message):
-        call(*moved)

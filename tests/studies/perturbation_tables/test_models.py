@@ -171,21 +171,3 @@ def test_sizes_alone_correlate_magnitude_with_coherence_but_not_with_the_unbiase
     still = null_model(150, noise=[1.0], n_cells=[10, 20, 50, 100, 400], effect=0, n_controls=10**6, seed=3)
     assert correlation(still, n_bootstrap=20).value > 0.95
     assert abs(correlation(still, "n", "unbiased", n_bootstrap=20).value) < 0.2
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda t: mixed_model(t[t.dataset == "a"]), "table must contain at least two data sets in 'dataset', got 1"),
-        (lambda t: mixed_model(pd.concat([t[t.dataset == "a"], t[t.dataset == "b"][:1]])), "got one for b"),
-        (lambda t: single_against_combined(t), r"at least 4 single and 4 combined perturbations .* got 120 and 0"),
-        (lambda t: discordances(t.assign(n=0), covariates=["n"]), "table must contain positive numbers in n"),
-        (lambda t: discordance_quartiles(t.head(7)), "table must contain at least 8 perturbations"),
-        (lambda t: null_model(noise=[0.0]), "noise must be positive"),
-        (lambda t: null_model(n_cells=1), "n_cells must be at least 2"),
-        (lambda t: null_model(effect=-1), "effect must be finite and at least 0"),
-    ],
-)
-def test_bad_input_is_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call(two_sets())

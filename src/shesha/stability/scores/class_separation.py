@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -12,19 +13,23 @@ from shesha.kernels.class_statistics import (
     agreements,
     class_sums,
     class_variance_share,
+    class_variance_shares,
     half_counts,
     mean_separation,
+    mean_separations,
     random_halves,
     ratios_of_pairs,
     separation_sums,
+    shuffled_mean_separations,
+    shuffled_variance_shares,
     sums_of_groups,
 )
 from shesha.kernels.distances import METRICS, PANEL, Metric, n_pairs
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.nulls.group_halves import draw_class_halves
 from shesha.stability import label_scores
-from shesha.stability.label_scores import estimate_variance_ratio, estimate_zscore, mean_score
-from shesha.stability.registry import RESAMPLING, THINNING, Classes, Evidence, Request, stability
+from shesha.stability.label_scores import estimate_by_counts
+from shesha.stability.registry import RESAMPLING, THINNING, Classes, Evidence, Request, mean_score, stability
 from shesha.stability.row_matching import count_group_pairs_once, group_codes, group_pairs
 from shesha.support import memory
 from shesha.support.progress import track
@@ -36,6 +41,7 @@ from shesha.views import Plain, Standard
 _ALL_PAIRS = 4096
 """Most rows for which the interval uses all pairs of rows, and number of random pairs if there are more rows."""
 _SOME_PAIRS = 1_000_000
+_NO_SEPARATION = "no class has two members that differ from the other rows"
 
 
 def estimate_separation(request: Request) -> Evidence:
@@ -47,8 +53,7 @@ def estimate_separation(request: Request) -> Evidence:
         counts = np.hstack([counts, request.resamples()])
     ratios = _sums(rows, y, counts).subtract(_copies(rows, request, counts)).ratios
     if np.isnan(ratios[0]):
-        nothing = np.full(request.n_permutations, np.nan)
-        return Evidence(float("nan"), null=nothing, reason="no class has two distinct rows")
+        return Evidence(float("nan"), null=request.empty_null, reason="no class has two distinct rows")
     resampled: Vector = ratios[1:]
     notes: tuple[str, ...] = ()
     if request.n_bootstrap and n > _ALL_PAIRS:
@@ -104,11 +109,6 @@ def _copies(rows: Standard, request: Request, counts: Matrix) -> Sums:
 def _distances(rows: Standard, i: Index, j: Index) -> Vector:
     distances = rows.squared_distances_between(i, j)
     return np.sqrt(distances, out=distances) if rows.squares else distances
-
-
-def ratios(rows: Standard, y: Classes, counts: Matrix) -> Vector:
-    """Return the separation ratio for each column of `counts`, which says how often each row occurs."""
-    return _sums(rows, y, counts).ratios
 
 
 def _sums(rows: Standard, y: Classes, counts: Matrix) -> Sums:
@@ -179,10 +179,8 @@ def class_separation_ratio(
     chosen = np.zeros((rows.n_rows, n_bootstrap))
     for draw in range(n_bootstrap):
         chosen[rng.choice(rows.n_rows, size, replace=False), draw] = 1.0
-    scores = ratios(rows, y, chosen)
-    if np.isnan(scores).all():
-        raise NotEstimable("no subsample contains two classes of which one has two distinct rows")
-    return float(np.nanmean(scores))
+    scores = _sums(rows, y, chosen).ratios
+    return mean_score(scores, "no subsample contains two classes of which one has two distinct rows")
 
 
 @stability(
@@ -194,7 +192,13 @@ def class_separation_ratio(
     means_not="Random labels give about (classes - 1) / (rows - 1), not 0.",
     reference="Raju 2026, section 3.3",
     invariant=("scaling", "translation", "orthogonal"),
-    estimator=estimate_variance_ratio,
+    estimator=partial(
+        estimate_by_counts,
+        value=lambda X, y: class_variance_share(X, y.codes),
+        resampled=class_variance_shares,
+        shuffled=shuffled_variance_shares,
+        reason="all rows are equal",
+    ),
     audited=True,
     place=12,
     alias="variance",
@@ -236,7 +240,13 @@ def variance_ratio(data: Plain, y: Classes) -> float:
     means_not="Random labels give slightly more than 0, especially for small classes.",
     reference="Raju 2026, journal version, A.1",
     invariant=("scaling", "translation", "orthogonal"),
-    estimator=estimate_zscore,
+    estimator=partial(
+        estimate_by_counts,
+        value=lambda X, y: mean_separation(X, y.members),
+        resampled=mean_separations,
+        shuffled=shuffled_mean_separations,
+        reason=_NO_SEPARATION,
+    ),
     audited=True,
     place=14,
 )
@@ -266,7 +276,7 @@ def zscore_separation(data: Plain, y: Classes) -> float:
     """
     value = mean_separation(data.rows, y.members)
     if np.isnan(value):
-        raise NotEstimable("no class has two members that differ from the other rows")
+        raise NotEstimable(_NO_SEPARATION)
     return value
 
 
@@ -289,7 +299,7 @@ def estimate_label_conditioned(request: Request) -> Evidence:
     splits.require_groups(y)
     draws = splits.scores(y, [np.arange(len(rows)) for rows in y.members], generator(request.seed))
     if np.isnan(draws).all():
-        return Evidence(float("nan"), draws, null=np.full(request.n_permutations, np.nan), reason=_NOTHING)
+        return Evidence(float("nan"), draws, null=request.empty_null, reason=_NOTHING)
     rng = spawn(request.seed, RESAMPLING)
     resampled = splits.score_resamples(y, lambda: _places(request, rng), request.n_bootstrap, rng)
     labels = label_scores.shuffle_labels(request)
@@ -379,9 +389,7 @@ def label_conditioned_split(
     check.choice(metric, METRICS, "metric")
     places = [np.arange(len(rows)) for rows in y.members]
     scores = _Splits(data.rows, n_splits, metric).scores(y, places, generator(seed))
-    if np.isnan(scores).all():
-        raise NotEstimable("in every split, all distances between centroids are equal, or a centroid is zero")
-    return float(np.nanmean(scores))
+    return mean_score(scores, "in every split, all distances between centroids are equal, or a centroid is zero")
 
 
 def _centroids(rows: Matrix, masks: Sequence[Mask | Matrix]) -> tuple[Matrix, Matrix]:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.inputs import validation as check
 from shesha.kernels import ranks
 from shesha.kernels.distances import Metric
-from shesha.stability.registry import stability
+from shesha.stability.registry import mean_score, stability
 from shesha.stability.split_scores import estimate_split
 from shesha.support.device_arrays import namespace
 from shesha.support.seeds import generator
@@ -261,6 +261,7 @@ def _unit_output(output: ArrayLike, name: str) -> NDArray[np.float64]:
     return np.asarray(rows / np.linalg.norm(rows, axis=1)[:, None])
 
 
+_EQUAL = "all distances are equal, so the correlation is undefined"
 _SHRINK = 0.9
 _FEWEST_ANCHORS, _FEWEST_PROBES = 10, 20
 
@@ -338,7 +339,7 @@ def sample_split(
         first, second = (rng.choice(rows.n_rows, size, replace=False) for _ in range(2))
         a, b = (rows.permute(idx).squared() for idx in (first, second))
         scores.append(ranks.spearman(a, b, (tolerance, tolerance)))
-    return _mean(scores)
+    return mean_score(scores, _EQUAL)
 
 
 @stability(
@@ -427,7 +428,7 @@ def anchor_stability(
             scores.append(_rank_correlation(*(_rank_rows(profile, rows.level) for profile in profiles)))
         else:
             scores.append(ranks.spearman(profiles[0].ravel(), profiles[1].ravel(), (rows.level, rows.level)))
-    return _mean(scores)
+    return mean_score(scores, _EQUAL)
 
 
 def _rank_correlation(first: Matrix, second: Matrix) -> float:
@@ -460,12 +461,6 @@ def _shrink_sizes(n: int, n_anchors: int, n_per_split: int) -> tuple[int, int]:
         return n_anchors, n_per_split
     scale = n / needed * _SHRINK
     return max(_FEWEST_ANCHORS, int(n_anchors * scale)), max(_FEWEST_PROBES, int(n_per_split * scale))
-
-
-def _mean(scores: list[float]) -> float:
-    if np.isnan(scores).all():
-        raise NotEstimable("all distances are equal, so the correlation is undefined")
-    return float(np.nanmean(scores))
 
 
 def _warn(name: str, instead: str) -> None:

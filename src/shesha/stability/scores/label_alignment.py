@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from shesha.inputs import validation as check
@@ -11,11 +13,10 @@ from shesha.kernels.distances import Metric
 from shesha.stability.label_scores import (
     NOTHING_TO_RANK,
     estimate_alignment,
-    estimate_lda,
-    estimate_lda_subspace,
+    estimate_overlaps,
     label_distances,
 )
-from shesha.stability.registry import Classes, stability
+from shesha.stability.registry import Classes, mean_score, stability
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed
 from shesha.support.warnings import NotEstimable
@@ -103,7 +104,7 @@ def _require_two(y: Classes) -> None:
     means_not="A stable direction may separate classes badly. Even random directions agree well with few features.",
     reference="Raju 2026, section 3.3",
     invariant=("translation", "orthogonal"),
-    estimator=estimate_lda,
+    estimator=partial(estimate_overlaps, scaled=False),
     settings=_SETTINGS,
     require_classes=_require_two,
 )
@@ -153,7 +154,7 @@ def lda_stability(
     means_not="A stable subspace may separate classes badly. Even random subspaces agree well with few features.",
     reference="Raju 2026, section 3.3, for any number of classes",
     invariant=("translation", "orthogonal", "scaling"),
-    estimator=estimate_lda_subspace,
+    estimator=partial(estimate_overlaps, scaled=True),
     settings=_SETTINGS,
 )
 def lda_subspace_stability(
@@ -197,6 +198,4 @@ def _mean_overlap(X: Matrix, y: Classes, n_bootstrap: int, subsample_frac: float
             f"{len(X)} rows"
         )
     scores = overlaps(X, y.codes, n_bootstrap, share, generator(seed))
-    if np.isnan(scores).all():
-        raise NotEstimable("all class means are equal, so there is no discriminant direction")
-    return float(np.nanmean(scores))
+    return mean_score(scores, "all class means are equal, so there is no discriminant direction")

@@ -11,7 +11,7 @@ from shesha.inputs import validation as check
 from shesha.kernels import ranks
 from shesha.kernels.distances import METRICS, Metric, n_pairs
 from shesha.results import DriftPath
-from shesha.stability.registry import explain_undirected_rows, stability
+from shesha.stability.registry import explain_undirected_rows, mean_score, stability
 from shesha.support import memory
 from shesha.support import types as kinds
 from shesha.support.warnings import NotEstimable
@@ -227,6 +227,7 @@ def drift_of_ranks(a: RankedRdm | None, b: RankedRdm | None) -> float:
     return float("nan") if a is None or b is None else float(np.clip(1.0 - a.inner(b), 0.0, 2.0))
 
 
+_CHOICES = {"metric": METRICS, "method": CORRELATIONS}
 _NOT_CORRECT = "Two fits may agree and both be wrong. A low value may be due to noise in only one of the fits."
 
 
@@ -239,6 +240,7 @@ _NOT_CORRECT = "Two fits may agree and both be wrong. A low value may be due to 
     means_not=_NOT_CORRECT,
     reference="Raju 2026, section 3.2",
     invariant=("scaling", "orthogonal"),
+    choices=_CHOICES,
 )
 def replicate_stability(a: RankedRdm, b: RankedRdm, *, metric: Metric = "cosine", method: Method = "spearman") -> float:
     """Correlation between the distances of two replicates of the same rows.
@@ -272,7 +274,6 @@ def replicate_stability(a: RankedRdm, b: RankedRdm, *, metric: Metric = "cosine"
     >>> round(replicate_stability(*noisy), 2)
     0.84
     """
-    check.choice(method, CORRELATIONS, "method")
     return a.inner(b)
 
 
@@ -285,6 +286,7 @@ def replicate_stability(a: RankedRdm, b: RankedRdm, *, metric: Metric = "cosine"
     means_not=_NOT_CORRECT,
     reference="Raju 2026, section 3.2",
     invariant=("scaling", "orthogonal"),
+    choices=_CHOICES,
 )
 def anchor_profile_stability(
     a: Standard,
@@ -325,7 +327,6 @@ def anchor_profile_stability(
     >>> anchor_profile_stability(X, 2 * X, anchor_ids=[0, 1, 2])
     1.0
     """
-    check.choice(method, CORRELATIONS, "method")
     anchors = check.row_ids(anchor_ids, a.n_rows, "anchor_ids")
     probes = (
         np.setdiff1d(np.arange(a.n_rows), anchors)
@@ -337,10 +338,8 @@ def anchor_profile_stability(
     both = np.intersect1d(anchors, probes)
     if len(both):
         raise ValueError(f"probe_ids must name other rows than anchor_ids, got {check.join_items(both)} in both")
-    scores = np.array([_profile_correlation(a, b, anchor, probes, method) for anchor in anchors])
-    if np.isnan(scores).all():
-        raise NotEstimable("every anchor has equal distances to all probes")
-    return float(np.nanmean(scores))
+    scores = [_profile_correlation(a, b, anchor, probes, method) for anchor in anchors]
+    return mean_score(scores, "every anchor has equal distances to all probes")
 
 
 def _profile_correlation(a: Standard, b: Standard, anchor: int, probes: NDArray[np.intp], method: Method) -> float:
