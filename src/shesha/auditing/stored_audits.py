@@ -229,7 +229,8 @@ def audit_subject(
 def _rename_result(name: str, subject: Subject, key: str, plan: runs.Kept) -> RepresentationAudit:
     if key in plan.results:
         with plan.store.decoding():
-            return replace(decode(plan.results[key]), name=name)
+            found: RepresentationAudit = replace(decode(plan.results[key]), name=name)
+        return found
     n_features = subject.shape[1] if len(subject.shape) > 1 else 0
     return RepresentationAudit(name, subject.n_rows, n_features, Faults(), reason=plan.failures[key])
 

@@ -251,7 +251,7 @@ def init_command(
         again = None
         if nulls:
             # Each matrix of a stack is one re-encoding.
-            again = list(read_representations(nulls, key and [key], None, "0", rows=run.row_options).values())
+            again = list(read_representations(nulls, [key] if key else None, None, "0", rows=run.row_options).values())
     else:
         refuse_with_model(nulls=nulls, key=key)
         folder = out.with_name(f"{out.name}.encodings")

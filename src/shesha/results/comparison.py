@@ -222,7 +222,7 @@ def held_out_sections(scores: Sequence[Score], folds: int | None) -> tuple[Secti
     held_out_scores = [score for score in scores if score.held_out is not None]
     if not held_out_scores:
         return ()
-    columns = {
+    columns: Columns = {
         "all rows": [score.value for score in held_out_scores],
         "held out": [score.held_out for score in held_out_scores],
     }

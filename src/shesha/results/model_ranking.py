@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from shesha.report import Columns, Drawing, Item, Page, Part, Section, Table, Text
+from shesha.report import Columns, Drawing, Item, Page, Part, Section, Table, Text, numeral
 from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
-from shesha.results.number import Number, format_value, frame_of_numbers, numeral
+from shesha.results.number import Number, format_value, frame_of_numbers
 from shesha.support.wording import agree, count
 
 if TYPE_CHECKING:

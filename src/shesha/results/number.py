@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shesha.report import Columns, Part, Strip, Table, numeral, page_width, texts, wrap
+from shesha.report import Part, Strip, Table, numeral, page_width, texts, wrap
 from shesha.results.base import Listed, Result, as_cell, draws_axes, reaches_level
 from shesha.support.wording import agree, agree_with_share, count, join_names
 
@@ -271,7 +271,7 @@ def table_of_numbers(
     numbers: Sequence[Number],
     title: str = "",
     head: str = "",
-    further: Columns | None = None,
+    further: Mapping[str, Iterable[str | float | None]] | None = None,
 ) -> tuple[Part, ...]:
     """Return the table of a report with one row per number, and below it why values or chance levels are missing.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shesha.report import Part, Text, texts
+from shesha.report import Columns, Part, Text, texts
 from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.number import NAN, Number, frame_of_numbers, table_of_numbers
@@ -305,7 +305,7 @@ class LayerRanking(Listed[RankedLayer], Result):
         """Return the layers, best first."""
         layers = self.layers_best_first
         gaps = ["tied" if layer.is_tied and layer.rank > 1 else layer.behind for layer in layers]
-        further = {"behind": gaps, "half flip at": [layer.strength for layer in layers]}
+        further: Columns = {"behind": gaps, "half flip at": [layer.strength for layer in layers]}
         return (
             *table_of_numbers(layers, f"Layers by {BY[self.by]}", "layer", further),
             *texts(
