@@ -165,14 +165,10 @@ def layers(model: nn.Module, example: Any, *, batch_axis: int = 0) -> dict[str, 
     {'0': (3,), '1': (3,)}
     """
     require("torch", "torch")
-    import numpy as np
     import torch
 
     from shesha.extract._input_rows import make_rows
     from shesha.extract.batch_loop import N_FIRST, REPEAT, find_input_axis, first_output
-
-    pass
-    pass
 
     network, _ = unwrap_model(model)
     rows, place = make_rows(example, axis=validate.count(batch_axis, "batch_axis", minimum=0)), model_device(network)
