@@ -77,7 +77,8 @@ REPEAT = "#"
 class Recording:
     """Values recorded in one forward pass, by name, in the order of execution."""
 
-    def __init__(self, summary: Summary) -> None:
+    def __init__(self, summary: Summary, *, optional: bool) -> None:
+        self._optional = optional
         self.found: dict[str, Tensor] = {}
         self.mask: Tensor | None = None
         """Mask (n, n_steps) of the valid steps of the value being recorded, if it is a packed sequence."""
@@ -91,6 +92,8 @@ class Recording:
     def take(self, name: str, value: Any) -> None:
         """Record one value; if a module runs again in the same pass, the value gets a new name."""
         tensor, self.mask = first_output(value)
+        if tensor is None and self._optional:
+            return
         if tensor is None:
             raise ValueError(f"layers must return tensors, got {type(value).__name__} from {name}")
         self._calls[name] = self._calls.get(name, 0) + 1
@@ -120,9 +123,14 @@ def first_output(value: Any) -> tuple[Tensor | None, Tensor | None]:
 
 
 @contextmanager
-def record_outputs(model: nn.Module, names: Sequence[str], summary: Summary) -> Iterator[Recording]:
-    """Within a context, record the outputs of the named modules, or their inputs (``name:input``)."""
-    recording = Recording(summary)
+def record_outputs(
+    model: nn.Module, names: Sequence[str], summary: Summary, *, optional: bool = False
+) -> Iterator[Recording]:
+    """Within a context, record the outputs of the named modules, or their inputs (``name:input``).
+
+    With `optional`, modules that return no tensor are left out.
+    """
+    recording = Recording(summary, optional=optional)
     hooks = []
     try:
         for name in names:

@@ -107,9 +107,9 @@ def finite(values: NDArray[Any], name: str = "X", *, first_row: int = 0) -> Matr
     raise ValueError(_NOT_FINITE.format(name, join_items(rows)))
 
 
-def matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> Matrix:
+def matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4) -> Matrix:
     """Return X as a finite float64 matrix of at least the given size."""
-    return finite(raw_matrix(X, name, min_rows=min_rows, min_columns=min_columns), name)
+    return finite(raw_matrix(X, name, min_rows=min_rows), name)
 
 
 def representation(X: ArrayLike, name: str = "X") -> Matrix:

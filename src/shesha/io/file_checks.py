@@ -186,31 +186,11 @@ def dense_from_sparse(
         return matrix.toarray()
 
 
-def _open_zstandard(path: Path) -> IO[bytes]:
-    pyarrow = optional("pyarrow", path)
-    return io.BufferedReader(_Readable(pyarrow.CompressedInputStream(pyarrow.OSFile(str(path)), "zstd")))
-
-
-class _Readable(io.RawIOBase):
-    """A stream of another library as a stream of Python."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._stream.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-
 _OPENERS: dict[str, Callable[[Path], Any]] = {
     ".gz": gzip.GzipFile,
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
-    ".zst": _open_zstandard,
+    ".zst": lambda path: optional("pyarrow", path).CompressedInputStream(str(path), "zstd"),
 }
 """Functions that open a compressed file, by the last part of its name."""
 

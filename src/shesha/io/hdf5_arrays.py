@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -98,7 +98,7 @@ def walk(path: Path, group: Any, place: str, seen: set[Any]) -> Iterator[tuple[s
             yield inner, describe(path, inner, member)
 
 
-def describe(path: Path, place: str, dataset: Any, load: Callable[..., Array] | None = None) -> StoredArray:
+def describe(path: Path, place: str, dataset: Any) -> StoredArray:
     """Describe a data set of numbers or text, which is read when it is used."""
     if dataset.is_virtual or dataset.external:
         return refused("is a link to values in other files, which is never followed")
@@ -113,7 +113,7 @@ def describe(path: Path, place: str, dataset: Any, load: Callable[..., Array] | 
         dtype = np.dtype("U1")
     if dtype.kind == "V" and dtype.names is None and dtype.itemsize == 2:
         dtype = np.dtype("f4")
-    return StoredArray(shape, dtype, load or partial(read_dataset, path, place))
+    return StoredArray(shape, dtype, partial(read_dataset, path, place))
 
 
 def read_dataset(path: Path, place: str) -> Array:

@@ -360,10 +360,13 @@ def open_matrix(path: str | os.PathLike[str], key: str | None = None) -> StoredR
         If the file is damaged or contains no matrix of real numbers.
     """
     existing = require_existing(path)
-    opener = _open_shards if is_sharded(existing) else _OPENERS.get(existing.suffix.lower())
-    if opener is None:
+    matrix: StoredRows
+    if is_sharded(existing):
+        matrix = ShardedMatrix(existing, {name: partial(_OPENERS[name], key=key) for name in (".npy", ".parquet")})
+    elif (opener := _OPENERS.get(existing.suffix.lower())) is not None:
+        matrix = opener(existing, key=key)
+    else:
         raise ValueError(f"path must end in one of {', '.join(ENDINGS)} to be read in chunks, got {str(existing)!r}")
-    matrix: StoredRows = opener(existing, key)
     if len(matrix.shape) != 2 or matrix.dtype.kind not in "fiub":
         raise UnreadableFileError(
             f"{existing} must contain a matrix of real numbers (rows, features), got shape {tuple(matrix.shape)} of "
@@ -377,18 +380,11 @@ def is_sharded(path: Path) -> bool:
     return path.is_dir() and path.suffix.lower() not in ENDINGS
 
 
-def _open_shards(path: Path, key: str | None) -> ShardedMatrix:
-    openers: dict[str, Callable[[Path], Any]] = {
-        ending: partial(_OPENERS[ending], key=key) for ending in (".npy", ".parquet")
-    }
-    return ShardedMatrix(path, openers)
-
-
-def _open_npy(path: Path, key: str | None) -> Any:
-    return next(iter(npy_arrays(path).values())).load()
-
-
-_OPENERS = {".npy": _open_npy, ".zarr": open_zarr_matrix, ".parquet": ParquetMatrix}
+_OPENERS: dict[str, Callable[..., Any]] = {
+    ".npy": lambda path, key: next(iter(npy_arrays(path).values())).load(),
+    ".zarr": open_zarr_matrix,
+    ".parquet": ParquetMatrix,
+}
 
 
 _COPIED = (".zarr", ".parquet")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
@@ -60,7 +60,8 @@ def netcdf_arrays(path: Path) -> NamedArrays:
                 shape = tuple(int(variable.sizes[dim]) for dim in order)
                 load = partial(_values, path, place, str(name), tuple(order), shape, np.dtype(variable.dtype))
                 arrays[full] = StoredArray(shape, np.dtype(variable.dtype), load)
-                state(f"{full}: rows are {order[0]}, {_words(order[1:])}")
+                layers = f"layers are {order[1]}, " * (len(order) > 2)
+                state(f"{full}: rows are {order[0]}, {layers}features are {order[-1]}")
                 names = names or _row_names(variable, order[0])
             for name, coordinate in data.coords.items():
                 if coordinate.ndim == 1 and str(name) not in arrays and coordinate.dims[0] in rows.values():
@@ -68,11 +69,6 @@ def netcdf_arrays(path: Path) -> NamedArrays:
     if unclear and not rows:
         raise UnreadableFileError(_which(path, unclear))
     return NamedArrays(arrays, names)
-
-
-def _words(dims: Iterable[str]) -> str:
-    *layers, last = dims
-    return f"layers are {layers[0]}, features are {last}" if layers else f"features are {last}"
 
 
 def _which(path: Path, unclear: list[str]) -> str:

@@ -296,7 +296,7 @@ def market_arrays(path: Path) -> NamedArrays:
 def _market(file: Path, folder: Path, name: str, prefix: str) -> NamedArrays:
     rows, columns, kind, symmetric = _market_header(file)
     barcodes = _part(folder, "barcodes", ".tsv", prefix) or _part(folder, "barcodes", ".txt", prefix)
-    cells = None if barcodes is None else _first_column(barcodes)
+    cells = None if barcodes is None else np.array([fields[0] for fields in _fields(barcodes)], dtype=object)
     transposed = False
     if cells is not None:
         if len(cells) not in (rows, columns):
@@ -365,7 +365,13 @@ def _read_market(
     sparse, sizes = b"coordinate" in words, table[0]
     with reading(file):
         if not sparse:
-            return _dense_market(file, table[1:, 0], stored, transposed)
+            # Values are stored column by column.
+            if len(table) - 1 != math.prod(stored):
+                raise UnreadableFileError(
+                    f"Matrix Market file {file} must contain {stored} values, got {len(table) - 1:,}"
+                )
+            matrix = table[1:, 0].reshape(stored[::-1])
+            return np.ascontiguousarray(matrix if transposed else matrix.T)
         if len(table) - 1 != int(sizes[2]) or table.shape[1] < (2 if b"pattern" in words else 3):
             raise UnreadableFileError(
                 f"Matrix Market file {file} must contain the {int(sizes[2]):,} values that it declares, got "
@@ -385,18 +391,10 @@ def _read_market(
         return np.ascontiguousarray(matrix.T) if transposed else matrix
 
 
-def _dense_market(file: Path, values: Array, stored: tuple[int, ...], transposed: bool) -> Array:
-    """Return values that are stored column by column."""
-    if len(values) != math.prod(stored):
-        raise UnreadableFileError(f"Matrix Market file {file} must contain {stored} values, got {len(values):,}")
-    matrix = values.reshape(stored[::-1])
-    return np.ascontiguousarray(matrix if transposed else matrix.T)
-
-
-def _first_column(file: Path) -> Array:
+def _fields(file: Path) -> list[list[str]]:
+    """Return the fields of each line of a table with tabs."""
     with reading(file), open_bytes(file) as stream:
-        text = stream.read().decode("utf-8")
-    return np.array([line.split("\t")[0] for line in text.splitlines() if line], dtype=object)
+        return [line.split("\t") for line in stream.read().decode("utf-8").splitlines() if line]
 
 
 def _feature_types(folder: Path, prefix: str, n_features: int) -> Array | None:
@@ -404,9 +402,7 @@ def _feature_types(folder: Path, prefix: str, n_features: int) -> Array | None:
     file = next((found for name in _FEATURES if (found := _part(folder, name, ".tsv", prefix))), None)
     if file is None:
         return None
-    with reading(file), open_bytes(file) as stream:
-        rows = [line.split("\t") for line in stream.read().decode("utf-8").splitlines() if line]
-    types = [row[2] if len(row) > 2 else "" for row in rows]
+    types = [row[2] if len(row) > 2 else "" for row in _fields(file)]
     return np.array(types) if len(types) == n_features and all(types) else None
 
 
@@ -460,17 +456,16 @@ def loom_arrays(path: Path) -> NamedArrays:
                 dataset = root[place]
                 stored = describe(path, place, dataset)
                 arrays[place] = StoredArray(
-                    stored.shape[::-1], stored.dtype, partial(_read_transposed, path, place), stored.refusal
+                    stored.shape[::-1],
+                    stored.dtype,
+                    partial(lambda place: np.ascontiguousarray(read_dataset(path, place).T), place),
+                    stored.refusal,
                 )
             columns = {name: describe(path, f"col_attrs/{name}", root["col_attrs"][name]) for name in root["col_attrs"]}
         name = next((name for name in ("CellID", "obs_names", "cell_id", "barcode") if name in columns), None)
     names = None if name is None else Names(lambda: read_dataset(path, f"col_attrs/{name}").astype(str), column=name)
     more = [name for name, array in columns.items() if len(array.shape) > 1]
     return NamedArrays(arrays | columns, names, on_request=[*(name for name in arrays if name != "matrix"), *more])
-
-
-def _read_transposed(path: Path, place: str) -> Array:
-    return np.ascontiguousarray(read_dataset(path, place).T)
 
 
 def _open_mudata(path: Path, keys: Keys, labels: Any, layer_axis: Any) -> Contents:

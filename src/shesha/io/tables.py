@@ -532,18 +532,16 @@ def has_names(path: Path, separator: str) -> bool:
     if any(field[:1] == "[" and find_vectors([field]) is not None for field in first):
         return False
     if not all(map(is_number, first)):
-        return len(first) > 1 or not _is_repeated(path, first)
+        if len(first) > 1:
+            return True
+        # The first line of a table of one column, such as a list of labels, may occur again.
+        with _open_text(path) as stream:
+            return sum([line.strip().strip('"')] == first for line in stream) < 2
     # Tables that were joined side by side count more than once.
     starts = [place for place, name in enumerate(first) if name == first[0]]
     runs = [first[start:end] for start, end in zip(starts, [*starts[1:], len(first)], strict=True)]
     counts = [[str(number) for number in range(start, start + len(first))] for start in (0, 1)]
     return any(all(run == count[: len(run)] for run in runs) for count in counts)
-
-
-def _is_repeated(path: Path, first: Sequence[str]) -> bool:
-    """Return whether the first line of a table of one column, such as a list of labels, occurs again."""
-    with _open_text(path) as stream:
-        return sum([line.strip().strip('"')] == list(first) for line in stream) > 1
 
 
 def _first_line(path: Path, separator: str) -> list[str]:
@@ -579,7 +577,12 @@ def arrow_table(
         names = [str(name) for name in schema.names]
     if len(set(names)) < len(names):
         raise UnreadableFileError(f"{path} must have distinct column names, got {len(names)} with repeats")
-    index = tuple(visible_name(name) for name in _index_columns(path, schema) if name in names)
+    with reading(path):
+        stored = (schema.pandas_metadata or {}).get("index_columns", [])
+        default = stored[0] if len(stored) == 1 and isinstance(stored[0], dict) else {}
+        counts = (int(default.get("start", 0)), int(default.get("step", 1))) if default else None
+    counts = None if counts is None or max(map(abs, counts)) >= _LARGEST_NUMBER else counts
+    index = tuple(visible_name(name) for name in stored if isinstance(name, str) and name in names)
     originals = visible_names(path, {name: name for name in names})
 
     def read_visible(chosen: Sequence[str]) -> pd.DataFrame:
@@ -592,17 +595,13 @@ def arrow_table(
             _kind(getattr(entry.type, "storage_type", entry.type)),
             f"{entry.type} values",
             partial(head, entry.name),
-            partial(_column_values, read, entry.name),
+            partial(lambda name: np.asarray(read([name])[name]), entry.name),
             INDEX if visible_name(entry.name) in index else "",
         )
         for entry in schema
     )
     vectors = partial(_arrow_vectors, path, lambda name: batches(originals[name]))
-    return Table(columns, read_visible, vectors, index, _default_index(path, schema))
-
-
-def _column_values(read: Callable[[Sequence[str]], pd.DataFrame], name: str) -> Array:
-    return np.asarray(read([name])[name])
+    return Table(columns, read_visible, vectors, index, counts)
 
 
 def _arrow_vectors(path: Path, batches: Callable[[str], Iterator[Any]], name: str, found: Vectors) -> Array:
@@ -619,21 +618,6 @@ def stack_blocks(blocks: Sequence[Array]) -> Array:
     widest = max((block.shape[1:] for block in blocks if block.size), default=(0,))
     filled = [block if block.size else np.full((len(block), *widest), np.nan) for block in blocks]
     return np.concatenate(filled) if filled else np.empty((0, 0))
-
-
-def _index_columns(path: Path, schema: Any) -> list[str]:
-    with reading(path):
-        return [name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)]
-
-
-def _default_index(path: Path, schema: Any) -> tuple[int, int] | None:
-    """Return the first number and the step of an index of pandas that only numbers rows."""
-    with reading(path):
-        index = (schema.pandas_metadata or {}).get("index_columns", [])
-        if len(index) != 1 or not isinstance(index[0], dict):
-            return None
-        start, step = int(index[0].get("start", 0)), int(index[0].get("step", 1))
-    return (start, step) if max(abs(start), abs(step)) < _LARGEST_NUMBER else None
 
 
 def _kind(kind: Any) -> Kind:
