@@ -3,7 +3,7 @@
 import pytest
 
 from shesha.bio import Controls, GuessedControlsWarning, find_controls
-from shesha.bio.cell_design import combined_perturbations
+from shesha.bio.cell_design import combination_names
 
 GENES = ["STAT1", "NEGR1", "NT5E", "CTRL9A", "ANTXR1", "NTRK1", "KLF1+CEBPA"]
 
@@ -98,5 +98,5 @@ def test_controls_joined_with_one_another_are_controls(labels, controls):
 @pytest.mark.parametrize("joint", ["+", "|", ";", "&", ",", ":", "/", "_"])
 def test_order_of_combined_targets_does_not_matter(joint):
     labels = ["ctrl", *(joint.join(pair) for pair in (("A", "B"), ("B", "A"), ("A", "ctrl"), ("ctrl", "A")))]
-    merged = combined_perturbations(labels, Controls(("ctrl",), "exact"))
+    merged = combination_names(labels, Controls(("ctrl",), "exact"))
     assert list(merged.values()) == ["A+B", "A+B", "A", "A"]

@@ -59,7 +59,7 @@ def test_many_rows_and_chosen_measures_are_calibrated_on_request_only(invoke, fo
     distances = ("compare", folder / "dX.npy", folder / "dY.npy", "--rdm")
     assert "above chance" in invoke(*distances).out
     module = import_module("shesha.comparison.compare")
-    monkeypatch.setattr(module, "_MOST_ROWS_TESTED", 39)
+    monkeypatch.setattr(module, "MOST_ROWS_TESTED", 39)
     assert "Raw values" in invoke(*pair).out
     assert "Raw values" in invoke(*distances).out
 

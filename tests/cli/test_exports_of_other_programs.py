@@ -126,6 +126,15 @@ def test_covariates_are_matched_by_numbers_that_only_count_the_rows_of_the_data(
     assert "covariates matched by trial_id" in " ".join(shuffled.out.split())
 
 
+def test_layers_state_once_how_rows_were_matched(invoke_main, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ids = np.array([f"n{i}" for i in range(N)])
+    for name, matrix, order in (("a", X, np.arange(N)), ("b", Y, ORDER)):
+        np.savez(f"{name}.npz", layer_0=matrix[order], layer_1=2 * matrix[order] ** 2, ids=ids[order])
+    out = " ".join(invoke_main("layers", "a.npz", "b.npz", "--permutations", 19).out.split())
+    assert "rows matched by ids, in another order" in out and "by position" not in out
+
+
 def test_files_of_layers_are_in_the_order_of_their_numbers(invoke_main, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "layers").mkdir()

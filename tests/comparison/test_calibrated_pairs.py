@@ -111,7 +111,7 @@ def test_a_representation_with_itself_has_a_value_and_no_null(arrays, mark):
 @pytest.mark.parametrize("related", [False, True])
 def test_some_pair_of_unrelated_ones_is_above_chance_in_no_more_than_alpha(related):
     """Five representations of which two may be related; the limit is four standard errors above 5 %."""
-    n, hits, raw, found_pair = 120, 0, 0, 0
+    n, hits, raw, found_pair = 60, 0, 0, 0
     for run in range(n):
         rng = np.random.default_rng([3, run])
         arrays = {name: rng.standard_normal((16, 3)) for name in "abcde"}

@@ -246,15 +246,15 @@ def test_an_effect_with_more_bends_than_the_spline_is_warned_of(bends, rng):
 @pytest.mark.parametrize("bends", [1.5, 3])
 def test_splines_grow_with_the_bends_of_an_effect(bends):
     """Four terms called 63 to 93 % of these related."""
-    found, n, terms = 0, 200, []
-    for run in range(RUNS):
+    found, n, terms, runs = 0, 200, [], 15
+    for run in range(runs):
         rng = np.random.default_rng([24, run])
         known = rng.standard_normal(n)
         wave = np.sin(bends * np.pi * known / 2)[:, None]
         X, Y = (2 * wave * rng.standard_normal(8) + rng.standard_normal((n, 8)) for _ in "XY")
         found += calibrate(X, Y, "CKA", n_permutations=19, seed=run, covariates=known).significant
         terms.append(Covariates.build(known, n).fit(X, Y).n_taken - 1)
-    assert found <= binom.ppf(0.999, RUNS, 0.07)
+    assert found <= binom.ppf(0.999, runs, 0.07)
     assert 2 * bends + 4 < np.median(terms) <= 40
 
 

@@ -6,6 +6,7 @@ from scipy.stats import t as student_t
 
 import shesha
 from shesha import Moments
+from shesha.comparison import sampled_scores
 from shesha.comparison.moment_scores import (
     _add_interval,
     jackknife_mean,
@@ -13,6 +14,9 @@ from shesha.comparison.moment_scores import (
     values_without_parts,
     views_of_moments,
 )
+from shesha.comparison.sampled_scores import Sampling, compare_stored
+from shesha.io import open_matrix
+from shesha.measures import choose
 from shesha.results import Score
 
 
@@ -119,3 +123,26 @@ def test_the_tail_is_near_that_of_ten_thousand_permutations():
     assert score.chance == pytest.approx(values.mean(), rel=0.01)
     assert score.chance_sd == pytest.approx(values.std(), rel=0.03)
     assert (values > score.threshold).mean() == pytest.approx(0.05, abs=0.008)
+
+
+def test_sums_that_would_take_too_long_are_estimated_from_a_sample_of_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(sampled_scores, "MINUTE", 0.002)
+
+    def found(names, exact="auto"):
+        files = [open_matrix(tmp_path / f"{side}.npy") for side in "xy"]
+        chance = {"calibrate": False, "n_draws": 20, "alpha": 0.05}
+        return compare_stored(*files, ("x", "y"), choose(names), Sampling(exact=exact), chance)
+
+    covered = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((40_000, 32))
+        np.save(tmp_path / "x.npy", X)
+        np.save(tmp_path / "y.npy", X @ rng.standard_normal((32, 32)) + 6 * rng.standard_normal(X.shape))
+        sample, exact = found(["unbiased CKA"])["unbiased CKA"], found(["unbiased CKA"], True)["unbiased CKA"]
+        assert any("of 40,000 rows" in note for note in sample.notes)
+        assert exact.sampling_error is None
+        covered += sample.sampling_low <= exact.value <= sample.sampling_high
+    assert covered >= 10
+    both = found(["CKA", "unbiased CKA"])
+    assert both["unbiased CKA"].value == exact.value, "CKA of fewer rows is larger, so all rows are summed"

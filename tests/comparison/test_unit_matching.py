@@ -35,7 +35,7 @@ def best_sum(X, Y):
     return table[linear_sum_assignment(table, maximize=True)].sum()
 
 
-@pytest.mark.parametrize("seed", range(54))
+@pytest.mark.parametrize("seed", range(24))
 def test_with_all_candidates_the_matching_is_the_best(seed):
     X, Y = random_pair(seed)
     for form in (np.asarray, sparse.csr_array):
@@ -45,32 +45,32 @@ def test_with_all_candidates_the_matching_is_the_best(seed):
 
 
 def test_planted_features_are_found_and_noise_is_not(rng):
-    n, p = 4000, 600
+    n, p = 4000, 300
     X = np.maximum(rng.standard_normal((n, p)) - rng.uniform(1.3, 2.8, p), 0)
-    other = np.maximum(rng.standard_normal((n, 300)) - 1.8, 0)
+    other = np.maximum(rng.standard_normal((n, 150)) - 1.8, 0)
     order = rng.permutation(p)
-    Y = np.hstack([X[:, :300] * (rng.random((n, 300)) < 0.7), other])[:, order]
+    Y = np.hstack([X[:, :150] * (rng.random((n, 150)) < 0.7), other])[:, order]
     found = shesha.match_units(X, sparse.coo_matrix(Y), seed=1)
     table = found.to_frame().query("corrected_p_value <= 0.05")
     right = order[table["second"]] == table["first"]
-    assert found.n_matched == len(table) >= 295 and right.sum() >= 290
-    assert np.count_nonzero(table["first"] >= 300) <= 0.1 * len(table)
-    assert found.p_value == 1 / 84 and found.calibrated > 0.2
+    assert found.n_matched == len(table) >= 145 and right.sum() >= 140
+    assert np.count_nonzero(table["first"] >= 150) <= 0.1 * len(table)
+    assert found.p_value == 1 / 124 and found.calibrated > 0.2
 
 
 def test_noise_keeps_its_level(rng):
-    """200 runs of the score, and the units of all: rare ones, which chance matches best, among them."""
+    """80 runs of the score, and the units of all: rare ones, which chance matches best, among them."""
     significant, rejected, units = 0, 0, []
-    for seed in range(200):
+    for seed in range(80):
         sides = np.random.default_rng([3, seed]).standard_normal((2, 60, 12))
         X, Y = np.maximum(sides - np.linspace(-1, 1.8, 12), 0)
         found = shesha.match_units(X, Y, seed=seed)
         significant += found.p_value <= 0.05
         rejected += found.n_matched > 0
         units.append(np.mean(np.array(found.p_values) <= 0.05) * len(found.p_values) / 12)
-    assert significant <= 20
-    assert rejected <= 20
-    assert np.mean(units) == pytest.approx(0.05, abs=0.015)
+    assert significant <= 11
+    assert rejected <= 11
+    assert np.mean(units) == pytest.approx(0.05, abs=0.025)
 
 
 def test_forms_of_the_same_numbers_match_alike(rng):

@@ -26,8 +26,8 @@ def test_a_p_value_counts_nulls_as_large(null):
 @pytest.mark.parametrize("level", [0.01, 0.05, 0.1, 0.2, 1 / 3])
 def test_fewest_is_the_least_number_that_reaches_the_level(level):
     fewest = canary_check.fewest_for(level)
-    assert canary_check.allowed_exceedances(fewest, level) == 1
-    assert canary_check.allowed_exceedances(fewest - 1, level) == 0
+    assert canary_check.exceedance_limit(fewest, level) == 1
+    assert canary_check.exceedance_limit(fewest - 1, level) == 0
     assert canary_check.threshold(np.zeros(fewest - 1), level) == np.inf
 
 
@@ -35,7 +35,7 @@ def test_fewest_is_the_least_number_that_reaches_the_level(level):
 def test_the_limit_is_the_one_that_is_known(n_nulls, limit):
     found = canary_check.false_alarm_limit(n_nulls, 0.01)
     assert found == pytest.approx(limit, abs=2e-4)
-    k = canary_check.allowed_exceedances(n_nulls, 0.01)
+    k = canary_check.exceedance_limit(n_nulls, 0.01)
     assert found == pytest.approx(beta(k, n_nulls + 1 - k).ppf(0.95))
 
 

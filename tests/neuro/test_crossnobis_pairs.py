@@ -132,7 +132,7 @@ def _designs() -> dict[str, tuple[Any, Any, Any]]:
 def test_pairs_have_the_distances_of_all_conditions_for_every_exchange(design: str, noise: Any) -> None:
     from shesha.neuro._trials import Trials
     from shesha.neuro.crossnobis import Crossed, run_codes
-    from shesha.neuro.crossnobis_significance import _exchanges, exchanged_distances
+    from shesha.neuro.crossnobis_significance import _exchanges, draw_distances
 
     X, shown, runs = _designs()[design]
     if noise == "per run" and runs is None:
@@ -153,5 +153,5 @@ def test_pairs_have_the_distances_of_all_conditions_for_every_exchange(design: s
             labels = trials.codes.copy()
             labels[own] = np.where(line, *pair)
             expected.append(crossed.distances(labels)[pair])
-        found = exchanged_distances(crossed, trials.codes, pair, first)
+        found = draw_distances(crossed, trials.codes, pair, first)
         assert np.allclose(found, expected, rtol=1e-9, atol=1e-12), (pair, found, expected)

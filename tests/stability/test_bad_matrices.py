@@ -1,6 +1,7 @@
 """What is no representation is refused by every function, in a message that names argument, rule and what came."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -18,36 +19,42 @@ def labels(X, k=2):
     return np.arange(np.shape(X)[0] if np.ndim(X) else 1) % k
 
 
-ALONE = {
-    "feature_split": shesha.feature_split,
-    "basis_averaged_split": shesha.basis_averaged_split,
-    "sample_split": shesha.sample_split,
-    "anchor_stability": shesha.anchor_stability,
-    "estimate": shesha.estimate,
-    "estimate, pairs": lambda X: shesha.estimate(X, pairs=2000),
-    "shesha": shesha.shesha,
-    "compute_rdm": shesha.compute_rdm,
-    "variance_ratio": lambda X: shesha.variance_ratio(X, labels(X)),
-    "supervised_alignment": lambda X: shesha.supervised_alignment(X, labels(X)),
-    "class_separation_ratio": lambda X: shesha.class_separation_ratio(X, labels(X)),
-    "zscore_separation": lambda X: shesha.zscore_separation(X, labels(X)),
-    "lda_stability": lambda X: shesha.lda_stability(X, labels(X)),
-    "lda_subspace_stability": lambda X: shesha.lda_subspace_stability(X, labels(X)),
-    "label_conditioned_split": lambda X: shesha.label_conditioned_split(X, labels(X, 3)),
-    "estimate, supervised": lambda X: shesha.estimate(X, labels(X), "variance_ratio"),
+PAIRED = {
+    "rdm_similarity": (shesha.rdm_similarity, "X", "Y"),
+    "rdm_drift": (shesha.rdm_drift, "X", "Y"),
+    "replicate_stability": (shesha.replicate_stability, "X_a", "X_b"),
+    "anchor_profile_stability": (partial(shesha.anchor_profile_stability, anchor_ids=[0]), "X_a", "X_b"),
+    "drift_path": (lambda X, Y, **options: shesha.drift_path({"before": X, "after": Y}, **options), "before", "after"),
 }
+
+
+def in_pair(call, first):
+    if first:
+        return lambda X, **options: call(X, GOOD, **options)
+    return lambda X, **options: call(GOOD, X, **options)
+
+
+def with_labels(name, k=2):
+    return lambda X, **options: getattr(shesha, name)(X, labels(X, k), **options)
+
+
 NAMED = {
-    **{name: ("X", call) for name, call in ALONE.items()},
-    "rdm_similarity, X": ("X", lambda X: shesha.rdm_similarity(X, GOOD)),
-    "rdm_similarity, Y": ("Y", lambda X: shesha.rdm_similarity(GOOD, X)),
-    "rdm_drift, X": ("X", lambda X: shesha.rdm_drift(X, GOOD)),
-    "rdm_drift, Y": ("Y", lambda X: shesha.rdm_drift(GOOD, X)),
-    "replicate_stability, X_a": ("X_a", lambda X: shesha.replicate_stability(X, GOOD)),
-    "replicate_stability, X_b": ("X_b", lambda X: shesha.replicate_stability(GOOD, X)),
-    "anchor_profile_stability, X_a": ("X_a", lambda X: shesha.anchor_profile_stability(X, GOOD, [0])),
-    "anchor_profile_stability, X_b": ("X_b", lambda X: shesha.anchor_profile_stability(GOOD, X, [0])),
-    "drift_path, first": ("before", lambda X: shesha.drift_path({"before": X, "after": GOOD})),
-    "drift_path, later": ("after", lambda X: shesha.drift_path({"before": GOOD, "after": X})),
+    **{
+        name: ("X", getattr(shesha, name))
+        for name in ("feature_split", "basis_averaged_split", "sample_split", "anchor_stability", "estimate")
+    },
+    "estimate, pairs": ("X", partial(shesha.estimate, pairs=2000)),
+    "shesha": ("X", shesha.shesha),
+    "compute_rdm": ("X", shesha.compute_rdm),
+    **{
+        name: ("X", with_labels(name))
+        for name in ("variance_ratio", "supervised_alignment", "class_separation_ratio", "zscore_separation")
+    },
+    **{name: ("X", with_labels(name)) for name in ("lda_stability", "lda_subspace_stability")},
+    "label_conditioned_split": ("X", with_labels("label_conditioned_split", 3)),
+    "estimate, supervised": ("X", lambda X: shesha.estimate(X, labels(X), "variance_ratio")),
+    **{f"{name}, first": (one, in_pair(call, True)) for name, (call, one, _) in PAIRED.items()},
+    **{f"{name}, second": (other, in_pair(call, False)) for name, (call, _, other) in PAIRED.items()},
     "encoder_stability": ("f(X)", lambda X: shesha.encoder_stability(lambda _: X, GOOD, 0.1)),
     "encoder_stability, perturbed": (
         "f(perturbed X)",
@@ -113,27 +120,17 @@ def test_rows_that_cannot_be_matched_are_refused(name):
         call(GOOD[:-1])
 
 
-DIRECTED = {
-    "feature_split": ("X", shesha.feature_split),
-    "basis_averaged_split": ("X", shesha.basis_averaged_split),
-    "sample_split": ("X", shesha.sample_split),
-    "anchor_stability": ("X", shesha.anchor_stability),
-    "estimate": ("X", shesha.estimate),
-    "estimate, pairs": ("X", lambda X, **options: shesha.estimate(X, pairs=2000, **options)),
-    "compute_rdm": ("X", shesha.compute_rdm),
-    "class_separation_ratio": ("X", lambda X, **options: shesha.class_separation_ratio(X, labels(X), **options)),
-    "rdm_similarity, X": ("X", lambda X, **options: shesha.rdm_similarity(X, GOOD, **options)),
-    "rdm_similarity, Y": ("Y", lambda X, **options: shesha.rdm_similarity(GOOD, X, **options)),
-    "replicate_stability": ("X_b", lambda X, **options: shesha.replicate_stability(GOOD, X, **options)),
-    "anchor_profile_stability": ("X_a", lambda X, **options: shesha.anchor_profile_stability(X, GOOD, [0], **options)),
-    "drift_path": ("after", lambda X, **options: shesha.drift_path({"before": GOOD, "after": X}, **options)),
-}
+DIRECTED = [
+    *("feature_split", "basis_averaged_split", "sample_split", "anchor_stability", "estimate", "estimate, pairs"),
+    *("compute_rdm", "class_separation_ratio", "rdm_similarity, first", "rdm_similarity, second"),
+    *("replicate_stability, second", "anchor_profile_stability, first", "drift_path, second"),
+]
 
 
 @pytest.mark.parametrize("name", DIRECTED)
 @pytest.mark.parametrize(("metric", "row", "kind"), [("cosine", 0.0, "zero"), ("correlation", 0.3, "constant")])
 def test_rows_without_a_direction_are_named_and_the_way_out_too(name, metric, row, kind):
-    argument, call = DIRECTED[name]
+    argument, call = NAMED[name]
     X = GOOD.copy()
     X[[5, 11]] = row
     message = (

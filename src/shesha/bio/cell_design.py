@@ -114,7 +114,7 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
     for how, test in stages:
         matches = [label for label in known if all(map(test, _targets(label)))]
         if how != "exact":
-            matches = _without_targets(matches, known)
+            matches = _drop_targets(matches, known)
         if not matches:
             continue
         matches = [label for label in known if label in matches or set(_ALL_JOINTS.split(label)) <= set(matches)]
@@ -134,7 +134,7 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
     raise ValueError(f"control must be a label of the control cells, one of {among}, got None")
 
 
-def combined_perturbations(labels: Iterable[str], controls: Controls) -> dict[str, str]:
+def combination_names(labels: Iterable[str], controls: Controls) -> dict[str, str]:
     """Return a common name for labels that name the same targets in another order, or with a control word.
 
     Labels are joined by ``+ | & ; , : /`` or an underscore: 'A+B' equals 'B+A', and 'KLF1_control' and 'control+KLF1'
@@ -149,17 +149,17 @@ def combined_perturbations(labels: Iterable[str], controls: Controls) -> dict[st
     Examples
     --------
     >>> labels = ["ctrl", "KLF1+ctrl", "ctrl+KLF1", "A_B", "B_A", "C_1"]
-    >>> combined_perturbations(labels, Controls(("ctrl",), "exact"))
+    >>> combination_names(labels, Controls(("ctrl",), "exact"))
     {'KLF1+ctrl': 'KLF1', 'ctrl+KLF1': 'KLF1', 'A_B': 'A+B', 'B_A': 'A+B'}
     """
     members: dict[tuple[str, ...], list[str]] = {}
     for label in dict.fromkeys(labels):
         if label not in controls.labels:
-            members.setdefault(_perturbed_targets(label, controls), []).append(label)
+            members.setdefault(_target_names(label, controls), []).append(label)
     return {label: "+".join(targets) for targets, same in members.items() if len(same) > 1 for label in same}
 
 
-def _perturbed_targets(label: str, controls: Controls) -> tuple[str, ...]:
+def _target_names(label: str, controls: Controls) -> tuple[str, ...]:
     """Return the sorted targets of a label without control words; halves that repeat one another count once."""
     half, _, other = label.partition("__")
     text = half if half == other else label
@@ -189,7 +189,7 @@ def _check_named_controls(known: list[str], control: str | Sequence[str]) -> Con
     return Controls(tuple(dict.fromkeys(named)), "named")
 
 
-def _without_targets(matches: list[str], known: list[str]) -> list[str]:
+def _drop_targets(matches: list[str], known: list[str]) -> list[str]:
     """Return the labels of which no part names a target in another label: not KLF1_ctrl if there is CEBPA_KLF1."""
     known_parts = {label: _ALL_JOINTS.split(label) for label in known}
     counts = Counter(tuple(sorted(parts)) for parts in known_parts.values())
@@ -351,11 +351,11 @@ def cell_design(
     values_by_name = {name: values[rows] for name, values in values_by_name.items()}
     labels = values_by_name["groupby"]
     controls = find_controls(labels, control)
-    same = combined_perturbations(labels.tolist(), controls)
+    same = combination_names(labels.tolist(), controls)
     labels = np.array([same.get(label, label) for label in labels], dtype=object)
     is_control = np.isin(labels, controls.labels)
     declared = {value for value in (groupby, per, blocks, groups) if isinstance(value, str)}
-    undeclared = undeclared_units(adata.obs, rows, labels, is_control, declared, has_units=groups is not None)
+    undeclared = notes_on_units(adata.obs, rows, labels, is_control, declared, has_units=groups is not None)
     if blocks is None:
         _warn_of_uneven_columns(adata.obs, rows, labels, is_control, matrix, declared)
     within = values_by_name.get("blocks")
@@ -399,7 +399,7 @@ def _notes_on_merged(same: dict[str, str]) -> tuple[str, ...]:
     return tuple(f"{check.join_items(map(repr, labels))} count as one, {name!r}" for name, labels in by_name.items())
 
 
-def undeclared_units(
+def notes_on_units(
     obs: Any, rows: Index, labels: NDArray[Any], is_control: Mask, declared: set[str], *, has_units: bool
 ) -> dict[str, str]:
     """Return, by option, notes on columns that look like sampling units or batches but are not declared."""
@@ -448,7 +448,7 @@ def _warn_of_uneven_columns(
             continue
         if values is None:
             values = _dense(matrix[sample])
-        if _depends_on(values, codes[sample]):
+        if _has_dependence(values, codes[sample]):
             found.append(name)
     if found:
         listed, first = check.join_items(map(repr, found)), found[0]
@@ -468,7 +468,7 @@ def _independence_p_value(counts: Matrix) -> float:
     return float(chi2_contingency(counts).pvalue) if min(counts.shape) > 1 else 1.0
 
 
-def _depends_on(values: Matrix, codes: Index) -> bool:
+def _has_dependence(values: Matrix, codes: Index) -> bool:
     """Return whether rows with one code are closer than random groups of these sizes, in all of 199 permutations."""
     members = (codes == np.unique(codes)[:, None]).astype(np.float64)
     if len(members) < 2 or members.sum(axis=1).min() < 2:
@@ -477,12 +477,12 @@ def _depends_on(values: Matrix, codes: Index) -> bool:
         return False
     values = values - values.mean(axis=0)
 
-    def between(lines: Matrix) -> float:
+    def between_groups(lines: Matrix) -> float:
         return float((((lines @ values) ** 2).sum(axis=1) / lines.sum(axis=1)).sum())
 
     rng = np.random.default_rng(0)
-    observed = between(members)
-    return all(between(members[:, rng.permutation(len(values))]) < observed for _ in range(_PERMUTATIONS))
+    observed = between_groups(members)
+    return all(between_groups(members[:, rng.permutation(len(values))]) < observed for _ in range(_PERMUTATIONS))
 
 
 def _dense(block: Any) -> Matrix:

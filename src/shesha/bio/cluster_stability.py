@@ -179,7 +179,7 @@ def cluster_stability(
     method, text = _method(adata, groupby, cluster, n_neighbors)
     X = check.matrix(from_anndata(adata, obsm=obsm).values, "adata")
     base = draw_seed(seed)
-    names = _given_clusters(adata, groupby, method, X)
+    names = _cluster_labels(adata, groupby, method, X)
     known = np.flatnonzero([name is not None for name in names])
     if len(known) < len(names):
         provenance.state(f"{len(names) - len(known):,} of {count(len(names), 'cell')} without a cluster left out")
@@ -298,7 +298,7 @@ def _interval(values: Vector) -> dict[str, Any]:
     return {"low": max(0.0, mean - half), "high": min(1.0, mean + half), "confidence": _CONFIDENCE}
 
 
-def _given_clusters(adata: Any, groupby: str, method: Clustering, X: Matrix) -> NDArray[Any]:
+def _cluster_labels(adata: Any, groupby: str, method: Clustering, X: Matrix) -> NDArray[Any]:
     """Return the cluster of each cell as text; None for cells without one."""
     if not isinstance(groupby, str) or groupby != "leiden" or groupby in adata.obs:
         return labels(adata, groupby, "groupby")

@@ -13,7 +13,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from shesha.bio.cell_design import data_matrix, dense_rows, labels, require_anndata
-from shesha.bio.perturbation_scores import NO_LENGTH, both, checked_coherence, checked_effect_size, complete_lines
+from shesha.bio.perturbation_scores import (
+    NO_LENGTH,
+    both,
+    coherence_of_matrices,
+    complete_lines,
+    effect_size_of_matrices,
+)
 from shesha.coherence.controls import warn_of_shared_rows
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import is_constant, length_unit, z_scores
@@ -265,8 +271,8 @@ def _seed(label: str, base: int) -> int:
 
 
 _SCORES: dict[str, Callable[..., float]] = {
-    "coherence": checked_coherence,
-    "effect_size": checked_effect_size,
+    "coherence": coherence_of_matrices,
+    "effect_size": effect_size_of_matrices,
 }
 
 

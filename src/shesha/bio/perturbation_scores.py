@@ -15,7 +15,7 @@ from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import length_unit, safe_unit
 from shesha.support import types as kinds
 from shesha.support.seeds import generator
-from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.types import Matrix, Seed, Vector
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -61,13 +61,10 @@ def from_neighbours(controls: Matrix, cells: Matrix, k: int, metric: Metric) -> 
     out = np.empty_like(cells)
     for start in range(0, len(cells), _PANEL):
         panel = slice(start, start + _PANEL)
-        near = _nearest(lengths - 2 * sought[panel] @ places.T, min(k, len(controls)))
+        nearest = min(k, len(controls))
+        near = np.argpartition(lengths - 2 * sought[panel] @ places.T, nearest - 1, axis=1)[:, :nearest]
         out[panel] = cells[panel] - controls[near].mean(axis=1)
     return out
-
-
-def _nearest(distances: Matrix, k: int) -> Index:
-    return np.argpartition(distances, k - 1, axis=1)[:, :k]
 
 
 def _units(rows: Matrix) -> Matrix:
@@ -177,10 +174,10 @@ def perturbation_coherence(
     check.fraction(ci, "ci", closed=False)
     controls, cells = both(X_control, X_perturbed)
     warn_of_shared_rows(controls, cells, controls_name="X_control", rows_name="X_perturbed")
-    return checked_coherence(controls, cells, method, metric, k, regularization, seed, max_samples)
+    return coherence_of_matrices(controls, cells, method, metric, k, regularization, seed, max_samples)
 
 
-def checked_coherence(
+def coherence_of_matrices(
     controls: Matrix,
     cells: Matrix,
     method: Method = "standard",
@@ -321,24 +318,21 @@ def perturbation_effect_size(
     >>> perturbation_effect_size([[0, 0], [2, 0]], [[4, 4], [4, 4]])
     5.0
     """
+    refuse_other_types(n_bootstrap_ci, return_type)
+    check.fraction(ci, "ci", closed=False)
     controls, cells = both(X_control, X_perturbed)
-    distance = checked_effect_size(controls, cells, metric, n_bootstrap_ci, ci, seed, return_type)
+    distance = effect_size_of_matrices(controls, cells, metric, seed)
     warn_of_shared_rows(controls, cells, controls_name="X_control", rows_name="X_perturbed")
     return distance
 
 
-def checked_effect_size(
+def effect_size_of_matrices(
     controls: Matrix,
     cells: Matrix,
     metric: Literal["euclidean", "cohen"] = "euclidean",
-    n_bootstrap_ci: None = None,
-    ci: float = 0.95,
     seed: Seed = None,
-    return_type: Literal["float"] = "float",
 ) -> float:
     """`perturbation_effect_size` of matrices that were checked."""
-    refuse_other_types(n_bootstrap_ci, return_type)
-    check.fraction(ci, "ci", closed=False)
     check.choice(metric, ("euclidean", "cohen"), "metric")
     generator(seed)
     unit = safe_unit(controls, cells)

@@ -78,14 +78,15 @@ def compare_large(
 ) -> Any:
     """Compare the matrices in two files that do not fit in memory.
 
-    Measures that depend only on sums over the rows are exact. These sums are saved, so that rerunning the command
-    resumes after an interruption. Other measures are estimated from a sample.
+    Measures that depend only on sums over the rows are exact, unless this takes more than 20 seconds. These sums are
+    saved, so that rerunning the command resumes after an interruption. Other measures are estimated from a sample.
     """
     from shesha.comparison.compare import seed_measures
-    from shesha.comparison.sampled_scores import Sampling, compare_stored
+    from shesha.comparison.sampled_scores import Sampling, compare_stored, rows_to_sum
     from shesha.io.array_selection import short_paths
     from shesha.io.large_matrices import open_matrix
     from shesha.measures import choose, takes_moments
+    from shesha.views.representation import RowSource
 
     chosen = seed_measures(choose(list(measures)), seed)
     sampling = Sampling.build(**sample, seed=seed)
@@ -93,9 +94,10 @@ def compare_large(
         raise ValueError(f"FILE must not be repeated, got {files[0]} more than once")
     names = short_paths([file.resolve() for file in files], endings=False)
     moments, state = None, _state_file(files)
-    if any(map(takes_moments, chosen)):
-        moments = _count_rows(files, names, state)
     first, second = (open_matrix(file) for file in files)
+    summed = [measure for measure in chosen if takes_moments(measure)]
+    if summed and rows_to_sum(RowSource(first), RowSource(second), summed, sampling) is None:
+        moments = _count_rows(files, names, state)
     result = compare_stored(first, second, (names[0], names[1]), chosen, sampling, chance, moments)
     if state is not None:
         state.unlink(missing_ok=True)

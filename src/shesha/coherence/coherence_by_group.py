@@ -12,17 +12,18 @@ from numpy.typing import ArrayLike
 
 from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.controls import FEWEST_CONTROLS, LARGE, Layout, layout, warn_of_shared_rows, whitening_matrix
-from shesha.coherence.group_scores import PAIR, Evidence, between_units, evidence, scores_of_sums, unit_signs
+from shesha.coherence.group_scores import PAIR, Evidence, evidence, mean_cosine_over_units, scores_of_sums, unit_signs
 from shesha.coherence.null_groups import Draws, NullGroupScores, nearest_control_shifts, score_null_groups
 from shesha.coherence.scores import NO_DIRECTION
 from shesha.inputs import align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.inputs.validation import require_squarable
+from shesha.kernels.condition_distances import agreement
 from shesha.nulls.dependence import dependence, stretches
 from shesha.nulls.null_summary import benjamini_hochberg, draw_stages, open_tests, summarise
 from shesha.results import Coherence, CoherenceTable, Correlation
 from shesha.support.seeds import default_draws, draw_seed, generator, number
-from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.types import Index, Matrix, Seed
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.support.wording import agree, count
 
@@ -43,7 +44,15 @@ def lines(
     alpha, confidence : float
         Significance level of the thresholds, and confidence level of the intervals.
     """
-    margins = _margin(observed.pairwise_error, observed.degrees, confidence)
+    from scipy.special import stdtrit
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        degrees = np.where(observed.degrees > 0, observed.degrees, np.nan)
+        margins = observed.pairwise_error * stdtrit(degrees, 0.5 + confidence / 2)
+        has_spread = observed.spread > _NO_SPREAD * observed.magnitude
+        snr = np.where(has_spread, observed.magnitude / observed.spread, np.nan)
+    unbiased = observed.magnitude**2 - observed.noise
+    unbiased = np.sign(unbiased) * np.sqrt(np.abs(unbiased))
     result = [
         Coherence(
             name=name,
@@ -53,9 +62,9 @@ def lines(
             high=float(np.minimum(observed.pairwise[g] + margins[g], 1)),
             coherence=float(observed.mean_cosine[g]),
             magnitude=float(observed.magnitude[g]),
-            unbiased_magnitude=_signed_root(observed.magnitude[g] ** 2 - observed.noise[g]),
+            unbiased_magnitude=float(unbiased[g]),
             spread=float(observed.spread[g]),
-            snr=_ratio(float(observed.magnitude[g]), float(observed.spread[g])),
+            snr=float(snr[g]),
             n_controls=len(row_layout.controls),
             confidence=confidence,
             reason=drawn.reasons[g],
@@ -91,22 +100,6 @@ def _null_fields(evidence: Evidence, g: int, scores: Matrix, alpha: float) -> di
     }
 
 
-def _margin(error: Vector, degrees: Vector, confidence: float) -> Vector:
-    from scipy.special import stdtrit
-
-    with np.errstate(invalid="ignore"):
-        return np.asarray(error * stdtrit(np.where(degrees > 0, degrees, np.nan), 0.5 + confidence / 2))
-
-
-def _ratio(magnitude: float, spread: float) -> float:
-    """Return magnitude divided by spread; NaN if all rows are equal."""
-    return magnitude / spread if spread > _NO_SPREAD * magnitude else float("nan")
-
-
-def _signed_root(square: float) -> float:
-    return float(np.sign(square) * np.sqrt(abs(square)))
-
-
 _FEWEST_GROUPS = 5
 _MEAN, _PAIR, _MAGNITUDE = range(3)
 """Columns in the arrays of null group scores."""
@@ -138,8 +131,8 @@ def _link(
     groups: Sequence[Coherence], used: list[int], first: str, second: str, fake_first: Matrix, fake_second: Matrix
 ) -> Correlation:
     real = [np.array([[getattr(groups[g], name) for g in used]]) for name in (first, second)]
-    rho = float(_spearman(*real)[0])
-    chance = _spearman(fake_first, fake_second)
+    rho = float(agreement(*real)[0])
+    chance = agreement(fake_first, fake_second)
     low, high = np.nanquantile(chance, [0.025, 0.975])
     named = "unbiased coherence" if second == "value" else second
     return Correlation(
@@ -157,17 +150,6 @@ def _link(
         n_draws=len(chance),
         exchanged="null groups",
     )
-
-
-def _spearman(a: Matrix, b: Matrix) -> Vector:
-    """Return the rank correlation between corresponding rows of two tables."""
-    from scipy.stats import rankdata
-
-    ranks = [rankdata(values, axis=1) for values in (a, b)]
-    centred = [values - values.mean(axis=1, keepdims=True) for values in ranks]
-    length = np.sqrt((centred[0] ** 2).sum(axis=1) * (centred[1] ** 2).sum(axis=1))
-    with np.errstate(invalid="ignore"):
-        return np.asarray((centred[0] * centred[1]).sum(axis=1) / length)
 
 
 Method = Literal["standard", "whitened", "knn"]
@@ -560,5 +542,5 @@ def _flip_signs(v: Matrix, unit: Index, n_draws: int, seed: Seed, *, between: bo
         turned, moved = (signs[start : start + step] @ vectors for vectors in sums)
         scores.append(scores_of_sums(turned, moved, directed, square, np.zeros(1), np.array([len(v)])))
         if between:
-            scores[-1][:, PAIR] = between_units(turned, (sums[0] ** 2).sum(axis=1)[None], counts)
+            scores[-1][:, PAIR] = mean_cosine_over_units(turned, (sums[0] ** 2).sum(axis=1)[None], counts)
     return np.concatenate(scores)

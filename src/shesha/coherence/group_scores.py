@@ -169,31 +169,22 @@ def scores_of_sums(units: Matrix, shifts: Matrix, directed: Vector, square: Vect
         return np.stack([mean, pairwise, magnitude, magnitude / np.sqrt(noise)], axis=-1)
 
 
-def members(
-    pools: Sequence[Pool],
-    chosen: Sequence[Index],
-    excluded: Sequence[Index],
-    *,
-    corrected: bool = True,
-) -> Vector:
-    """Score one null group, given its rows in each pool and the rows excluded from its controls.
+def members(pools: Sequence[Pool], chosen: Sequence[Index], *, corrected: bool = True) -> Vector:
+    """Score one null group, whose rows are excluded from its controls.
 
     Parameters
     ----------
     pools : sequence of Pool, one per block
     chosen : sequence of index arrays, one per block
         Indices of the rows of the null group.
-    excluded : sequence of index arrays, one per block
-        Indices of the chosen rows and of all other rows of their units; none of these serve as controls of the null
-        group.
     corrected : bool
         Whether to correct the reference. Use True if the shifts of the real group start from the mean of all rows of
         the pools, and False if they start from the mean of the remaining rows only.
     """
     tally = Tally.empty(pools[0].rows.shape[1])
-    for pool, indices, excluded_rows in zip(pools, chosen, excluded, strict=True):
+    for pool, indices in zip(pools, chosen, strict=True):
         if len(indices):
-            add_members(tally, pool, indices, excluded_rows, corrected=corrected)
+            add_members(tally, pool, indices, indices, corrected=corrected)
     return tally.scores()
 
 
@@ -302,7 +293,7 @@ PAIR = 1
 """Column of the pairwise cosine in the arrays of scores."""
 
 
-def between_units(total: Matrix, units: Matrix, counts: Matrix) -> Vector:
+def mean_cosine_over_units(total: Matrix, units: Matrix, counts: Matrix) -> Vector:
     """Return the mean cosine over pairs of rows from different units.
 
     Parameters
@@ -356,23 +347,23 @@ class UnitSums:
         counts = np.bincount(row_unit[parts.inside], inverse[parts.inside] > 0, pairs.shape[1]).astype(np.float64)
         return cls(pairs[0], row_unit, per_unit[0], per_unit[1], counts)
 
-    def of_group(self, g: int) -> Index:
+    def units_in_group(self, g: int) -> Index:
         """Return the units of a group."""
         return np.flatnonzero(self.group == g)
 
     def mean_cosines(self, n_groups: int) -> Vector:
         """Return the mean cosine over pairs from different units, for each group."""
-        return np.array([self._mean_cosine(self.of_group(g)) for g in range(n_groups)])
+        return np.array([self._mean_cosine(self.units_in_group(g)) for g in range(n_groups)])
 
     def _mean_cosine(self, units: Index) -> float:
         vectors = self.directions[units]
-        return float(between_units(vectors.sum(axis=0), (vectors**2).sum(axis=1), self.counts[units]))
+        return float(mean_cosine_over_units(vectors.sum(axis=0), (vectors**2).sum(axis=1), self.counts[units]))
 
     def jackknife_variances(self, n_groups: int) -> Vector:
         """Return the variance of each group's mean cosine, from leaving out one unit at a time."""
         variances = np.full(n_groups, np.nan)
         for g in range(n_groups):
-            units = self.of_group(g)
+            units = self.units_in_group(g)
             if len(units) > 2:
                 values = np.array([self._mean_cosine(np.delete(units, k)) for k in range(len(units))])
                 variances[g] = (len(units) - 1) * values.var()
@@ -381,14 +372,16 @@ class UnitSums:
     def slopes(self, parts: Parts, shifts: Shifts) -> NDArray[np.float64]:
         """Return the derivatives of the mean cosine with respect to the reference of each block."""
         others = shifts.units[self.group] - self.directions
-        (projections,) = parts_products(parts, self.row_unit, others)
+        projections = parts.rows.products(self.row_unit, others[:, None])[:, 0]
+        references = parts.references[parts.layout.block[parts.inside]]
+        projections[parts.inside] -= np.einsum("ij,ij->i", references, others[self.row_unit[parts.inside]])
         turned = parts.row_sums((projections * shifts.inverse**3)[None])[0]
         n_blocks = parts.shape[1]
         place = self.row_unit[parts.inside] * n_blocks + parts.layout.block[parts.inside]
         added = np.bincount(place, shifts.inverse[parts.inside], len(self.group) * n_blocks).reshape(-1, n_blocks)
         totals = np.zeros_like(turned)
         np.add.at(totals, self.group, added[:, :, None] * others[:, None])
-        counts = [self.counts[self.of_group(g)] for g in range(parts.shape[0])]
+        counts = [self.counts[self.units_in_group(g)] for g in range(parts.shape[0])]
         n_pairs = np.array([one.sum() ** 2 - (one**2).sum() for one in counts], dtype=np.float64)
         return np.asarray(2 * (turned - totals) / np.where(n_pairs > 0, n_pairs, np.nan)[:, None, None])
 
@@ -405,7 +398,7 @@ class UnitSums:
             Number of its rows.
         signs : array of shape (n_draws, n_units)
         """
-        units = self.of_group(g)
+        units = self.units_in_group(g)
         if not len(signs):
             return np.empty((0, 4))
         directions, shifts, counts = self.directions[units], self.shifts[units], self.counts[units]
@@ -413,16 +406,8 @@ class UnitSums:
         scores = scores_of_sums(
             turned, signs @ shifts, counts.sum(keepdims=True), np.array([squares]), np.zeros(1), np.array([n])
         )
-        scores[:, PAIR] = between_units(turned, (directions**2).sum(axis=1)[None], counts[None])
+        scores[:, PAIR] = mean_cosine_over_units(turned, (directions**2).sum(axis=1)[None], counts[None])
         return scores
-
-
-def parts_products(parts: Parts, codes: Index, vectors: Matrix) -> Matrix:
-    """Return the inner product of each row, minus its reference, with the vector of its code: (1, n)."""
-    products = parts.rows.products(codes, vectors[:, None])[:, 0]
-    references = np.einsum("ij,ij->i", parts.references[parts.layout.block[parts.inside]], vectors[codes[parts.inside]])
-    products[parts.inside] -= references
-    return np.asarray(products[None])
 
 
 def unit_signs(n_units: int, n_draws: int, rng: np.random.Generator) -> Matrix:

@@ -18,7 +18,7 @@ from shesha.coherence.group_scores import (
     Evidence,
     Tally,
     add_members,
-    between_units,
+    mean_cosine_over_units,
     members,
     unit_signs,
     windows,
@@ -114,12 +114,12 @@ class MatchedPool:
         return shifts
 
 
-def score_null_group(pools: list[MatchedPool], chosen: list[Index], excluded: list[Index]) -> Matrix:
+def score_null_group(pools: list[MatchedPool], chosen: list[Index]) -> Vector:
     """Score one null group by its shifts from nearest controls; the arguments are those of `members`."""
     tally = Tally.empty(pools[0].pool.rows.shape[1])
-    for pool, chosen_rows, excluded_rows in zip(pools, chosen, excluded, strict=True):
-        if len(chosen_rows):
-            tally.add_shifts(pool.shifts(chosen_rows, excluded_rows))
+    for pool, rows in zip(pools, chosen, strict=True):
+        if len(rows):
+            tally.add_shifts(pool.shifts(rows, rows))
     return tally.scores()
 
 
@@ -229,7 +229,7 @@ class UnitDraws:
                 directions[unit] += inverse[start:end] @ shifts[start:end]
                 counts[unit] += (inverse[start:end] > 0).sum()
         scores = tally.scores()
-        scores[PAIR] = between_units(directions.sum(axis=0), (directions**2).sum(axis=1), counts)
+        scores[PAIR] = mean_cosine_over_units(directions.sum(axis=0), (directions**2).sum(axis=1), counts)
         return scores
 
 
@@ -311,9 +311,9 @@ class NullGroupScores:
         return replace(self, scores=tuple(map(np.concatenate, zip(self.scores, more.scores, strict=True))))
 
 
-Chosen = tuple[list[Index], list[Index]]
-"""Rows of a null group in each pool, and the rows that are excluded from its controls."""
-Scorer = Callable[[list[Index], list[Index]], Vector]
+Chosen = list[Index]
+"""Rows of a null group in each pool."""
+Scorer = Callable[[Chosen], Vector]
 
 
 def score_null_groups(
@@ -338,12 +338,18 @@ def score_null_groups(
     if layout.unit is not None:
         return _unit_groups(rows, layout, draws, null=null, k=k)
     if null == "pooled":
-        return _collect(draws, lambda g: _pooled_groups(rows, layout, g, draws), "rows of controls and group")
+        return _collect(draws, lambda g: _draw_pooled_groups(rows, layout, g, draws), "rows of controls and group")
     pools = _control_pools(rows, layout)
     if k is None:
         return _window_groups(rows, layout, pools, draws)
-    score = _scorer(pools, k, layout)
-    return _collect(draws, lambda g: _row_groups(layout, pools, score, g, draws), "controls")
+    matched, sizes = _build_matched_pools(pools, k, layout), layout.part_sizes()
+
+    def score_group(g: int) -> tuple[NDArray[np.float64], str]:
+        if reason := _too_many(sizes[g], pools):
+            return np.empty((0, 4)), reason
+        return _score_draws(pools, sizes[g], lambda chosen: score_null_group(matched, chosen), g, draws), ""
+
+    return _collect(draws, score_group, "controls")
 
 
 def _control_pools(rows: RowPieces, layout: Layout) -> list[Pool]:
@@ -354,9 +360,9 @@ def _control_pools(rows: RowPieces, layout: Layout) -> list[Pool]:
 
 def _flip_signs_of_units(observed: Evidence, g: int, draws: Draws) -> tuple[NDArray[np.float64], str]:
     assert observed.units is not None
-    if len(observed.units.of_group(g)) < 2:
+    if len(observed.units.units_in_group(g)) < 2:
         return np.empty((0, 4)), "its rows are of one unit (value of groups) only, and pairs within a unit do not count"
-    signs = unit_signs(len(observed.units.of_group(g)), draws.most, np.random.default_rng([draws.seed, g]))
+    signs = unit_signs(len(observed.units.units_in_group(g)), draws.most, np.random.default_rng([draws.seed, g]))
     signs = signs[draws.start : draws.stop] if len(signs) == draws.most else draws.part(signs)
     return observed.units.sign_flips(g, float(observed.squares[g]), int(observed.n[g]), signs), ""
 
@@ -364,7 +370,7 @@ def _flip_signs_of_units(observed: Evidence, g: int, draws: Draws) -> tuple[NDAr
 def _unit_groups(rows: RowPieces, layout: Layout, draws: Draws, *, null: str, k: int | None) -> NullGroupScores:
     """Draw null groups of whole units: of controls, or, for large groups, of controls and group."""
     pools = _control_pools(rows, layout)
-    matched = None if k is None else _matched_pools(pools, k, layout)
+    matched = None if k is None else _build_matched_pools(pools, k, layout)
     large = np.ones(layout.n_groups, dtype=bool) if null == "pooled" else large_groups_by_units(layout)
     large &= k is None
 
@@ -392,7 +398,7 @@ def _window_groups(rows: RowPieces, layout: Layout, pools: list[Pool], draws: Dr
     large = _large_groups(layout)
     none = np.empty((0, 4))
     scores = [
-        _pooled_groups(rows, layout, g, draws)[0] if is_large and draws.groups[g] else none
+        _draw_pooled_groups(rows, layout, g, draws)[0] if is_large and draws.groups[g] else none
         for g, is_large in enumerate(large)
     ]
     drawn = np.flatnonzero(~large)
@@ -407,7 +413,7 @@ def _window_groups(rows: RowPieces, layout: Layout, pools: list[Pool], draws: Dr
 
 def _score_all(every: list[Chosen], pools: list[Pool], draws: Draws, *, corrected: bool = True) -> NDArray[np.float64]:
     """Score all choices of rows."""
-    scores = [members(pools, *chosen, corrected=corrected) for chosen in draws.part(every)]
+    scores = [members(pools, chosen, corrected=corrected) for chosen in draws.part(every)]
     return np.stack(scores) if scores else np.empty((0, 4))
 
 
@@ -441,62 +447,38 @@ def _collect(
     return NullGroupScores(scores, reasons, exchanged, () if large is None else tuple(large.tolist()))
 
 
-def _matched_pools(pools: list[Pool], k: int, layout: Layout) -> list[MatchedPool]:
+def _build_matched_pools(pools: list[Pool], k: int, layout: Layout) -> list[MatchedPool]:
     largest = layout.part_sizes().max(axis=0)
     return [MatchedPool.build(pool, k, int(n)) for pool, n in zip(pools, largest, strict=True)]
 
 
-def _scorer(pools: list[Pool], k: int, layout: Layout) -> Scorer:
-    matched = _matched_pools(pools, k, layout)
-    return lambda chosen, excluded: score_null_group(matched, chosen, excluded)
-
-
-def _score_draws(
-    draw: Callable[[np.random.Generator], Chosen], score: Scorer, draws: Draws, g: int
-) -> NDArray[np.float64]:
-    scores = parallel(lambda k: score(*draw(np.random.default_rng([draws.seed, g, k]))), draws.numbers)
-    return np.stack(list(scores))
-
-
-def _row_groups(
-    layout: Layout, pools: list[Pool], score: Scorer, g: int, draws: Draws
-) -> tuple[NDArray[np.float64], str]:
+def _score_draws(pools: list[Pool], sizes: Index, score: Scorer, g: int, draws: Draws) -> NDArray[np.float64]:
     """Draw and score null groups of single rows."""
-    sizes = layout.part_sizes()[g]
-    reason = _too_many(sizes, pools)
-    if reason:
-        return np.empty((0, 4)), reason
 
-    def draw(rng: np.random.Generator) -> Chosen:
-        chosen = [rng.choice(len(pool), n, replace=False) for pool, n in zip(pools, sizes, strict=True)]
-        return chosen, chosen
+    def score_one(k: int) -> Vector:
+        rng = np.random.default_rng([draws.seed, g, k])
+        return score([rng.choice(len(pool), n, replace=False) for pool, n in zip(pools, sizes, strict=True)])
 
-    return _score_draws(draw, score, draws, g), ""
+    return np.stack(list(parallel(score_one, draws.numbers)))
 
 
-def _pooled_groups(rows: RowPieces, layout: Layout, g: int, draws: Draws) -> tuple[NDArray[np.float64], str]:
+def _draw_pooled_groups(rows: RowPieces, layout: Layout, g: int, draws: Draws) -> tuple[NDArray[np.float64], str]:
     """Draw null groups from controls and group together, which is exact if the group has no effect."""
     sizes = layout.part_sizes()[g]
     used = [b for b in range(layout.n_blocks) if sizes[b]]
     numbers = [np.flatnonzero(np.isin(layout.group, (-1, g)) & (layout.block == b)) for b in used]
     pools = [build_pool(rows, row_numbers, int(sizes[b])) for row_numbers, b in zip(numbers, used, strict=True)]
-    wanted_sizes = [int(sizes[b]) for b in used]
-    every = _all_groups(pools[0], wanted_sizes[0], draws.most) if len(pools) == 1 else None
+    every = _all_groups(pools[0], int(sizes[used[0]]), draws.most) if len(pools) == 1 else None
     if every is not None:
         members_of_group = np.flatnonzero(np.isin(pools[0].numbers, np.flatnonzero(layout.group == g)))
-        others = [chosen for chosen in every if not np.array_equal(chosen[0][0], members_of_group)]
+        others = [chosen for chosen in every if not np.array_equal(chosen[0], members_of_group)]
         return _score_all(others, pools, draws, corrected=False), ""
 
-    def draw(rng: np.random.Generator) -> Chosen:
-        chosen = [rng.choice(len(pool), n, replace=False) for pool, n in zip(pools, wanted_sizes, strict=True)]
-        return chosen, chosen
-
-    return _score_draws(draw, lambda chosen, excluded: members(pools, chosen, excluded, corrected=False), draws, g), ""
+    return _score_draws(pools, sizes[used], lambda chosen: members(pools, chosen, corrected=False), g, draws), ""
 
 
 def _all_groups(pool: Pool, n: int, n_draws: int) -> list[Chosen] | None:
     """Return all null groups of n rows from a pool, if there are no more than requested."""
     if comb(len(pool), n) > n_draws + 1:
         return None
-    subsets = [np.array(chosen) for chosen in combinations(range(len(pool)), n)]
-    return [([chosen], [chosen]) for chosen in subsets]
+    return [[np.array(chosen)] for chosen in combinations(range(len(pool)), n)]

@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
 from shesha.inputs.validation import require_squarable
-from shesha.support.types import Matrix, Vector
+from shesha.kernels.rounding_and_scaling import length_unit
+from shesha.support.types import Matrix
 
 NO_DIRECTION = 1e-9
 """Length, relative to the longest shift, below which a shift counts as zero."""
@@ -42,7 +43,7 @@ def mean_cosine(shifts: ArrayLike) -> float:
     v, units = _unit_shifts(shifts)
     mean = v.mean(axis=0)
     length = float(np.linalg.norm(mean))
-    if len(units) < 2 or length <= NO_DIRECTION * _longest(v):
+    if len(units) < 2 or length <= NO_DIRECTION * float(np.linalg.norm(v, axis=1).max()):
         return check.not_estimable("at least two shifts, and their mean, must be nonzero")
     return float(np.clip(units.mean(axis=0) @ mean / length, -1, 1))
 
@@ -93,7 +94,7 @@ def magnitude(shifts: ArrayLike) -> float:
     5.0
     """
     v = _shifts(shifts)
-    unit = _unit(v)
+    unit = length_unit(v)
     return float(np.linalg.norm((v / unit).mean(axis=0))) * unit
 
 
@@ -111,7 +112,7 @@ def spread(shifts: ArrayLike) -> float:
     1.0
     """
     v = _shifts(shifts)
-    unit = _unit(v)
+    unit = length_unit(v)
     v = v / unit
     return float(np.linalg.norm(v - v.mean(axis=0), axis=1).mean()) * unit
 
@@ -142,20 +143,10 @@ def _shifts(shifts: ArrayLike) -> Matrix:
 def _unit_shifts(shifts: ArrayLike) -> tuple[Matrix, Matrix]:
     """Return the shifts, and the nonzero shifts scaled to unit length."""
     v = _shifts(shifts)
-    v = v / _unit(v)
+    v = v / length_unit(v)
     lengths = np.linalg.norm(v, axis=1)
     there = lengths > NO_DIRECTION * lengths.max()
     return v, v[there] / lengths[there, None]
-
-
-def _unit(v: Matrix) -> float:
-    """Return a power of two near the largest number; division by it is exact, and squares do not overflow."""
-    return float(np.ldexp(0.5, np.frexp(np.abs(v).max() or 1.0)[1]))
-
-
-def _longest(v: Matrix) -> float:
-    lengths: Vector = np.linalg.norm(v, axis=1)
-    return float(lengths.max())
 
 
 def expected_mean_cosine(n: int, n_features: int, n_controls: int | None = None) -> float:
@@ -188,13 +179,9 @@ def expected_mean_cosine(n: int, n_features: int, n_controls: int | None = None)
     (0.313, 0.05)
     """
     n = check.count(n, "n")
-    error = _reference_error(n_controls)
+    # The variance of the mean of the controls, relative to the noise variance.
+    error = 0.0 if n_controls is None else 1 / check.count(n_controls, "n_controls")
     return _mean_correlation(np.sqrt((1 / n + error) / (1 + error)), check.count(n_features, "n_features"))
-
-
-def _reference_error(n_controls: int | None) -> float:
-    """Return the variance of the mean of the controls, relative to the noise variance."""
-    return 0.0 if n_controls is None else 1 / check.count(n_controls, "n_controls")
 
 
 def _mean_correlation(rho: float, d: int) -> float:

@@ -45,7 +45,7 @@ from shesha.nulls.null_summary import best_value, max_statistic_p_values, requir
 from shesha.nulls.permutations import Design, draw_permutations, identity_first, nonempty_arguments
 from shesha.results import Dependence, Doubts, LayerComparison, Score
 from shesha.support.layer_axis import LayerAxis, layer_sequence
-from shesha.support.provenance import keep_statements
+from shesha.support.provenance import ignore_statements, keep_statements
 from shesha.support.seeds import N_PERMUTATIONS, number
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
@@ -456,7 +456,9 @@ def _best_pair_doubts(
 ) -> Doubts:
     """Return the doubts about the best pair, based on this pair's observed score and null draws."""
     measure, options, truncate, seed = request.measure, request.options, request.truncate, request.seed
-    pair = prepare(*sides, measure, options, truncate=truncate, seed=seed)
+    # The rows were aligned, and this was stated, before the grid was computed.
+    with ignore_statements():
+        pair = prepare(*sides, measure, options, truncate=truncate, seed=seed)
     return weigh_doubts(
         doubts_of_pair(pair.sides, design, dependence, only_cheap=True),
         pair,

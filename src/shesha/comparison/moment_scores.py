@@ -124,8 +124,12 @@ def compare_moments(
     n_draws: int,
     alpha: float,
     seed: Seed,
+    with_intervals: bool = False,
 ) -> Comparison:
-    """Compare both sides with each measure that needs only sums; other scores state the reason."""
+    """Compare both sides with each measure that needs only sums; other scores state the reason.
+
+    Intervals are added on request, and beside chance levels.
+    """
     if len(moments.widths) != 2:
         raise ValueError(f"moments must be of two representations of at least one row, got {moments!r}")
     if calibrate and moments.dependence:
@@ -139,11 +143,12 @@ def compare_moments(
     views = views_of(sums)
     scores = {measure.name: score_sums(measure, views) for measure in chosen}
     interrupted = False
-    if calibrate:
+    if calibrate or with_intervals:
         known = [measure for measure in chosen if scores[measure.name].has_value]
         try:
             scores |= _add_intervals(views_of, parts, known, scores, confidence)
-            scores |= _add_chances(views_of, sums, known, scores, n_draws, alpha, seed)
+            if calibrate:
+                scores |= _add_chances(views_of, sums, known, scores, n_draws, alpha, seed)
         except KeyboardInterrupt:
             interrupted = True
     n = sums.n_rows

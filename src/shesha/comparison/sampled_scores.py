@@ -29,7 +29,7 @@ from shesha.kernels.pairs import draw_tuples
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, choose, takes_moments
-from shesha.measures.registry import MINUTE, PairSample, SampledPairs, SampledRows, exact_seconds
+from shesha.measures.registry import MINUTE, PairSample, SampledPairs, SampledRows, exact_seconds, sum_seconds
 from shesha.moments import Moments
 from shesha.results import Comparison, Score
 from shesha.support import memory
@@ -523,9 +523,9 @@ def compare_stored(
 ) -> Comparison:
     """Compare two matrices whose rows are read in pieces.
 
-    Measures that depend only on sums over all rows are computed exactly, with chance levels if `chance` requests them
-    (as for `compare_moments`). Other measures are estimated from a sample, or their score states why this is
-    impossible.
+    Measures that depend only on sums over rows are computed exactly if this takes up to 20 seconds, and otherwise from
+    a sample of the rows, with chance levels if `chance` requests them (as for `compare_moments`). Other measures are
+    estimated from a sample, or their score states why this is impossible.
     """
     first, second = (RowSource(side, name) for side, name in zip((X, Y), names, strict=True))
     if sampling.exact is True:
@@ -537,10 +537,13 @@ def compare_stored(
     interrupted, exchanged = False, ""
     try:
         if summed:
-            known = Moments.of(X, Y, names=names) if moments is None else moments
-            exact = compare_moments(known, summed, **chance, confidence=sampling.confidence, seed=sampling.seed)
-            scores |= {score.name: add_note(score, _ONE_PASS) if score.has_value else score for score in exact.scores}
-            exchanged = exact.exchanged
+            rows = rows_to_sum(first, second, summed, sampling)
+            if moments is None:
+                moments = Moments.of(X, Y, names=names) if rows is None else _sum_rows(first, second, rows)
+            options = {**chance, "confidence": sampling.confidence, "seed": sampling.seed}
+            known = compare_moments(moments, summed, **options, with_intervals=chance["calibrate"] or rows is not None)
+            scores |= {score.name: _describe_sum(score, first.n_rows, rows, sampling) for score in known.scores}
+            exchanged = known.exchanged
         for score in track(sampled_scores(estimated, first, second, sampling), len(estimated), "sampling"):
             scores[score.name] = add_note(score, _NO_CHANCE) if chance["calibrate"] else score
     except KeyboardInterrupt:
@@ -559,6 +562,50 @@ def compare_stored(
         alpha=chance["alpha"],
         confidence=sampling.confidence,
     )
+
+
+_ROWS_SUMMED, _FEWEST_SUMMED = 100_000, 2_000
+"""Most and fewest rows whose sums stand for those of all rows."""
+_SUMS_SHARE = 1 / 3
+"""Share of a minute that sums over all rows may take, because samples for the other measures follow."""
+
+
+def rows_to_sum(X: RowSource, Y: RowSource, measures: Sequence[Measure], sampling: Sampling) -> Index | None:
+    """Return the rows to sum in place of all rows, which would take too long; None to sum all of them.
+
+    Only unbiased measures have the same expected value for fewer rows.
+    """
+    seconds = sum_seconds(X.n_rows, (X.n_features, Y.n_features))
+    n_chosen = min(_ROWS_SUMMED, int(X.n_rows * _SUMS_SHARE * MINUTE / seconds))
+    is_unbiased = all(dict(measure.view_key[1]).get("unbiased") for measure in measures)
+    if sampling.exact is True or seconds <= _SUMS_SHARE * MINUTE or n_chosen < _FEWEST_SUMMED or not is_unbiased:
+        return None
+    return np.sort(spawn(sampling.seed, 2).choice(X.n_rows, n_chosen, replace=False, shuffle=False))
+
+
+def _sum_rows(X: RowSource, Y: RowSource, rows: Index) -> Moments:
+    """Return the sums over some rows, read in the order of the files."""
+    if X.n_rows != Y.n_rows:
+        raise ValueError(f"{Y.name} must have as many rows as {X.name} ({X.n_rows}), got {Y.n_rows}")
+    moments = Moments((X.name, Y.name))
+    step = max(1, _HELD // max(X.n_features, Y.n_features))
+    for start in track(range(0, len(rows), step), -(-len(rows) // step), "chunks of sampled rows"):
+        piece = rows[start : start + step]
+        moments.update(X.read(piece), Y.read(piece))
+    return moments
+
+
+def _describe_sum(score: Score, n_rows: int, rows: Index | None, sampling: Sampling) -> Score:
+    """Say from which rows a score was computed; the interval over sampled rows is that of the sampling error."""
+    if not score.has_value or rows is None:
+        return add_note(score, _ONE_PASS) if score.has_value else score
+    half = (score.high - score.low) / 2
+    error = half / float(t.ppf(0.5 + sampling.confidence / 2, len(rows)))
+    note = (
+        f"estimated from {len(rows):,} of {n_rows:,} rows: standard error {error:.2g}, "
+        f"{100 * sampling.confidence:g} % interval {score.low:.4g} to {score.high:.4g}; --exact (exact=True) uses all"
+    )
+    return replace(add_note(score, note), sampling_error=error, sampling_low=score.low, sampling_high=score.high)
 
 
 _UNFIT = ", and the rows do not fit in memory: use fewer rows"

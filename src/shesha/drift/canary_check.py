@@ -197,7 +197,7 @@ def p_value(score: float, null: Vector) -> float:
     return float("nan") if isnan(score) else (1 + int(np.count_nonzero(null >= score))) / (len(null) + 1)
 
 
-def allowed_exceedances(n_nulls: int, level: float) -> int:
+def exceedance_limit(n_nulls: int, level: float) -> int:
     """Return how many scores, including the observed one, may be at least as large for p to reach the level."""
     return floor(level * (n_nulls + 1) * (1 + 1e-9))
 
@@ -210,7 +210,7 @@ def threshold(null: Vector, level: float) -> float:
     >>> threshold(np.arange(99.0), 0.05)
     94.0
     """
-    k = allowed_exceedances(len(null), level)
+    k = exceedance_limit(len(null), level)
     return float(np.partition(null, len(null) - k)[len(null) - k]) if k else float("inf")
 
 
@@ -227,7 +227,7 @@ def false_alarm_limit(n_nulls: int, level: float, confidence: float = LIMIT_CONF
     """
     from scipy.special import betaincinv
 
-    k = allowed_exceedances(n_nulls, level)
+    k = exceedance_limit(n_nulls, level)
     return float(betaincinv(k, n_nulls + 1 - k, confidence)) if k else 0.0
 
 

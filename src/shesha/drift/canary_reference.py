@@ -126,11 +126,16 @@ class Reference:
         if codes is not None:
             present, codes = np.unique(codes[kept], return_inverse=True)
             classes = tuple(classes[code] for code in present.tolist())
-        names = None if self.names is None else self.names.take(kept)
-        positions = None if self.positions is None else self.positions[kept]
-        groups = None if self.groups is None else np.unique(self.groups[kept], return_inverse=True)[1]
-        part = replace(self, rows=rows, geometry=geometry, names=names, codes=codes, classes=classes)
-        return replace(part, groups=groups, positions=positions)
+        return replace(
+            self,
+            rows=rows,
+            geometry=geometry,
+            names=None if self.names is None else self.names.take(kept),
+            codes=codes,
+            classes=classes,
+            groups=None if self.groups is None else np.unique(self.groups[kept], return_inverse=True)[1],
+            positions=None if self.positions is None else self.positions[kept],
+        )
 
     def restrict(self, current: Any) -> Any:
         """Return the rows of an encoding of all canary inputs, without those that the reference leaves out."""
@@ -158,12 +163,8 @@ class Reference:
         if self.names is not None:
             values = self.names.values
             arrays["names"] = values if values.dtype.kind in "iu" else values.astype(str)
-        if self.codes is not None:
-            arrays["codes"] = self.codes
-        if self.groups is not None:
-            arrays["groups"] = self.groups
-        if self.positions is not None:
-            arrays["positions"] = self.positions
+        optional = {"codes": self.codes, "groups": self.groups, "positions": self.positions}
+        arrays |= {name: values for name, values in optional.items() if values is not None}
         plain = {"n_features": self.n_features, "precision": self.precision, "classes": list(self.classes)}
         plain |= {"n_inputs": self.n_inputs, "id_column": None if self.names is None else self.names.column}
         plain["ids_chosen_by"] = "" if self.names is None else self.names.chosen
@@ -338,9 +339,7 @@ def encode_canaries(
     for i in track(missing, len(missing), "re-encodings"):
         chosen = network if _is_half(i, half=half) else loaded
         with mute_progress(), ignore_statements():
-            _write(
-                files[i], _encode_again(chosen, data, np.random.default_rng([start, i]), SIZES[i % len(SIZES)], options)
-            )
+            _write(files[i], _reencode(chosen, data, np.random.default_rng([start, i]), SIZES[i % len(SIZES)], options))
     return CanaryEncodings(layer, np.asarray(extraction[layer]), tuple(files), dict(extraction.info))
 
 
@@ -371,7 +370,7 @@ def _half_precision(model: Any) -> Any:
     return copy.deepcopy(model).to(torch.bfloat16)
 
 
-def _encode_again(
+def _reencode(
     model: Any, data: Sequence[Any], rng: np.random.Generator, size: int, options: Mapping[str, Any]
 ) -> Matrix:
     """Encode the inputs in random batches of the given size, and return the rows in their original order."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import log10
 
 import numpy as np
@@ -10,10 +9,9 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from shesha.drift.row_dependence import dependence_text
-from shesha.drift.stream_evidence import BETS, FEWEST, ReferenceDistribution
+from shesha.drift.stream_evidence import BETS, FEWEST, ReferenceDistribution, stream_verdict
 from shesha.inputs import validation as check
 from shesha.results import StreamVerdict
-from shesha.results.drift import State
 from shesha.support.seeds import generator, number
 from shesha.support.types import Labels, Mask, Matrix, Seed, Vector
 
@@ -272,7 +270,19 @@ def conformal_stream(
     else:
         dependence = dependence_text(reference_rows, "reference", group_advice=False)
         p = weighted_ranks(scores, _check_weights(weights, n_total, len(rows))[ranked], len(earlier), rng)
-    return replace(_verdict(p, scores[len(earlier) :], alpha, dependence), seed=number(seed))
+    path = composite_jumper(np.atleast_2d(p))[0]
+    return stream_verdict(
+        float(path[-1]),
+        first_alarm(path, -log10(alpha)),
+        alpha,
+        dependence,
+        n_rows=len(p),
+        n_seen=len(p),
+        log10_highest=max(0.0, float(path.max())),
+        mean_p_value=float(p.mean()),
+        strangest=tuple(np.argsort(-scores[len(earlier) :], kind="stable")[:_STRANGEST].tolist()),
+        seed=number(seed),
+    )
 
 
 def _check_weights(weights: ArrayLike, n_rows: int, n_new: int) -> Vector:
@@ -288,23 +298,3 @@ def _check_weights(weights: ArrayLike, n_rows: int, n_new: int) -> Vector:
             f"weights must have at most {_MOST_WEIGHTED:,} rows, got {n_rows:,}; pass groups, or a part of the stream"
         )
     return values
-
-
-def _verdict(p: Vector, scores: Vector, alpha: float, dependence: str) -> StreamVerdict:
-    path, threshold = composite_jumper(np.atleast_2d(p))[0], -log10(alpha)
-    since = first_alarm(path, threshold)
-    alarm: State = "not estimable" if dependence else "alert"
-    return StreamVerdict(
-        state=alarm if since else "watch" if path[-1] >= threshold - 1 else "ok",
-        n_rows=len(p),
-        n_seen=len(p),
-        alpha=alpha,
-        log10_martingale=float(path[-1]),
-        log10_highest=max(0.0, float(path.max())),
-        log10_threshold=threshold,
-        mean_p_value=float(p.mean()),
-        strangest=tuple(np.argsort(-scores, kind="stable")[:_STRANGEST].tolist()),
-        alarm_since=since,
-        reason=dependence if since else "",
-        dependence=dependence,
-    )

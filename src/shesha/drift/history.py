@@ -236,9 +236,8 @@ def require_whole(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, Ar
     if codes.dtype.kind not in "iu" or not ((codes >= 0) & (codes < n_classes)).all():
         raise ValueError(_damage(place, "class codes without a class name"))
     positions, n_inputs = arrays.get("positions", np.zeros(0, dtype=np.intp)), plain.get("n_inputs")
-    if positions.dtype.kind not in "iu" or (len(positions) and n_inputs is None):
-        raise ValueError(_damage(place, "positions of rows that are not numbers of canary inputs"))
-    if not (((positions >= 0) & (positions < (n_inputs or 0))).all() and (np.diff(positions) > 0).all()):
+    numbers = positions.dtype.kind in "iu" and bool(((positions >= 0) & (positions < (n_inputs or 0))).all())
+    if not (numbers and (np.diff(positions) > 0).all()):
         raise ValueError(_damage(place, "positions of rows that are not numbers of canary inputs"))
 
 

@@ -15,7 +15,8 @@ from shesha.drift.canary_reference import Reference
 from shesha.drift.row_dependence import dependence_text, group_means
 from shesha.inputs import Names, split_names
 from shesha.inputs import validation as check
-from shesha.kernels.rounding_and_scaling import is_constant
+from shesha.kernels.condition_distances import ledoit_wolf
+from shesha.kernels.rounding_and_scaling import is_constant, length_unit
 from shesha.results import CheckSequence, StreamVerdict
 from shesha.results.drift import State
 from shesha.support.sqlite import StoreError
@@ -36,9 +37,9 @@ def state_fields(text: str, names: Sequence[str], optional: Sequence[str] = ()) 
     try:
         plain = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise damaged_state_error(f"no JSON ({error})") from error
+        raise state_error(f"no JSON ({error})") from error
     if not isinstance(plain, dict) or not set(names) <= set(plain) <= {*names, *optional}:
-        raise damaged_state_error(f"{str(text)[:60]!r} instead of {', '.join(names)}")
+        raise state_error(f"{str(text)[:60]!r} instead of {', '.join(names)}")
     return plain
 
 
@@ -46,7 +47,7 @@ def count_field(plain: Mapping[str, Any], name: str, most: int = MOST_COUNT) -> 
     """Return a field that must be a non-negative integer."""
     value = plain[name]
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise damaged_state_error(f"{name} = {str(value)[:40]}")
+        raise state_error(f"{name} = {str(value)[:40]}")
     return value
 
 
@@ -54,7 +55,7 @@ def number_field(plain: Mapping[str, Any], name: str, low: float, high: float) -
     """Return a field that must be a finite number between two limits."""
     value = plain[name]
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise damaged_state_error(f"{name} = {str(value)[:40]}")
+        raise state_error(f"{name} = {str(value)[:40]}")
     return float(value)
 
 
@@ -62,11 +63,11 @@ def list_field(plain: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     """Return the items of a field that must be a list, each as a field of this name."""
     value = plain[name]
     if not isinstance(value, list):
-        raise damaged_state_error(f"{name} = {str(value)[:40]}")
+        raise state_error(f"{name} = {str(value)[:40]}")
     return [{name: item} for item in value]
 
 
-def damaged_state_error(got: str) -> StoreError:
+def state_error(got: str) -> StoreError:
     """Return the error for a damaged state, whose message says what to do."""
     return StoreError(
         f"the evidence of earlier checks must be undamaged, got {got}; run `shesha monitor acknowledge` (or call "
@@ -270,13 +271,13 @@ class ReferenceDistribution:
             raise ValueError(
                 f"reference must have rows that differ, got {n} equal rows; pass a sample of typical inputs"
             )
-        unit = _power_of_two(rows)
+        unit = length_unit(rows)
         centre = rows.mean(axis=0)
         # Constant columns are set to 0, because their rounding errors would otherwise count as variance.
         centred = np.where(fixed, 0.0, rows / unit - centre / unit)
-        covariance = centred.T @ centred / n
-        share = _shrinkage(centred, covariance)
-        variances, axes = np.linalg.eigh(covariance)
+        products = centred.T @ centred
+        share = max(1e-4, ledoit_wolf(centred, products, d))
+        variances, axes = np.linalg.eigh(products / n)
         scale = max(float(variances.mean()), np.finfo(float).tiny)
         shrunk = (1 - share) * np.maximum(variances, 0.0) + share * scale
         # The lower limit prevents directions in which the reference has no variance from dominating the scores.
@@ -294,20 +295,6 @@ class ReferenceDistribution:
         white = (rows - self.centre) @ self.whitening
         scores: Vector = np.einsum("ij,ij->i", white, white)
         return scores
-
-
-def _power_of_two(rows: Matrix) -> float:
-    """Return a power of two near the largest absolute value; division by it is exact."""
-    return float(np.ldexp(1.0, np.frexp(np.abs(rows).max())[1] - 1))
-
-
-def _shrinkage(centred: Matrix, covariance: Matrix) -> float:
-    """Return the shrinkage intensity of Ledoit and Wolf."""
-    n, d = centred.shape
-    distance = float((covariance**2).sum() - np.trace(covariance) ** 2 / d)
-    lengths = np.einsum("ij,ij->i", centred, centred)
-    noise = (float((lengths**2).mean()) - float((covariance**2).sum())) / n
-    return 1.0 if distance <= 0 else min(1.0, max(noise / distance, 1e-4))
 
 
 def score_bins(scores: Vector) -> Index:
@@ -403,7 +390,7 @@ class Stream:
         filled = [count_field(item, "counts") for item in list_field(plain, "counts")]
         capital = [number_field(item, "capital", 0.0, 1.0) for item in list_field(plain, "capital")]
         if len(bins) != len(filled) or len(capital) != len(BETS):
-            raise damaged_state_error(f"{len(filled)} counts for {len(bins)} bins, and {len(capital)} bets")
+            raise state_error(f"{len(filled)} counts for {len(bins)} bins, and {len(capital)} bets")
         counts = np.zeros(BINS, dtype=np.intp)
         counts[bins] = filled
         n_seen = count_field(plain, "n_seen")
@@ -411,7 +398,7 @@ class Stream:
         recent = np.array([number_field(item, "recent", -_FAR, _FAR) for item in list_field(plain, "recent")])
         width = count_field(plain, "recent_width", RECENT_AXES)
         if len(recent) % max(1, width) or bool(width) != bool(len(recent)):
-            raise damaged_state_error(f"{len(recent)} numbers in rows of {width}")
+            raise state_error(f"{len(recent)} numbers in rows of {width}")
         since = count_field(plain, "alarm_since", n_seen)
         kept = recent.reshape(-1, width) if width else recent.reshape(0, 0)
         return cls(
@@ -501,7 +488,8 @@ class Updates:
         scores = self._typical.scores(rows)
         # The seed depends on the number of earlier rows, so that another process breaks ties in the same way.
         p = stream.p_values(scores, np.random.default_rng([_TIES, self._seed, stream.n_seen]))
-        stream.bet(p, self.threshold)
+        # Unchanged rows reach 1 / alpha with probability at most alpha.
+        stream.bet(p, -log10(self._alpha))
         order = np.argsort(-scores, kind="stable")[:_STRANGEST]
         stream.remember(self._typical.leading(rows))
         sample = rows if len(rows) > RECENT else stream.recent
@@ -515,27 +503,34 @@ class Updates:
         verdict = self._verdict(stream, n_rows, float("nan"), ())
         return replace(verdict, state="not estimable", reason=reason)
 
-    @property
-    def threshold(self) -> float:
-        """Alarm threshold as a power of ten; unchanged rows reach 1 / alpha with probability at most alpha."""
-        return -log10(self._alpha)
-
     def _verdict(self, stream: Stream, n_rows: int, mean: float, strangest: tuple[int, ...]) -> StreamVerdict:
-        near = stream.log10_martingale >= self.threshold - 1
-        dependence = self._dependence or (_DEPENDED if stream.dependent else "")
-        alarm: State = "not estimable" if dependence else "alert"
-        return StreamVerdict(
-            state=alarm if stream.alarm_since else "watch" if near else "ok",
+        return stream_verdict(
+            stream.log10_martingale,
+            stream.alarm_since,
+            self._alpha,
+            self._dependence or (_DEPENDED if stream.dependent else ""),
             n_rows=n_rows,
             n_seen=stream.n_seen,
-            alpha=self._alpha,
-            log10_martingale=stream.log10_martingale,
             log10_highest=stream.log10_highest,
-            log10_threshold=self.threshold,
             mean_p_value=mean,
             strangest=strangest,
-            alarm_since=stream.alarm_since,
-            reason=dependence if stream.alarm_since else "",
-            dependence=dependence,
             unit="row" if self._reference.groups is None else "group",
         )
+
+
+def stream_verdict(
+    log10_martingale: float, alarm_since: int, alpha: float, dependence: str, **fields: Any
+) -> StreamVerdict:
+    """Return the verdict on a stream; if rows depend on each other, an alarm is not estimable."""
+    threshold = -log10(alpha)
+    alarm: State = "not estimable" if dependence else "alert"
+    return StreamVerdict(
+        state=alarm if alarm_since else "watch" if log10_martingale >= threshold - 1 else "ok",
+        alpha=alpha,
+        log10_martingale=log10_martingale,
+        log10_threshold=threshold,
+        alarm_since=alarm_since,
+        reason=dependence if alarm_since else "",
+        dependence=dependence,
+        **fields,
+    )

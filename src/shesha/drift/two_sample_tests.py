@@ -180,14 +180,14 @@ def _mmd(rows: Matrix, rng: np.random.Generator) -> Statistic:
     return statistic
 
 
-def _sliced_statistic(rows: Matrix, rng: np.random.Generator) -> Statistic:
+def _sliced_wasserstein(rows: Matrix, rng: np.random.Generator) -> Statistic:
     directions = rng.standard_normal((_DIRECTIONS, rows.shape[1]))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     projections = directions @ rows.T
     order = np.argsort(projections, axis=1)
     gaps = np.diff(np.take_along_axis(projections, order, axis=1), axis=1)
 
-    def _area_between(line: Vector) -> float:
+    def _cdf_area(line: Vector) -> float:
         """Return the area between the two distribution functions, averaged over all directions."""
         new = np.cumsum(line[order], axis=1)[:, :-1]
         both = np.arange(1, rows.shape[0])
@@ -195,7 +195,7 @@ def _sliced_statistic(rows: Matrix, rng: np.random.Generator) -> Statistic:
         gaps_between_means = np.abs(new / m - (both - new) / (len(line) - m))
         return float((gaps_between_means * gaps).sum(axis=1).mean())
 
-    return lambda dealt: np.array([_area_between(line) for line in dealt])
+    return lambda dealt: np.array([_cdf_area(line) for line in dealt])
 
 
 def _c2st(rows: Matrix, rng: np.random.Generator) -> Statistic:
@@ -235,7 +235,7 @@ def _area(predictions: Vector, line: Vector) -> float:
 _STATISTICS: dict[Test, Callable[[Matrix, np.random.Generator], Statistic]] = {
     "energy": _energy,
     "mmd": _mmd,
-    "sliced wasserstein": _sliced_statistic,
+    "sliced wasserstein": _sliced_wasserstein,
     "c2st": _c2st,
 }
 

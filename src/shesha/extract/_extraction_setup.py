@@ -145,7 +145,9 @@ def _texts(
     inputs = texts if encoder is None else [_as_encoded(start + text, encoder) for text in texts]
     rows, cut = token_rows(inputs, tokenizer, chat=as_chat, max_tokens=limit, pad=pad)
     _require_known_tokens(rows, opened.network)
-    way: Pool = _text_pool(opened, encoder) if isinstance(pool, str) and pool == "auto" else pool
+    way: Pool = pool
+    if isinstance(pool, str) and pool == "auto":
+        way = encoder.pool if encoder is not None else "last" if is_causal(opened.network) else "mean"
     pooled = pooling(way)
     if encoder is not None and start and not encoder.prompt_pooled and isinstance(way, str):
         pooled = pooling_after_prompt(way, prompt_length(_as_encoded(start, encoder), tokenizer))
@@ -203,12 +205,6 @@ def _state_texts(
 def short_name(name: str) -> str:
     """Return the last part of a model's name or folder."""
     return Path(name).name if name else ""
-
-
-def _text_pool(opened: Opened, encoder: SentenceEncoder | None) -> Any:
-    if encoder is not None:
-        return encoder.pool
-    return "last" if is_causal(opened.network) else "mean"
 
 
 def _images(opened: Opened, images: Sequence[Any], pool: Any) -> tuple[Rows, Pooled, dict[str, Any]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -89,27 +90,27 @@ class Batch:
     mask: Tensor | None = None
 
 
-class Rows(Protocol):
+class Rows(ABC):
     """Inputs that can be read in batches, in any order."""
 
+    @abstractmethod
     def __len__(self) -> int:
         """Return the number of inputs."""
-        ...
 
     def lengths(self) -> Index | None:
         """Return the number of tokens per row, if rows differ in length and are padded batch by batch."""
-        ...
+        return None
 
+    @abstractmethod
     def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
         """Return some inputs as arguments of the model, with floats in the model's precision."""
-        ...
 
+    @abstractmethod
     def fingerprint(self) -> str:
         """Return a fingerprint that is equal for the same inputs in the same order."""
-        ...
 
 
-class ArrayRows:
+class ArrayRows(Rows):
     """The rows of a single array, which is the model's only argument; `axis` numbers them."""
 
     def __init__(self, values: Any, axis: int = 0) -> None:
@@ -122,12 +123,7 @@ class ArrayRows:
     def __len__(self) -> int:
         return len(self._values)
 
-    def lengths(self) -> Index | None:
-        """Return None, because all rows have the same length."""
-        return None
-
     def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
-        """Return some rows as a batch."""
         return Batch(args=(_tensor(self._values, chosen, device, dtype).movedim(0, self.axis),))
 
     def fingerprint(self) -> str:
@@ -135,7 +131,7 @@ class ArrayRows:
         return Digest().array("inputs", self._values).text()
 
 
-class FieldRows:
+class FieldRows(Rows):
     """Arrays by argument name, with equal numbers of rows, such as padded tokens or pixels."""
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
@@ -148,10 +144,6 @@ class FieldRows:
 
     def __len__(self) -> int:
         return len(next(iter(self._fields.values())))
-
-    def lengths(self) -> Index | None:
-        """Return None, because existing padding is kept."""
-        return None
 
     def mask(self) -> NDArray[np.bool_] | None:
         """Return the mask of valid tokens, if the inputs include one."""
@@ -170,7 +162,7 @@ class FieldRows:
         return digest.text()
 
 
-class TokenRows:
+class TokenRows(Rows):
     """Rows of tokens with different lengths, right-padded to the longest row in each batch."""
 
     def __init__(self, fields: Mapping[str, Sequence[Sequence[int]]], pad: int = 0) -> None:
@@ -193,7 +185,7 @@ class TokenRows:
         """The largest number of a token."""
         return max((int(row.max()) for row in self._fields.get(IDS, ())), default=0)
 
-    def lengths(self) -> Index | None:
+    def lengths(self) -> Index:
         """Return the number of tokens per row."""
         return self._lengths
 
@@ -217,7 +209,7 @@ class TokenRows:
         return digest.text()
 
 
-class ItemRows:
+class ItemRows(Rows):
     """A data set with a length and numbered items; the first element of a tuple is the input."""
 
     def __init__(self, items: Any) -> None:
@@ -225,10 +217,6 @@ class ItemRows:
 
     def __len__(self) -> int:
         return len(self._items)
-
-    def lengths(self) -> Index | None:
-        """Return None, because lengths are unknown until the items are read."""
-        return None
 
     def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
         """Read some items and stack them to a batch."""
@@ -287,7 +275,8 @@ def _kind(inputs: Any, pad: int) -> Rows:
     if isinstance(inputs, Mapping):
         if not inputs:
             raise ValueError("inputs must contain at least one field, got none")
-        return TokenRows(inputs, pad) if all(map(_is_ragged, inputs.values())) else FieldRows(inputs)
+        ragged = all(isinstance(rows, list | tuple) and all(map(_is_row, rows)) for rows in inputs.values())
+        return TokenRows(inputs, pad) if ragged else FieldRows(inputs)
     if _is_single_array(inputs):
         return ArrayRows(inputs)
     if _are_token_lists(inputs):
@@ -331,10 +320,6 @@ def _stack(items: Sequence[Any], name: str) -> Tensor:
             f"token lists of different lengths, pass {{{name!r}: inputs}}"
         )
     return torch.stack(tensors)
-
-
-def _is_ragged(values: Any) -> bool:
-    return isinstance(values, list | tuple) and all(_is_row(row) for row in values)
 
 
 def _is_row(row: Any) -> bool:
@@ -402,7 +387,6 @@ def token_rows(
     rows = make_rows({name: encoded[name] for name in _FIELDS if name in encoded}, pad)
     assert isinstance(rows, TokenRows)
     lengths = rows.lengths()
-    assert lengths is not None
     if max_tokens is None or not (full := np.flatnonzero(lengths >= max_tokens)).size:
         return rows, 0
     # Texts that just fit are as long as truncated ones, so their whole length is needed. A warning about long texts
@@ -437,7 +421,7 @@ Process = Callable[[list[Any]], torch.Tensor]
 """Function that takes images and returns pixels of shape (n, 3, height, width)."""
 
 
-class ImageRows:
+class ImageRows(Rows):
     """Images in memory (arrays or Pillow images), or in files that are opened batch by batch."""
 
     def __init__(self, images: Sequence[Any], process: Process, argument: str | None) -> None:
@@ -445,10 +429,6 @@ class ImageRows:
 
     def __len__(self) -> int:
         return len(self._images)
-
-    def lengths(self) -> Index | None:
-        """Return None, because images have no tokens."""
-        return None
 
     def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
         """Open some images and return their pixels."""

@@ -110,7 +110,7 @@ def _make_store(place: Path, named_regions: Mapping[str, Region], about: str) ->
     metadata = {**json.loads(about), "arrays": list(named_regions)}
     group = zarr.open_group(place, mode="w-", zarr_format=3, attributes={ABOUT: metadata})
     for name, region in named_regions.items():
-        rows = _chunk_rows(region)
+        rows = max(1, min(region.shape[0], _CHUNK // max(1, region.row_bytes)))
         n_chunks = -(-region.shape[0] // rows)
         inner = (rows, *region.shape[1:])
         plain = codecs.BytesCodec()
@@ -131,10 +131,6 @@ def _make_store(place: Path, named_regions: Mapping[str, Region], about: str) ->
             stream.truncate(n_chunks * size)
             stream.seek(n_chunks * size)
             stream.write(index.tobytes())
-
-
-def _chunk_rows(region: Region) -> int:
-    return max(1, min(region.shape[0], _CHUNK // max(1, region.row_bytes)))
 
 
 def _shard(place: Path, name: str, shape: tuple[int, ...]) -> Path:

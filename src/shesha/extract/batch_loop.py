@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,7 +17,7 @@ from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from shesha._version import __version__
 from shesha.extract._input_rows import Batch, Rows, model_fingerprint, token_counts
-from shesha.extract._resumable_files import Activations, open_draft, read_finished, require_same
+from shesha.extract._resumable_files import Activations, Draft, open_draft, read_finished, require_same
 from shesha.extract.pooling import Pooled
 from shesha.extract.torch_modules import EMBEDDING, INPUT, evaluation_mode, move_to_device
 from shesha.support.progress import track
@@ -76,7 +77,8 @@ REPEAT = "#"
 class Recording:
     """Values recorded in one forward pass, by name, in the order of execution."""
 
-    def __init__(self, summary: Summary) -> None:
+    def __init__(self, summary: Summary, *, optional: bool) -> None:
+        self._optional = optional
         self.found: dict[str, Tensor] = {}
         self.mask: Tensor | None = None
         """Mask (n, n_steps) of the valid steps of the value being recorded, if it is a packed sequence."""
@@ -90,10 +92,15 @@ class Recording:
     def take(self, name: str, value: Any) -> None:
         """Record one value; if a module runs again in the same pass, the value gets a new name."""
         tensor, self.mask = first_output(value)
+        if tensor is None and self._optional:
+            return
         if tensor is None:
             raise ValueError(f"layers must return tensors, got {type(value).__name__} from {name}")
         self._calls[name] = self._calls.get(name, 0) + 1
-        self.found[self.call_name(name)] = _detach_copy(self._summary(name, tensor.detach()), tensor)
+        kept = self._summary(name, tensor.detach())
+        # Later in-place operations of the model would change a value that shares its memory.
+        shared = kept.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+        self.found[self.call_name(name)] = kept.clone() if shared else kept
 
     def call_name(self, name: str) -> str:
         """Return the name of the value being recorded, which contains the number of the call from the second on."""
@@ -115,40 +122,31 @@ def first_output(value: Any) -> tuple[Tensor | None, Tensor | None]:
     return next((found for item in inner if (found := first_output(item))[0] is not None), (None, None))
 
 
-def _detach_copy(kept: Tensor, source: Tensor) -> Tensor:
-    """Copy a value that shares memory with the model, because later in-place operations would change it."""
-    return kept.clone() if kept.untyped_storage().data_ptr() == source.untyped_storage().data_ptr() else kept
-
-
 @contextmanager
-def record_outputs(model: nn.Module, names: Sequence[str], summary: Summary) -> Iterator[Recording]:
-    """Within a context, record the outputs of the named modules, or their inputs (``name:input``)."""
-    recording = Recording(summary)
+def record_outputs(
+    model: nn.Module, names: Sequence[str], summary: Summary, *, optional: bool = False
+) -> Iterator[Recording]:
+    """Within a context, record the outputs of the named modules, or their inputs (``name:input``).
+
+    With `optional`, modules that return no tensor are left out.
+    """
+    recording = Recording(summary, optional=optional)
     hooks = []
     try:
         for name in names:
             module = model.get_submodule(name.removesuffix(INPUT))
+            take = partial(recording.take, name)
             if name.endswith(INPUT):
-                hooks.append(module.register_forward_pre_hook(_input_hook(recording, name), with_kwargs=True))
+                hook = module.register_forward_pre_hook(
+                    lambda _, args, named, take=take: take((*args, *named.values())), with_kwargs=True
+                )
             else:
-                hooks.append(module.register_forward_hook(_output_hook(recording, name)))
+                hook = module.register_forward_hook(lambda _, __, output, take=take: take(output))
+            hooks.append(hook)
         yield recording
     finally:
         for hook in hooks:
             hook.remove()
-
-
-def _output_hook(recording: Recording, name: str) -> Callable[[nn.Module, Any, Any], None]:
-    return lambda _, __, output: recording.take(name, output)
-
-
-def _input_hook(recording: Recording, name: str) -> Callable[[nn.Module, Any, dict[str, Any]], None]:
-    return lambda _, args, named: recording.take(name, (*args, *named.values()))
-
-
-def to_numpy_precision(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Move values to the CPU; half precision and integers are converted to single precision."""
-    return {name: value.to("cpu", _precision(value)) for name, value in values.items()}
 
 
 def _precision(value: Tensor) -> torch.dtype:
@@ -311,12 +309,6 @@ class Work:
     """Whether the pooling is a function of the user, which receives outputs with their own axes."""
 
 
-class _Sink(Protocol):
-    done: int
-
-    def write(self, chosen: Index, values: Mapping[str, Array], row_shapes: Mapping[str, tuple[int, ...]]) -> None: ...
-
-
 class _Memory:
     """Arrays in memory that are filled batch by batch."""
 
@@ -352,15 +344,12 @@ def run(work: Work, target: Path | None) -> Activations:
         return Activations(contents[1], contents[0])
 
 
-def _fill(work: Work, sink: _Sink, device: torch.device) -> None:
+def _fill(work: Work, sink: _Memory | Draft, device: torch.device) -> None:
     order, size = batch_order(work.rows), work.batch_size
     batches = [order[start : start + size] for start in range(0, len(order), size)]
     first: dict[str, tuple[int, ...]] = {}
     recorder = Recorder(work)
-    with ExitStack() as stack:
-        stack.enter_context(evaluation_mode(work.model))
-        recorder.find_axes(device)
-        stack.enter_context(recorder.hooks())
+    with recorder.open(device):
         todo = batches[sink.done :]
         for chosen in track(todo, len(todo), "batches"):
             values = recorder.read(chosen, device)
@@ -414,14 +403,18 @@ class Recorder:
         self.first_tokens = FirstTokens()
         self._dtype = next((p.dtype for p in work.model.parameters() if p.is_floating_point()), torch.float32)
 
-    def hooks(self) -> ExitStack:
-        """Return a context in which hooks record the layers."""
-        return self._hooks(self._pool)
+    @contextmanager
+    def open(self, device: torch.device) -> Iterator[None]:
+        """Within a context, run the model in evaluation mode, and record the layers by hooks."""
+        with evaluation_mode(self._work.model):
+            self.find_axes(device)
+            with self._hooks(self._pool):
+                yield
 
-    def _hooks(self, summary: Summary) -> ExitStack:
-        stack = ExitStack()
-        self._recording = stack.enter_context(record_outputs(self._work.model, tuple(self._work.names), summary))
-        return stack
+    @contextmanager
+    def _hooks(self, summary: Summary) -> Iterator[None]:
+        with record_outputs(self._work.model, tuple(self._work.names), summary) as self._recording:
+            yield
 
     def find_axes(self, device: torch.device) -> None:
         """Find the axis that numbers the inputs in each layer, by running three inputs, and two of them again.
@@ -487,7 +480,10 @@ class Recorder:
     def read(self, chosen: Index, device: torch.device) -> dict[str, Array]:
         """Run the model on some inputs, and return one array per layer, in the order in which the layers ran."""
         wanted = self._outputs(chosen, device)
-        activations = {self._layer_name(name): value.numpy() for name, value in to_numpy_precision(wanted).items()}
+        # Half precision and integers are converted to single precision.
+        activations = {
+            self._layer_name(name): value.to("cpu", _precision(value)).numpy() for name, value in wanted.items()
+        }
         if not activations:
             raise ValueError(f"layers must run in the forward pass, got {', '.join(self._work.names)}")
         for name, rows in activations.items():
@@ -497,7 +493,7 @@ class Recorder:
                     f"from {name}; choose other layers, or pass a callable as pool"
                 )
         ordered = sorted(activations, key=lambda name: name != EMBEDDING)
-        return {name: _at_least_one_feature(activations[name]) for name in ordered}
+        return {name: activations[name].reshape(len(chosen), *activations[name].shape[1:] or (1,)) for name in ordered}
 
     def longest(self, row_shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape that a row has in the batch with most tokens."""
@@ -533,10 +529,6 @@ class Recorder:
 def _require_same_layers(first: Mapping[str, Any], later: Mapping[str, Any]) -> None:
     if list(first) != list(later):
         raise ValueError(f"layers must be the same in every batch, got {list(later)} after {list(first)}")
-
-
-def _at_least_one_feature(rows: Array) -> Array:
-    return rows[:, None] if rows.ndim == 1 else rows
 
 
 def batch_order(rows: Rows) -> Index:

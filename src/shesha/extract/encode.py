@@ -219,9 +219,7 @@ def stream_layers(
     """
     require("torch", "torch")
     from shesha.extract.batch_loop import Recorder, batch_order
-
-    pass
-    from shesha.extract.torch_modules import evaluation_mode, move_to_device
+    from shesha.extract.torch_modules import move_to_device
 
     size = validate.count(batch_size, "batch_size")
     works = [
@@ -233,10 +231,8 @@ def stream_layers(
     recorders = [Recorder(work) for work in works]
     with ExitStack() as stack:
         devices = [stack.enter_context(move_to_device(work.model, work.device)) for work in works]
-        for work, recorder, place in zip(works, recorders, devices, strict=True):
-            stack.enter_context(evaluation_mode(work.model))
-            recorder.find_axes(place)
-            stack.enter_context(recorder.hooks())
+        for recorder, place in zip(recorders, devices, strict=True):
+            stack.enter_context(recorder.open(place))
         for chosen in track(batches, len(batches), "batches"):
             outputs = [recorder.read(chosen, place) for recorder, place in zip(recorders, devices, strict=True)]
             for name, rows in ((name, rows) for output in outputs for name, rows in output.items()):

@@ -36,6 +36,13 @@ _OWN_CONFIGS = (
     "sentence_xlm-roberta_config.json",
     "sentence_xlnet_config.json",
 )
+_ACTIVATIONS = frozenset(
+    (
+        *("Identity", "ReLU", "ReLU6", "Tanh", "Sigmoid", "GELU", "SiLU", "Mish", "ELU", "CELU", "SELU", "LeakyReLU"),
+        *("Softplus", "Softsign", "LogSigmoid", "Hardtanh", "Hardsigmoid", "Hardswish", "Hardshrink", "Softshrink"),
+    )
+)
+"""Activations of torch without parameters."""
 _WEIGHTS, _PICKLED_WEIGHTS = "model.safetensors", "pytorch_model.bin"
 
 
@@ -189,25 +196,10 @@ def _dense(source: Source, path: str, config: Mapping[str, Any]) -> tuple[Step, 
     _require_sentence_features("Dense", config)
     weights = _read_weights(source, path)
     name = str(config.get("activation_function") or "torch.nn.modules.linear.Identity")
-    kind = getattr(torch.nn, name.rpartition(".")[2], None)
-    modules = (torch.nn.modules.activation.__name__, torch.nn.modules.linear.__name__)
-    # Other classes have parameters, or are no activations.
-    if (
-        not isinstance(kind, type)
-        or kind.__module__ not in modules
-        or name
-        not in (
-            f"{kind.__module__}.{kind.__name__}",
-            f"torch.nn.{kind.__name__}",
-        )
-    ):
+    place, _, kind = name.rpartition(".")
+    if kind not in _ACTIVATIONS or place not in ("torch.nn", "torch.nn.modules.activation", "torch.nn.modules.linear"):
         raise ValueError(f"activation {name} in {path}")
-    try:
-        activation: Any = kind()
-    except TypeError as error:
-        raise ValueError(f"activation {name} in {path}") from error
-    if any(True for _ in activation.parameters()):
-        raise ValueError(f"activation {name} in {path}")
+    activation: Any = getattr(torch.nn, kind)()
     residual = bool(config.get("use_residual"))
     weight, bias, shortcut = (weights.get(key) for key in ("linear.weight", "linear.bias", "residual.weight"))
     if weight is None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -165,45 +166,31 @@ def layers(model: nn.Module, example: Any, *, batch_axis: int = 0) -> dict[str, 
     {'0': (3,), '1': (3,)}
     """
     require("torch", "torch")
-    import numpy as np
     import torch
 
     from shesha.extract._input_rows import make_rows
-    from shesha.extract.batch_loop import N_FIRST, REPEAT, find_input_axis, first_output
-
-    pass
-    pass
+    from shesha.extract.batch_loop import N_FIRST, REPEAT, find_input_axis, record_outputs
 
     network, _ = unwrap_model(model)
     rows, place = make_rows(example, axis=validate.count(batch_axis, "batch_axis", minimum=0)), model_device(network)
     dtype = next((p.dtype for p in network.parameters() if p.is_floating_point()), torch.float32)
-    outputs: list[dict[str, Tensor]] = []
-
-    def note(name: str, output: Any) -> None:
-        tensor, _ = first_output(output)
-        if tensor is not None:
-            call = calls[name] = calls.get(name, 0) + 1
-            # Only the shapes are needed, so no values are kept.
-            outputs[-1][name if call == 1 else f"{name}{REPEAT}{call}"] = tensor.to("meta")
-
-    named = [(name_without_wrappers(name), module) for name, module in network.named_modules() if name]
-    hooks = [module.register_forward_hook(lambda _, __, out, name=name: note(name, out)) for name, module in named]
+    plain = {name: name_without_wrappers(name) for name, _ in network.named_modules() if name}
     chosen = np.resize(np.arange(min(2, len(rows))), N_FIRST)
-    try:
-        with evaluation_mode(network):
-            for part in (chosen, chosen[1:]):
-                calls: dict[str, int] = {}
-                outputs.append({})
-                batch = rows.batch(part, place, dtype)
-                network(*batch.args, **batch.named)
-    finally:
-        for hook in hooks:
-            hook.remove()
+    outputs: list[dict[str, Tensor]] = []
+    # Only the shapes are needed, so no values are kept; modules without a tensor are left out.
+    shape_only = partial(record_outputs, summary=lambda _, output: output.to("meta"), optional=True)
+    with evaluation_mode(network), shape_only(network, tuple(plain)) as recording:
+        for part in (chosen, chosen[1:]):
+            recording.clear()
+            batch = rows.batch(part, place, dtype)
+            network(*batch.args, **batch.named)
+            outputs.append(recording.found)
     shapes = {}
     for name, output in outputs[0].items():
         axis = find_input_axis(output, outputs[1][name], compared=False) if name in outputs[1] else None
         if axis is not None:
-            shapes[name] = tuple(axis.inputs_first(output, N_FIRST).shape[1:])
+            module, mark, call = name.partition(REPEAT)
+            shapes[plain[module] + mark + call] = tuple(axis.inputs_first(output, N_FIRST).shape[1:])
     return shapes
 
 

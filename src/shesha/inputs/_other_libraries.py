@@ -11,7 +11,7 @@ import numpy as np
 
 from shesha.inputs.identity import NamedRows, Names, choose_identity, identity_names, named_index
 from shesha.inputs.quantised import as_bytes, decode, scale_columns
-from shesha.inputs.table_columns import SAMPLE, Column, decide, pandas_columns, polars_columns, state_layout
+from shesha.inputs.table_columns import SAMPLE, Column, decide, pandas_columns, state_layout
 from shesha.inputs.vector_columns import find_vectors, is_missing
 from shesha.support import provenance
 from shesha.support.device_arrays import refuse_masked
@@ -236,17 +236,18 @@ def _from_pandas_frame(frame: pd.DataFrame, name: str) -> Parted:
         if places == list(range(len(columns))):
             return numbers(frame)
         # pandas cannot select columns whose bytes are in foreign order.
-        foreign = {i: dtype.newbyteorder("=") for i, dtype in enumerate(frame.dtypes) if _is_foreign(dtype)}
+        foreign = {
+            i: dtype.newbyteorder("=") for i, dtype in enumerate(frame.dtypes) if not getattr(dtype, "isnative", True)
+        }
         native = frame.set_axis(range(len(columns)), axis=1).astype(foreign) if foreign else frame
         return numbers(native.iloc[:, places])
 
-    return _from_columns(columns, name, len(frame), read, index, certain=not counted)
+    return _from_columns(columns, name, read, index, certain=not counted)
 
 
 def _from_columns(
     columns: Sequence[Column],
     name: str,
-    n_rows: int,
     read: Callable[[Sequence[Column]], Array],
     index: Names | None,
     *,
@@ -290,10 +291,6 @@ def _from_columns(
     return values, names
 
 
-def _is_foreign(dtype: Any) -> bool:
-    return isinstance(dtype, np.dtype) and not dtype.isnative
-
-
 def _as_list(values: Any) -> list[Any]:
     return values if isinstance(values, list) else list(values)
 
@@ -333,19 +330,23 @@ def _from_polars(frame: Any, name: str) -> Parted:
         numeric = bool(frame.dtype.is_numeric()) or str(frame.dtype) == "Boolean"
         return (frame.to_numpy() if numeric else _vectors_or_values(frame.to_list(), frame, name)), None
 
-    def read(chosen: Sequence[Column]) -> Array:
-        arrays = [_polars_numbers(frame[column.name]) for column in chosen]
-        return np.column_stack(arrays) if arrays else np.empty((len(frame), 0))
+    import pandas as pd
 
-    return _from_columns(polars_columns(frame), name, len(frame), read, None, certain=False)
+    arrays = {column: _polars_values(frame[column]) for column in frame.columns}
+    table = pd.DataFrame(arrays, index=range(len(frame)))
+    columns = pandas_columns(table)
+    return _from_columns(columns, name, lambda chosen: numbers(table[[c.name for c in chosen]]), None, certain=False)
 
 
-def _polars_numbers(series: Any) -> Array:
-    """Return a column as an array, with NaN for missing values."""
-    array: Array = series.to_numpy()
-    if array.dtype.kind != "O":
-        return array
-    return np.array([np.nan if value is None else float(value) for value in series.to_list()])
+def _polars_values(series: Any) -> Any:
+    """Return a column with the values that pandas has for it: NaN for missing numbers, lists as objects."""
+    import pandas as pd
+
+    numeric = bool(series.dtype.is_numeric()) and "Decimal" not in str(series.dtype)
+    return series.to_numpy() if numeric else pd.Series(series.to_list(), dtype=_POLARS_TYPES.get(str(series.dtype)))
+
+
+_POLARS_TYPES = {"Boolean": "boolean", "Null": "float"}
 
 
 def _from_arrow_table(table: Any, name: str) -> Parted:

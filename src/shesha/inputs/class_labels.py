@@ -77,11 +77,6 @@ def class_names(classes: Iterable[Any]) -> tuple[str, ...]:
     return tuple(map(class_name, classes))
 
 
-def natural_order(names: Iterable[str]) -> list[str]:
-    """Sort names so that numbers come in numerical order."""
-    return sorted(names, key=_natural)
-
-
 def _as_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
     """Return labels that are all numbers, or all booleans, with a numeric type; None for others."""
     if labels.dtype.kind in "fiub":

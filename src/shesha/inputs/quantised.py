@@ -108,7 +108,9 @@ def decode(codes: Array, name: str, others: Mapping[str, Any] | None = None) -> 
         return codes
     if (known := _dequantise(codes, name, others or {})) is not None:
         return known
-    storage = "bits" if _BITS.search(name) and _vary(codes) else storage_of(codes)
+    # Bytes of 0, 1 and -1 only are signs that were not packed.
+    packed = _BITS.search(name) is not None and bool((np.abs(codes.astype(np.int16)) > 1).any())
+    storage = "bits" if packed else storage_of(codes)
     if storage == "bits":
         raw = np.asarray(codes) if codes.dtype == np.uint8 else np.asarray(codes).view(np.uint8) ^ np.uint8(128)
         bits = np.unpackbits(raw, axis=1).astype(np.int8)
@@ -139,11 +141,6 @@ def scale_names(keys: Iterable[str], name: str) -> list[str]:
 
 def _without_prefix(key: str, name: str) -> str:
     return key.lower().removeprefix(name.lower()).strip("_. /")
-
-
-def _vary(codes: Array) -> bool:
-    """Return whether bytes have more values than 0, 1 and -1, which are signs that were not packed."""
-    return bool((np.abs(codes.astype(np.int16)) > 1).any())
 
 
 def _dequantise(codes: Array, name: str, others: Mapping[str, Any]) -> Array | None:

@@ -30,7 +30,6 @@ from shesha.inputs.identity import (
 )
 from shesha.inputs.vector_columns import Vectors, find_vectors, is_missing, shorten
 from shesha.support import provenance
-from shesha.support.types import Array
 from shesha.support.wording import join_items, join_names
 
 if TYPE_CHECKING:
@@ -202,7 +201,9 @@ def decide(
     """
     if keys is None:
         require_one_set_of_names([c.name for c in columns], source, option)
-    columns = [_without_row_numbers(c) for c in columns]
+    unnamed = [c for c in columns if not c.refusal and c.kind == "numbers" and is_unnamed(c.name)]
+    counting = {id(c) for c in unnamed if distinct_values(c.values())}
+    columns = [replace(c, refusal=_ROW_NUMBERS) if id(c) in counting else c for c in columns]
     aside = {c.name: "contains the labels" for c in columns if c.name in labels and c.name not in (keys or ())}
     usable = [c for c in columns if c.name not in aside and not c.refusal]
     if keys is not None:
@@ -306,13 +307,6 @@ def _describes_rows(column: Column) -> str:
     return "numbers the rows" if values[0] in (0, 1) and (np.diff(values) == 1).all() else ""
 
 
-def _without_row_numbers(column: Column) -> Column:
-    """Return a column with a refusal if it has no name of its own and numbers the rows."""
-    if column.refusal or column.kind != "numbers" or not is_unnamed(column.name):
-        return column
-    return replace(column, refusal=_ROW_NUMBERS) if distinct_values(column.values()) else column
-
-
 def is_unnamed(name: str) -> bool:
     """Return whether a name is a default that pandas gives to columns without a name."""
     return _UNNAMED.fullmatch(name) is not None
@@ -398,7 +392,11 @@ def _vector_columns(
         if found is not None:
             (bad if found.problem or found.parse is None else good)[column.name] = column, found
     named = {name for name in good if has_word(name, _VECTOR)}
-    strong = {name for name, (_, found) in good.items() if not _is_weak(name, found)}
+    strong = {
+        name
+        for name, (_, found) in good.items()
+        if not (_NO_VECTOR.fullmatch(name) or found.whole or found.width <= PICTURE_COLUMNS + 1)
+    }
     if named or strong or has_family:
         # Token numbers, boxes and coordinates are a representation only if there is nothing else.
         good = {name: entry for name, entry in good.items() if name in named | strong}
@@ -413,11 +411,6 @@ def _vector_columns(
             f"{_choice(option, 'COLUMN')}"
         )
     return good
-
-
-def _is_weak(name: str, vectors: Vectors) -> bool:
-    """Return whether lists may be token numbers, boxes or coordinates rather than a representation."""
-    return bool(_NO_VECTOR.fullmatch(name)) or vectors.whole or vectors.width <= PICTURE_COLUMNS + 1
 
 
 def _promises_vectors(name: str) -> bool:
@@ -525,8 +518,8 @@ def _require_clean_text(usable: Sequence[Column], source: str, option: str) -> N
         if column.kind != "text" or is_identity_name(column.name):
             continue
         present = [str(value).strip() for value in column.head() if not is_missing(value)]
-        numbers = [value for value in present if _is_number(value)]
-        others = [value for value in present if not _is_number(value)]
+        numbers = [value for value in present if is_number(value)]
+        others = [value for value in present if not is_number(value)]
         decorated = [value for value in others if _DECORATED.fullmatch(value)]
         if present and decorated and len(numbers) + len(decorated) > len(present) // 2:
             example = max(decorated, key=lambda value: len(re.findall(r"\W", value)))
@@ -554,12 +547,13 @@ def _require_clean_text(usable: Sequence[Column], source: str, option: str) -> N
 
 def _first_text(values: Any) -> tuple[int, str]:
     for row, value in enumerate(values):
-        if isinstance(value, str) and not _is_number(value):
+        if isinstance(value, str) and not is_number(value):
             return row, value
     return -1, ""
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Return whether a value is a number, or text that is one."""
     try:
         float(value)
     except (TypeError, ValueError):
@@ -621,8 +615,8 @@ def state_layout(source: str, layout: Layout, shape: tuple[int, ...], name: str 
         for column, reason in layout.left_out.items()
         if column != identity and reason not in (INDEX, IDENTIFIES) and not column.startswith(("(", "Unnamed: 0"))
     ]
-    named = is_stated(layout, others)
-    if not named:
+    # A table that contains nothing but features needs no statement.
+    if not (layout.vectors or others or layout.certain or len(layout.matrix) <= _FEW_STATED or layout.families):
         return
     listing = ", ".join(others[:_NAMED]) + (f" and {len(others) - _NAMED} more" if len(others) > _NAMED else "")
     counted = layout.identity is not None and Names.build(layout.identity.values()).counts_rows
@@ -630,11 +624,6 @@ def state_layout(source: str, layout: Layout, shape: tuple[int, ...], name: str 
         f"left out: {listing}"
     ] * bool(others)
     provenance.state(f"{source}: {taken}, {size}{f' ({chr(59).join(notes)})' if notes else ''}".replace(";", "; "))
-
-
-def is_stated(layout: Layout, others: Sequence[str]) -> bool:
-    """Return whether a user needs to know what was read: not if the table contains nothing but features."""
-    return bool(layout.vectors or others or layout.certain or len(layout.matrix) <= _FEW_STATED or layout.families)
 
 
 _ROW_NUMBERS = "has no name and contains row numbers"
@@ -648,14 +637,11 @@ def pandas_columns(frame: pd.DataFrame, *, from_text: bool = False) -> list[Colu
         series = frame.iloc[:, position]
         kind, content = _kind(series)
         refusal = _refusal(position, series) if from_text else ""
-        name = _column_name(frame.columns[position])
-        columns.append(Column(name, kind, content, partial(_head, series), partial(_values, series), refusal))
+        name: Any = frame.columns[position]
+        # Levels of a MultiIndex are joined.
+        name = "_".join(str(part) for part in name if str(part)) if isinstance(name, tuple) else str(name)
+        columns.append(Column(name, kind, content, partial(_head, series), partial(np.asarray, series), refusal))
     return columns
-
-
-def _column_name(name: Any) -> str:
-    """Return the name of a column; levels of a MultiIndex are joined."""
-    return "_".join(str(part) for part in name if str(part)) if isinstance(name, tuple) else str(name)
 
 
 def _refusal(position: int, column: pd.Series[Any]) -> str:
@@ -673,10 +659,6 @@ def _head(series: pd.Series[Any]) -> list[Any]:
     values = series.head(SAMPLE)
     present = values[values.notna()] if len(values) else values
     return (present if len(present) else series.dropna().head(SAMPLE)).tolist()
-
-
-def _values(series: pd.Series[Any]) -> Array:
-    return np.asarray(series)
 
 
 def _kind(series: pd.Series[Any]) -> tuple[Kind, str]:
@@ -714,36 +696,3 @@ def is_numeric(column: pd.Series[Any]) -> bool:
         # Booleans with missing values, decimals and columns without any value have dtype object.
         return pd.api.types.infer_dtype(column, skipna=True) in {"boolean", "decimal", "empty"}
     return kind in "fiub" and pd.api.types.is_numeric_dtype(column.dtype)
-
-
-def polars_columns(frame: Any) -> list[Column]:
-    """Describe the columns of a polars table."""
-    return [_polars_column(frame[name]) for name in frame.columns]
-
-
-_POLARS_TEXT = ("String", "Utf8", "Categorical", "Enum")
-
-
-def _polars_column(series: Any) -> Column:
-    dtype, head = series.dtype, partial(_polars_head, series)
-    kind: Kind
-    if bool(dtype.is_numeric()) or str(dtype) in ("Boolean", "Null"):
-        kind, content = "numbers", "numbers"
-    elif type(dtype).__name__ in ("List", "Array", "Struct"):
-        kind, content = "lists", "lists"
-    elif type(dtype).__name__ in _POLARS_TEXT:
-        kind, content = "text", "text"
-    elif type(dtype).__name__ == "Binary":
-        kind, content = "bytes", "bytes"
-    elif type(dtype).__name__ == "Object":
-        kind, content = kind_of_value(next(iter(head()), None))
-    else:
-        kind, content = "other", "dates" if type(dtype).__name__ in ("Date", "Datetime", "Time") else f"{dtype} values"
-    return Column(series.name, kind, content, head, lambda: np.array(series.to_list(), dtype=None))
-
-
-def _polars_head(series: Any) -> Sequence[Any]:
-    values: list[Any] = series.head(SAMPLE).to_list()
-    if all(value is None for value in values):
-        values = series.drop_nulls().head(SAMPLE).to_list()
-    return values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -107,9 +107,9 @@ def finite(values: NDArray[Any], name: str = "X", *, first_row: int = 0) -> Matr
     raise ValueError(_NOT_FINITE.format(name, join_items(rows)))
 
 
-def matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> Matrix:
+def matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4) -> Matrix:
     """Return X as a finite float64 matrix of at least the given size."""
-    return finite(raw_matrix(X, name, min_rows=min_rows, min_columns=min_columns), name)
+    return finite(raw_matrix(X, name, min_rows=min_rows), name)
 
 
 def representation(X: ArrayLike, name: str = "X") -> Matrix:
@@ -282,36 +282,33 @@ def _number(value: Any, name: str) -> float:
         return float("inf") if value > 0 else float("-inf")
 
 
+def _number_that(value: Any, name: str, expected: str, is_valid: Callable[[float], bool]) -> float:
+    """Check that a value is a finite number that meets a condition."""
+    number = _number(value, name)
+    if not (np.isfinite(number) and is_valid(number)):
+        raise ValueError(f"{name} must be {expected}, got {number}")
+    return number
+
+
 def fraction(value: float, name: str, *, closed: bool = True) -> float:
     """Check that a value lies in (0, 1], or in (0, 1) if not `closed`."""
-    value = _number(value, name)
-    if not (0 < value < 1 or (closed and value == 1)):
-        raise ValueError(f"{name} must be in (0, 1{']' if closed else ')'}, got {value}")
-    return value
+    limits = f"in (0, 1{']' if closed else ')'}"
+    return _number_that(value, name, limits, lambda number: 0 < number < 1 or (closed and number == 1))
 
 
 def positive(value: float, name: str) -> float:
     """Check that a number is positive and finite."""
-    value = _number(value, name)
-    if not (np.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be positive and finite, got {value}")
-    return value
+    return _number_that(value, name, "positive and finite", lambda number: number > 0)
 
 
 def require_at_least(value: float, name: str, minimum: float) -> float:
     """Check that a number is finite and not below the minimum."""
-    value = _number(value, name)
-    if not (np.isfinite(value) and value >= minimum):
-        raise ValueError(f"{name} must be finite and at least {minimum:g}, got {value}")
-    return value
+    return _number_that(value, name, f"finite and at least {minimum:g}", lambda number: number >= minimum)
 
 
 def finite_number(value: float, name: str) -> float:
     """Check that a number is finite."""
-    value = _number(value, name)
-    if not np.isfinite(value):
-        raise ValueError(f"{name} must be finite, got {value}")
-    return value
+    return _number_that(value, name, "finite", lambda number: True)
 
 
 def real_number(value: Any, name: str) -> float:

@@ -98,12 +98,9 @@ def _find_lists(present: Sequence[Any]) -> Vectors | None:
         return None
     if not all(shapes) or first.dtype.kind not in "fiub":
         return None
-    problem = "" if len(set(shapes)) == 1 else f"contains lists of different lengths, {shapes[0]} and {_other(shapes)}"
+    other = next((shape for shape in shapes if shape != shapes[0]), None)
+    problem = "" if other is None else f"contains lists of different lengths, {shapes[0]} and {other}"
     return Vectors("", stack_lists, int(np.prod(shapes[0])), first.dtype.kind in "iub", problem)
-
-
-def _other(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    return next(shape for shape in shapes if shape != shapes[0])
 
 
 def stack_lists(values: Iterable[Any], name: str, first_row: int = 0) -> Array:

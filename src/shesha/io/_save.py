@@ -290,7 +290,11 @@ def save(
     FileExistsError: path must be new unless overwrite=True, got the existing ...
     """
     target = _target(path, overwrite)
-    numbers = {_name(name): _numbers(array, name) for name, array in _mapping(arrays).items()}
+    if not isinstance(arrays, Mapping):
+        raise TypeError(f"arrays must be a mapping of names to arrays, got {type(arrays).__name__}")
+    if not arrays:
+        raise ValueError("arrays must contain at least one array, got none")
+    numbers = {_name(name): _numbers(array, name) for name, array in arrays.items()}
     label_array = None if labels is None else _labels(labels, list(numbers.values()))
     names = None if columns is None else kinds.names(columns, "columns")
     content = Content(target, numbers, label_array, _name(label_column), names)
@@ -316,14 +320,6 @@ def _target(path: str | os.PathLike[str], overwrite: bool) -> Path:
     if os.path.lexists(target) and not overwrite:
         raise FileExistsError(f"path must be new unless overwrite=True, got the existing {target}")
     return target
-
-
-def _mapping(arrays: Mapping[str, ArrayLike]) -> Mapping[str, ArrayLike]:
-    if not isinstance(arrays, Mapping):
-        raise TypeError(f"arrays must be a mapping of names to arrays, got {type(arrays).__name__}")
-    if not arrays:
-        raise ValueError("arrays must contain at least one array, got none")
-    return arrays
 
 
 def _name(name: str) -> str:

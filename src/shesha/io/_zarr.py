@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -22,8 +21,7 @@ from shesha.io.file_checks import (
     reading,
     require_bounded_chunks,
     require_chunks,
-    require_memory,
-    require_plausible,
+    require_sound,
 )
 from shesha.io.single_cell_files import labels_of_anndata, open_anndata
 from shesha.io.torch_files import ORDER
@@ -160,7 +158,7 @@ def _describe(path: Path, name: str, folder: Path) -> tuple[str, StoredArray]:
     zarr, storage = optional("zarr", path), optional("zarr.storage", path)
     with reading(path):
         array = zarr.open_array(store=storage.LocalStore(folder, read_only=True), mode="r")
-        return name, StoredArray(tuple(array.shape), np.dtype(array.dtype), partial(_values, path, name, folder, array))
+        return name, StoredArray(tuple(array.shape), np.dtype(array.dtype), partial(_values, path, name, array))
 
 
 def open_zarr_matrix(path: Path, key: str | None) -> ZarrMatrix:
@@ -208,12 +206,8 @@ class ZarrMatrix:
             yield rows, columns, values
 
 
-def _values(path: Path, name: str, folder: Path, array: Any) -> Array:
+def _values(path: Path, name: str, array: Any) -> Array:
     # A store of a few bytes can declare any shape, because chunks that were never written are filled in when read.
-    require_memory(path, name, array.shape, np.dtype(array.dtype), "store fewer rows, or save it as .npy")
-    require_chunks(path, name, tuple(array.shape), tuple(array.chunks), np.dtype(array.dtype))
-    require_bounded_chunks(path, name, folder, tuple(array.chunks), np.dtype(array.dtype))
-    stored = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    require_plausible(path, name, math.prod(array.shape) * np.dtype(array.dtype).itemsize, stored)
     with reading(path):
+        require_sound(path, name, array)
         return np.asarray(array[...])

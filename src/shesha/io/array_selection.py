@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -198,7 +198,8 @@ def contents(
 ) -> Contents:
     """Read those arrays that are representations; 3-D arrays are split into layers."""
     arrays = visible_names(path, arrays)
-    keys = [visible_name(key) if isinstance(key, str) else key for key in keys] if _is_listing(keys) else keys
+    if isinstance(keys, list | tuple):
+        keys = [visible_name(key) if isinstance(key, str) else key for key in keys]
     reasons = {name: why_not(array, layer_axis, distances) for name, array in arrays.items()}
     skipped = {name: reason for name, reason in reasons.items() if reason is not None}
     if keys is None:
@@ -292,10 +293,6 @@ def _require_layers(path: Path, arrays: Mapping[str, StoredArray], guessed: Iter
             )
 
 
-def _is_listing(keys: Keys) -> TypeGuard[Sequence[str]]:
-    return isinstance(keys, list | tuple)
-
-
 def visible_names(path: Path, contents: Mapping[str, Value]) -> Mapping[str, Value]:
     """Return contents by names without control characters, which could change a terminal or forge lines."""
     if all(name == visible_name(name) for name in contents):
@@ -371,7 +368,8 @@ def choose(path: Path, offered: Mapping[str, Sequence[str]], skipped: Mapping[st
     chosen: dict[str, None] = {}
     for key in check_names(keys):
         if key not in offered and key not in single:
-            raise UnknownKeyError(_refusal(path, key, everything, skipped))
+            reason = f", which cannot be used because it {skipped[key]}" if key in skipped else ""
+            raise UnknownKeyError(f"keys must be among {join_names(everything)} in {path}, got {key!r}{reason}")
         chosen |= dict.fromkeys(offered.get(key, [key]))
     return list(chosen)
 
@@ -386,12 +384,6 @@ def check_names(keys: Iterable[str]) -> list[str]:
     if not names:
         raise ValueError("keys must contain at least one name, got none; leave out keys= to read everything")
     return names
-
-
-def _refusal(path: Path, key: str, known: Iterable[str], skipped: Mapping[str, str]) -> str:
-    """Return the error message for an unknown key, which lists the known names."""
-    reason = f", which cannot be used because it {skipped[key]}" if key in skipped else ""
-    return f"keys must be among {join_names(known)} in {path}, got {key!r}{reason}"
 
 
 _MANY, _SPREAD = 8, 3
@@ -513,7 +505,7 @@ def flatten(path: Path, tree: Any, leaf: Leaf) -> NamedArrays:
     def visit(name: str, node: Any, depth: int) -> None:
         if depth > _DEEPEST:
             raise UnreadableFileError(f"{path} must be nested at most {_DEEPEST} levels deep, got more at {name[:60]}")
-        found = _describe(node, leaf)
+        found = _describe(path, node, leaf)
         if found is None and isinstance(node, Mapping):
             for key, value in node.items():
                 visit(f"{name}.{key}" if name else str(key), value, depth + 1)
@@ -533,7 +525,7 @@ def flatten(path: Path, tree: Any, leaf: Leaf) -> NamedArrays:
     return NamedArrays(arrays)
 
 
-def _describe(node: Any, leaf: Leaf) -> StoredArray | None:
+def _describe(path: Path, node: Any, leaf: Leaf) -> StoredArray | None:
     """Describe an array, a list of numbers or texts, or a list of vectors of equal length."""
     if (found := leaf(node)) is not None:
         return found
@@ -557,7 +549,7 @@ def _describe(node: Any, leaf: Leaf) -> StoredArray | None:
     if len(scalars) == len(node):
         return in_memory(np.array([part.load() for part in scalars]))
     if len(vectors) == len(node) >= _FEWEST_ITEMS and len({part.shape for part in vectors}) == 1:
-        return _stack(vectors)
+        return stack_vectors(path, "a list of vectors", vectors)
     return None
 
 
@@ -571,12 +563,19 @@ def _columns(records: Sequence[Any]) -> dict[str, list[Any]]:
     return {str(key): [record[key] for record in records] for key in keys}
 
 
-def _stack(parts: Sequence[StoredArray]) -> StoredArray:
+def stack_vectors(path: Path, name: str, parts: Sequence[StoredArray]) -> StoredArray:
+    """Describe vectors of one length as the rows of a matrix."""
     shape = (len(parts), int(np.prod(parts[0].shape)))
     dtype = np.result_type(*{part.dtype for part in parts})
-    return StoredArray(
-        shape, dtype, lambda: np.stack([np.ravel(part.load()) for part in parts]).astype(dtype, copy=False)
-    )
+
+    def load() -> Array:
+        require_memory(path, name, shape, dtype, "write fewer items")
+        matrix = np.empty(shape, dtype)
+        for row, part in enumerate(parts):
+            matrix[row] = np.ravel(part.load())
+        return matrix
+
+    return StoredArray(shape, dtype, load)
 
 
 def gather(path: Path, arrays: Mapping[str, StoredArray], separators: str = ".") -> NamedArrays:
@@ -610,7 +609,7 @@ def gather(path: Path, arrays: Mapping[str, StoredArray], separators: str = ".")
             )
     for group in gathered:
         state(f"{group}: one vector of each of {len(first)} items")
-    stacked = {group: _gather_parts(path, group, [rows[item] for item in first]) for group, rows in gathered.items()}
+    stacked = {group: stack_vectors(path, group, [rows[item] for item in first]) for group, rows in gathered.items()}
     rest = {name: array for name, array in arrays.items() if name not in members and name not in stacked}
     return NamedArrays(stacked | rest, Names.build(np.array(first, dtype=object), "key", chosen="format"))
 
@@ -646,16 +645,6 @@ def _require_equal(path: Path, vectors: Mapping[str, StoredArray], widths: Count
             f"{path} must contain vectors of one length to be one matrix, got {usual} numbers in most and "
             f"{int(np.prod(vectors[other].shape))} in {other}"
         )
-
-
-def _gather_parts(path: Path, name: str, parts: Sequence[StoredArray]) -> StoredArray:
-    stacked = _stack(parts)
-
-    def load() -> Array:
-        require_memory(path, name, stacked.shape, stacked.dtype, "write fewer items")
-        return stacked.load()
-
-    return StoredArray(stacked.shape, stacked.dtype, load)
 
 
 def refuse_weights(path: Path, arrays: Mapping[str, StoredArray], keys: Keys) -> None:

@@ -136,6 +136,16 @@ def optional(module: str, path: Path) -> ModuleType:
     return require(module, "files", f"{package} must be installed to read {path.suffix} files such as {path}")
 
 
+@contextmanager
+def open_hdf5(path: Path) -> Iterator[Any]:
+    """Open an HDF5 file for reading."""
+    h5py = optional("h5py", path)
+    with reading(path):
+        root = h5py.File(path, "r")
+    with root:
+        yield root
+
+
 def require_memory(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[np.generic], instead: str) -> None:
     """Refuse an array that would not fit in memory, before it is read."""
     need, limit = math.prod(shape) * dtype.itemsize, memory_budget()
@@ -155,31 +165,32 @@ def require_plausible(path: Path, name: str, declared: int, stored: int) -> None
         )
 
 
-def _open_zstandard(path: Path) -> IO[bytes]:
-    pyarrow = optional("pyarrow", path)
-    return io.BufferedReader(_Readable(pyarrow.CompressedInputStream(pyarrow.OSFile(str(path)), "zstd")))
+def dense_from_sparse(
+    path: Path, name: str, form: str, parts: Sequence[Any], shape: tuple[int, int], dtype: np.dtype[Any]
+) -> Any:
+    """Return the values, indices and pointers (or rows and columns) of a sparse matrix as a dense one, checked first.
 
+    SciPy does not check indices, so a damaged file could otherwise make it write outside the array.
+    """
+    from scipy import sparse
 
-class _Readable(io.RawIOBase):
-    """A stream of another library as a stream of Python."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._stream.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
+    require_memory(path, name, shape, dtype, "write fewer rows or columns")
+    packed = sum(part.nbytes for part in parts)
+    require_plausible(path, name, math.prod(shape) * dtype.itemsize, packed)
+    values, *places = parts
+    with reading(path):
+        if form == "coo":
+            return sparse.coo_matrix((values, tuple(places)), shape=shape).toarray()
+        matrix = {"csr": sparse.csr_matrix, "csc": sparse.csc_matrix}[form]((values, *places), shape=shape)
+        matrix.check_format(full_check=True)
+        return matrix.toarray()
 
 
 _OPENERS: dict[str, Callable[[Path], Any]] = {
     ".gz": gzip.GzipFile,
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
-    ".zst": _open_zstandard,
+    ".zst": lambda path: optional("pyarrow", path).CompressedInputStream(str(path), "zstd"),
 }
 """Functions that open a compressed file, by the last part of its name."""
 
@@ -216,11 +227,6 @@ def open_bytes(path: Path) -> IO[bytes]:
     """Open a file, and unpack it on the way if its name says that it is compressed."""
     opener = _OPENERS.get(path.suffix.lower())
     return path.open("rb") if opener is None else io.BufferedReader(_Limited(path, opener(path)), 1 << 20)
-
-
-def open_text(path: Path) -> IO[str]:
-    """Open a text file with its line ends as they are, compressed or not."""
-    return io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", newline="")
 
 
 MOST_CHUNKS = 1 << 18
@@ -475,6 +481,7 @@ def _require_sound(path: Path, place: str, dataset: Any) -> None:
     require_memory(path, place, shape, dtype, "write fewer rows")
     require_chunks(path, place, shape, dataset.chunks, dtype)
     if not hasattr(dataset, "file"):
-        require_bounded_chunks(path, place, path / dataset.path, tuple(dataset.chunks), dtype)
+        folder = Path(dataset.store.root) / dataset.path
+        require_bounded_chunks(path, place, folder, tuple(dataset.chunks), dtype)
     stored = dataset.id.get_storage_size() if hasattr(dataset, "file") else dataset.nbytes_stored()
     require_plausible(path, place, math.prod(shape) * dtype.itemsize, stored)

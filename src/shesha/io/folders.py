@@ -11,18 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from shesha.inputs import NamedRows, Names
+from shesha.inputs import Names
 from shesha.inputs.table_columns import Column
 from shesha.inputs.vector_columns import Vectors
-from shesha.io._unsupported_formats import Format, array_format
-from shesha.io.array_selection import Contents, Keys, NamedArrays, StoredArray
-from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
+from shesha.io._unsupported_formats import Format, array_format, table_format
+from shesha.io.array_selection import NamedArrays, StoredArray, stack_vectors
+from shesha.io.file_checks import UnreadableFileError, file_stem
 from shesha.io.large_matrices import npy_arrays
-from shesha.io.list_columns import dataset_table, is_dataset, labels_of_dataset, open_dataset
+from shesha.io.list_columns import dataset_table, is_dataset
 from shesha.io.single_cell_files import is_tenx_folder, tenx_folder_arrays
-from shesha.io.tables import Table, contents_of_table, labels_of_table, parquet_table, stack_blocks
+from shesha.io.tables import Table, parquet_table, stack_blocks
 from shesha.io.torch_files import torch_item
-from shesha.support.layer_axis import LayerAxis
 from shesha.support.provenance import state
 from shesha.support.types import Array
 from shesha.support.wording import join_names, natural_key
@@ -95,7 +94,8 @@ def _table(path: Path) -> Table:
                 f"folder {path} must contain parts with the same columns, got {join_names(part.names)} in "
                 f"{file.name} and {join_names(first.names)} in {files[0].name}"
             )
-    partitions = [_partitions(path, file) for file in files]
+    places = [[part for part in file.relative_to(path).parts[:-1] if _PARTITION.fullmatch(part)] for file in files]
+    partitions = [dict(part.partition("=")[::2] for part in parts) for parts in places]
     keys = [key for key in partitions[0] if key not in first.names]
 
     def read(names: Sequence[str]) -> Any:
@@ -146,21 +146,6 @@ def _require_all_parts(path: Path, files: Sequence[Path]) -> None:
         )
 
 
-def _partitions(path: Path, file: Path) -> dict[str, str]:
-    parts = file.relative_to(path).parts[:-1]
-    return dict(part.partition("=")[::2] for part in parts if _PARTITION.fullmatch(part))
-
-
-def open_parts(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
-    """Read the parts of a table, in natural order of their names, as one table."""
-    return contents_of_table(path, _table(path), keys, labels, layer_axis)
-
-
-def labels_of_parts(path: Path, column: str | None) -> Array | NamedRows:
-    """Read one column of a table in parts."""
-    return labels_of_table(path, _table(path), column)
-
-
 def _items(path: Path) -> list[Path]:
     """List the files of a folder if each seems to hold one vector, otherwise return an empty list."""
     files = _data_files(path)
@@ -185,13 +170,10 @@ def _vectors(file: Path) -> dict[str, StoredArray]:
     return {
         "" if name == own else name: array
         for name, array in arrays.items()
-        if array.refusal is None and array.shape and array.shape[-1] > 1 and _is_feature_type(array.dtype)
+        if array.refusal is None and array.shape and array.shape[-1] > 1
+        # Vectors are floats or codes of one byte.
+        if array.dtype.kind == "f" or (array.dtype.kind in "iu" and array.dtype.itemsize == 1)
     }
-
-
-def _is_feature_type(dtype: np.dtype[Any]) -> bool:
-    """Return whether values can be a vector: floats, codes of one byte, or bfloat16."""
-    return dtype.kind == "f" or (dtype.kind in "iu" and dtype.itemsize == 1)
 
 
 def item_arrays(path: Path) -> NamedArrays:
@@ -215,23 +197,12 @@ def item_arrays(path: Path) -> NamedArrays:
     state(f"{path.name}: {len(files)} files of one vector each")
     names = np.array([file_stem(file) for file in files], dtype=object)
     return NamedArrays(
-        {name or file_stem(path): _matrix(path, name, vectors) for name, vectors in found.items()},
+        {
+            name or file_stem(path): stack_vectors(path, name or "the vectors", vectors)
+            for name, vectors in found.items()
+        },
         Names.build(names, "file name", chosen="format"),
     )
-
-
-def _matrix(path: Path, name: str, vectors: Sequence[StoredArray]) -> StoredArray:
-    shape = (len(vectors), vectors[0].shape[-1])
-    dtype = np.result_type(*{vector.dtype for vector in vectors})
-
-    def load() -> Array:
-        require_memory(path, name or "the vectors", shape, dtype, "write fewer files")
-        matrix = np.empty(shape, dtype)
-        for row, vector in enumerate(vectors):
-            matrix[row] = np.ravel(vector.load())
-        return matrix
-
-    return StoredArray(shape, dtype, load)
 
 
 _SUITE2P = ("F.npy", "spks.npy", "Fneu.npy")
@@ -291,9 +262,9 @@ def refuse_spikes(path: Path) -> NamedArrays:
 FOLDERS: list[tuple[Callable[[Path], bool], Format]] = [
     (is_suite2p_folder, replace(array_format(suite2p_arrays), folder=True)),
     (is_spike_folder, replace(array_format(refuse_spikes), folder=True)),
-    (is_dataset, Format(labels_of_dataset, open_dataset, table=True, folder=True)),
+    (is_dataset, replace(table_format(dataset_table), folder=True)),
     (is_tenx_folder, replace(array_format(tenx_folder_arrays), folder=True)),
-    (lambda path: bool(_tables_inside(path)), Format(labels_of_parts, open_parts, table=True, folder=True)),
+    (lambda path: bool(_tables_inside(path)), replace(table_format(_table), folder=True)),
 ]
 """Folders that are one input, each with the function that recognises it."""
 ITEMS = replace(array_format(item_arrays), folder=True)

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import NamedRows
 from shesha.io._unsupported_formats import Format, array_contents, array_format, table_format
 from shesha.io._zarr import labels_of_zarr, open_zarr
-from shesha.io.array_selection import Contents, Keys, StoredArray, labels_of_arrays
-from shesha.io.file_checks import COMPRESSED, UnreadableFileError, file_ending, optional, reading
+from shesha.io.array_selection import StoredArray, labels_of_arrays
+from shesha.io.file_checks import COMPRESSED, UnreadableFileError, file_ending, open_hdf5, reading
 from shesha.io.folders import FOLDERS, ITEMS, holds_items
 from shesha.io.hdf5_arrays import hdf5_arrays, matlab_arrays, matlab_hdf5_arrays, nwb_arrays
 from shesha.io.json_vectors import holds_embeddings, labels_of_json, open_json
 from shesha.io.large_matrices import npy_arrays, npz_arrays
-from shesha.io.list_columns import labels_of_dataset, open_dataset, open_parquet
+from shesha.io.list_columns import dataset_table
 from shesha.io.netcdf_files import netcdf_arrays
-from shesha.io.single_cell_files import LOOM, MUDATA, labels_of_h5ad, market_arrays, open_h5ad, tenx_hdf5_arrays
-from shesha.io.tables import csv_table, labels_of_table, parquet_table
+from shesha.io.single_cell_files import ANNDATA, MUDATA, loom_arrays, market_arrays, tenx_hdf5_arrays
+from shesha.io.tables import csv_table, parquet_table
 from shesha.io.torch_files import safetensors_arrays, torch_arrays
 from shesha.io.vector_files import (
     bin_arrays,
@@ -33,27 +32,14 @@ from shesha.io.vector_files import (
     vecs_arrays,
 )
 from shesha.support.device_arrays import to_host
-from shesha.support.layer_axis import LayerAxis
 from shesha.support.optional import load_marks
-from shesha.support.types import Array
-
-
-def open_hdf5(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
-    """Read the representations of an HDF5 file, in the format that its content shows."""
-    return _kind(path).contents(path, keys, labels, layer_axis)
-
-
-def labels_of_hdf5(path: Path, column: str | None) -> Array | NamedRows:
-    """Read labels from an HDF5 file, in the format that its content shows."""
-    return _kind(path).labels(path, column)
 
 
 def _kind(path: Path) -> Format:
     """Return the format of an HDF5 file from the groups at its top."""
-    h5py = optional("h5py", path)
     with path.open("rb") as stream:
         matlab = stream.read(10) == b"MATLAB 7.3"
-    with reading(path), h5py.File(path, "r") as root:
+    with open_hdf5(path) as root, reading(path):
         names = set(root)
         encoding = root.attrs.get("encoding-type", "")
         tenx = "matrix" in names and hasattr(root["matrix"], "keys") and "barcodes" in root["matrix"]
@@ -64,31 +50,25 @@ def _kind(path: Path) -> Format:
         marks: list[tuple[bool, Format]] = [
             (matlab, array_format(matlab_hdf5_arrays)),
             (encoding == "MuData" or ("mod" in names and "obs" in names), MUDATA),
-            (encoding == "anndata" or {"X", "obs", "var"} <= names, Format(labels_of_h5ad, _open_anndata)),
+            (encoding == "anndata" or {"X", "obs", "var"} <= names, ANNDATA),
             (tenx or older, array_format(tenx_hdf5_arrays)),
-            ("matrix" in names and {"row_attrs", "col_attrs"} <= names, LOOM),
+            ("matrix" in names and {"row_attrs", "col_attrs"} <= names, array_format(loom_arrays)),
             ("nwb_version" in root.attrs, array_format(nwb_arrays)),
         ]
-    return next((found for matches, found in marks if matches), Format(_labels, _open))
-
-
-def _open_anndata(path: Path, keys: Keys, labels: Any, layer_axis: LayerAxis) -> Contents:
-    return open_h5ad(path, keys)
-
-
-def _open(path: Path, keys: Keys, labels: Any, layer_axis: LayerAxis) -> Contents:
-    return array_contents(path, hdf5_arrays(path, keys), keys, layer_axis)
-
-
-def _labels(path: Path, column: str | None) -> Array:
-    return labels_of_arrays(path, hdf5_arrays(path, None if column is None else [column]), column)
+    return next((found for matches, found in marks if matches), _DATA_SETS)
 
 
 Read = Callable[[Path], Mapping[str, ArrayLike]]
 F = TypeVar("F", bound=Read)
 
 _PACKED = ("", *COMPRESSED)
-_HDF5 = Format(labels_of_hdf5, open_hdf5)
+_DATA_SETS = Format(
+    lambda path, column: labels_of_arrays(path, hdf5_arrays(path, None if column is None else [column]), column),
+    lambda path, keys, _, layer_axis: array_contents(path, hdf5_arrays(path, keys), keys, layer_axis),
+)
+_HDF5 = Format(
+    lambda path, column: _kind(path).labels(path, column), lambda path, *choices: _kind(path).contents(path, *choices)
+)
 _TEXT = Format(labels_of_text, open_text_vectors, recognises=holds_vectors)
 _JSON = Format(labels_of_json, open_json, table=True, recognises=holds_embeddings)
 
@@ -103,10 +83,8 @@ FORMATS: dict[str, Format] = {
     ".npz": array_format(npz_arrays),
     ".safetensors": array_format(safetensors_arrays),
     **dict.fromkeys((".pt", ".pth", ".ckpt"), array_format(torch_arrays)),
-    ".parquet": Format(
-        lambda path, column: labels_of_table(path, parquet_table(path), column), open_parquet, table=True
-    ),
-    **dict.fromkeys((".arrow", ".feather", ".ipc"), Format(labels_of_dataset, open_dataset, table=True)),
+    ".parquet": table_format(parquet_table),
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), table_format(dataset_table)),
     **dict.fromkeys(_endings(".csv"), table_format(partial(csv_table, separator=","))),
     **dict.fromkeys(_endings(".tsv"), table_format(partial(csv_table, separator="\t"))),
     **dict.fromkeys(_endings(".json", ".jsonl", ".ndjson"), _JSON),
@@ -119,7 +97,7 @@ FORMATS: dict[str, Format] = {
     **dict.fromkeys((".h5", ".hdf5", ".hdf", ".he5", ".loom", ".h5mu", ".nwb"), _HDF5),
     **dict.fromkeys((".nc", ".nc4", ".netcdf"), array_format(netcdf_arrays)),
     **dict.fromkeys(_endings(".mtx"), array_format(market_arrays)),
-    ".h5ad": Format(labels_of_h5ad, lambda path, keys, *_: open_h5ad(path, keys)),
+    ".h5ad": ANNDATA,
     ".zarr": Format(labels_of_zarr, lambda path, keys, _, layer_axis: open_zarr(path, keys, layer_axis), folder=True),
 }
 """Formats that the library supports, by file extension."""

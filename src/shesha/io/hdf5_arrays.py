@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +26,8 @@ from shesha.io.array_selection import (
 from shesha.io.file_checks import (
     UnreadableFileError,
     deflate_size,
-    optional,
+    dense_from_sparse,
+    open_hdf5,
     reading,
     require_memory,
     require_own,
@@ -44,10 +45,7 @@ _MOST = 100_000
 
 def hdf5_arrays(path: Path, keys: Keys = None) -> NamedArrays:
     """Describe the data sets of a file by their paths; links are refused unless keys name other data sets."""
-    h5py = optional("h5py", path)
-    with reading(path):
-        root = h5py.File(path, "r")
-    with root:
+    with open_hdf5(path) as root:
         arrays: dict[str, StoredArray] = {}
         row_names: list[Names] = []
         with reading(path):
@@ -100,7 +98,7 @@ def walk(path: Path, group: Any, place: str, seen: set[Any]) -> Iterator[tuple[s
             yield inner, describe(path, inner, member)
 
 
-def describe(path: Path, place: str, dataset: Any, load: Callable[..., Array] | None = None) -> StoredArray:
+def describe(path: Path, place: str, dataset: Any) -> StoredArray:
     """Describe a data set of numbers or text, which is read when it is used."""
     if dataset.is_virtual or dataset.external:
         return refused("is a link to values in other files, which is never followed")
@@ -115,13 +113,12 @@ def describe(path: Path, place: str, dataset: Any, load: Callable[..., Array] | 
         dtype = np.dtype("U1")
     if dtype.kind == "V" and dtype.names is None and dtype.itemsize == 2:
         dtype = np.dtype("f4")
-    return StoredArray(shape, dtype, load or partial(read_dataset, path, place))
+    return StoredArray(shape, dtype, partial(read_dataset, path, place))
 
 
 def read_dataset(path: Path, place: str) -> Array:
     """Read a data set after checking its declared size; texts become strings."""
-    h5py = optional("h5py", path)
-    with reading(path), h5py.File(path, "r") as root:
+    with open_hdf5(path) as root, reading(path):
         dataset = root[place]
         require_own(path, dataset.parent, [place.rpartition("/")[2]])
         require_sound(path, place, dataset)
@@ -195,10 +192,7 @@ def nwb_arrays(path: Path) -> NamedArrays:
 
     If there are no trials, the only table of intervals, such as presentations of stimuli, takes their place.
     """
-    h5py = optional("h5py", path)
-    with reading(path):
-        root = h5py.File(path, "r")
-    with root:
+    with open_hdf5(path) as root:
         with reading(path):
             tables = [name for name in root.get(_INTERVALS, ()) if name not in _NO_TRIALS]
             table = "trials" if "trials" in tables else tables[0] if len(tables) == 1 else ""
@@ -360,10 +354,7 @@ def _plain(value: Any, depth: int) -> Any:
 
 def matlab_hdf5_arrays(path: Path) -> NamedArrays:
     """Describe the variables of a .mat file of version 7.3, whose arrays are stored transposed."""
-    h5py = optional("h5py", path)
-    with reading(path):
-        root = h5py.File(path, "r")
-    with root:
+    with open_hdf5(path) as root:
         with reading(path):
             names = [name for name in root if name not in _HIDDEN]
         require_own(path, root, [*names, *(name for name in _HIDDEN if name in root)])
@@ -416,8 +407,7 @@ def _struct(fields: dict[str, Any]) -> Any:
 
 
 def _read_transposed(path: Path, place: str, shape: tuple[int, ...]) -> Array:
-    h5py = optional("h5py", path)
-    with reading(path), h5py.File(path, "r") as root:
+    with open_hdf5(path) as root, reading(path):
         require_sound(path, place, root[place])
         return np.asarray(root[place][()]).T.reshape(shape)
 
@@ -430,16 +420,11 @@ def _sparse(path: Path, group: Mapping[str, Any]) -> StoredArray:
     shape, dtype, place = (rows, columns), group["data"].dtype, group.name  # type: ignore[attr-defined]
 
     def load() -> Array:
-        from scipy import sparse
-
         require_memory(path, place, shape, dtype, "save fewer rows")
-        h5py = optional("h5py", path)
-        with reading(path), h5py.File(path, "r") as root:
+        with open_hdf5(path) as root, reading(path):
             require_sound(path, place, root[place])
-            parts = tuple(root[f"{place}/{name}"][()] for name in ("data", "ir", "jc"))
-            require_plausible(path, place, math.prod(shape) * dtype.itemsize, sum(part.nbytes for part in parts))
-            matrix = sparse.csc_matrix((parts[0], parts[1].astype(np.int64), parts[2].astype(np.int64)), shape=shape)
-            matrix.check_format(full_check=True)
-            return np.asarray(matrix.toarray())
+            data, rows, starts = (root[f"{place}/{name}"][()] for name in ("data", "ir", "jc"))
+            parts = data, rows.astype(np.int64), starts.astype(np.int64)
+            return np.asarray(dense_from_sparse(path, place, "csc", parts, shape, dtype))
 
     return StoredArray(shape, dtype, load)

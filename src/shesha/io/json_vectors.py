@@ -319,7 +319,7 @@ def _collect(path: Path, documents: Iterable[Any]) -> Records | NamedArrays:
         if isinstance(document, Mapping):
             response = _response(document)
             batch = response is not None and (
-                _reports_on_request(document) or any(_is_object(document.get(n)) for n in _INSIDE)
+                _reports_on_request(document) or any(isinstance(document.get(n), Mapping) for n in _INSIDE)
             )
             named = next((name for name in _IDS if name in document), None) if batch else None
             own = None if named is None else document[named]
@@ -384,10 +384,6 @@ def _response(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 def _reports_on_request(document: Mapping[str, Any]) -> bool:
     """Return whether a line of a batch output reports on a request, which may have failed."""
     return any(name in document for name in _IDS) and "error" in document and "response" in document
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, Mapping)
 
 
 def _are_vectors(value: Any) -> TypeGuard[list[Any]]:

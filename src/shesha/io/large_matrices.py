@@ -9,8 +9,9 @@ import shutil
 import sys
 import tempfile
 import zipfile
+from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import accumulate
@@ -22,9 +23,10 @@ import numpy as np
 
 from shesha.inputs.table_columns import decide, state_layout
 from shesha.io._zarr import open_zarr_matrix
-from shesha.io.array_selection import StoredArray, refused, to_float32
+from shesha.io.array_selection import StoredArray, refused, strings, to_float32
 from shesha.io.file_checks import (
     UnreadableFileError,
+    dense_from_sparse,
     optional,
     reading,
     require_existing,
@@ -85,32 +87,23 @@ def npz_arrays(path: Path) -> dict[str, StoredArray]:
     return _sparse(path, arrays) if {"data", "format", "shape"} <= set(arrays) else arrays
 
 
-_PARTS = {b"csr": ("data", "indices", "indptr"), b"csc": ("data", "indices", "indptr"), b"coo": ("data", "row", "col")}
+_PARTS = {"csr": ("data", "indices", "indptr"), "csc": ("data", "indices", "indptr"), "coo": ("data", "row", "col")}
 """The arrays of the formats of sparse matrices that `scipy.sparse.save_npz` writes."""
 
 
 def _sparse(path: Path, arrays: dict[str, StoredArray]) -> dict[str, StoredArray]:
     """Describe the matrix that `scipy.sparse.save_npz` wrote; other arrays are unchanged."""
     kind, size = (np.ravel(arrays[name].load())[:3].tolist() for name in ("format", "shape"))
-    form = kind[0].encode() if kind and isinstance(kind[0], str) else kind[0] if kind else b""
+    form = strings(kind[:1]).tolist()[0] if kind else ""
     if form not in _PARTS or len(size) != 2 or not set(_PARTS[form]) <= set(arrays) or min(size) < 0:
         return arrays
     shape, dtype = (int(size[0]), int(size[1])), arrays["data"].dtype
 
     def load() -> Array:
-        from scipy import sparse
-
         require_memory(path, path.stem, shape, dtype, "save fewer rows")
-        loaded: list[Any] = [arrays[name].load() for name in _PARTS[form]]
-        data, places = loaded[0], loaded[1:]
-        packed = data.nbytes + sum(part.nbytes for part in places)
-        require_plausible(path, path.stem, math.prod(shape) * dtype.itemsize, packed)
-        with reading(path):
-            if form == b"coo":
-                return np.asarray(sparse.coo_matrix((data, tuple(places)), shape=shape).toarray())
-            matrix = (sparse.csr_matrix if form == b"csr" else sparse.csc_matrix)((data, *places), shape=shape)
-            matrix.check_format(full_check=True)
-            return np.asarray(matrix.toarray())
+        return np.asarray(
+            dense_from_sparse(path, path.stem, form, [arrays[name].load() for name in _PARTS[form]], shape, dtype)
+        )
 
     return {path.stem: StoredArray(shape, dtype, load)}
 
@@ -134,7 +127,7 @@ def _memory_map(path: Path) -> Array:
 def _describe(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[str, StoredArray]:
     name = member.filename.removesuffix(".npy")
     if name == member.filename:
-        return name, StoredArray((), np.dtype("V1"), lambda: np.empty(0), refusal="is not an array")
+        return name, refused("is not an array")
     with archive.open(member) as stream:
         shape, dtype = _header(stream)
         size = member.file_size - stream.tell()
@@ -165,7 +158,43 @@ def _member(path: Path, filename: str, shape: tuple[int, ...], dtype: np.dtype[A
 Opener = Callable[[Path], Any]
 
 
-class ShardedMatrix:
+class MatrixInParts(ABC):
+    """Consecutive rows in several parts; the last part is kept, because rows are usually read in order."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def __init__(self, lengths: Iterable[int]) -> None:
+        self._starts = [0, *accumulate(lengths)]
+        self._lock = Lock()
+        self._last: tuple[int, Any] | None = None
+
+    @abstractmethod
+    def _load(self, place: int) -> Any:
+        """Read one part, or map it to memory."""
+
+    def __getitem__(self, rows: slice) -> Array:
+        """Return some rows from the parts that contain them."""
+        start, stop, _ = rows.indices(self._starts[-1])
+        blocks: list[Array] = []
+        while start < stop:
+            place = bisect_right(self._starts, start) - 1
+            first, end = self._starts[place], min(stop, self._starts[place + 1])
+            blocks.append(self._part(place)[start - first : end - first])
+            start = end
+        if len(blocks) == 1:
+            # A single block stays a memory map, whose pages are read ahead.
+            return blocks[0]
+        return np.concatenate(blocks) if blocks else np.empty((0, *self.shape[1:]), dtype=self.dtype)
+
+    def _part(self, place: int) -> Any:
+        with self._lock:
+            if self._last is None or self._last[0] != place:
+                self._last = place, self._load(place)
+            return self._last[1]
+
+
+class ShardedMatrix(MatrixInParts):
     """The files of a directory as one matrix, in the order of their names (part-2 before part-10).
 
     Only the shape and data type of each file are kept; a file is opened when its rows are read.
@@ -174,47 +203,26 @@ class ShardedMatrix:
     def __init__(self, path: Path, openers: dict[str, Opener]) -> None:
         self.files = sorted(_shards(path, openers), key=lambda file: natural_key(file.name))
         self._openers = openers
-        self._lock = Lock()
-        self._last: tuple[int, Any] | None = None
         widths: list[int] = []
         dtypes: list[np.dtype[Any]] = []
         lengths: list[int] = []
-        for file in self.files:
-            with ignore_statements():
-                shard = openers[file.suffix.lower()](file)
+        for place, file in enumerate(self.files):
+            shard = self._load(place)
             if len(shard.shape) != 2 or (widths and shard.shape[1] != widths[0]):
                 expected = "a matrix" if not widths else f"{widths[0]} features, as {self.files[0].name} has"
                 raise UnreadableFileError(f"{file} must contain {expected}, got shape {tuple(shard.shape)}")
             widths.append(int(shard.shape[1]))
             dtypes.append(np.dtype(shard.dtype))
             lengths.append(int(shard.shape[0]))
-        self._starts = [0, *accumulate(lengths)]
+        super().__init__(lengths)
         self.shape = (self._starts[-1], widths[0])
         self.dtype = np.result_type(*dtypes)
         state(f"{path.name}: {len(self.files)} files of consecutive rows, in the order of their names")
 
-    def __getitem__(self, rows: slice) -> Array:
-        """Return some rows from the files that contain them."""
-        start, stop, _ = rows.indices(self._starts[-1])
-        blocks: list[Array] = []
-        while start < stop:
-            place = bisect_right(self._starts, start) - 1
-            first, end = self._starts[place], min(stop, self._starts[place + 1])
-            blocks.append(self._open(place)[start - first : end - first])
-            start = end
-        if len(blocks) == 1:
-            # A single block stays a memory map, whose pages are read ahead.
-            return blocks[0]
-        return np.concatenate(blocks) if blocks else np.empty((0, self.shape[1]), dtype=self.dtype)
-
-    def _open(self, place: int) -> Any:
-        # Only the last file stays open, because slices are read in order and there may be thousands of files.
-        with self._lock:
-            if self._last is None or self._last[0] != place:
-                file = self.files[place]
-                with ignore_statements():
-                    self._last = place, self._openers[file.suffix.lower()](file)
-            return self._last[1]
+    def _load(self, place: int) -> Any:
+        file = self.files[place]
+        with ignore_statements():
+            return self._openers[file.suffix.lower()](file)
 
 
 def _shards(path: Path, openers: dict[str, Opener]) -> list[Path]:
@@ -233,7 +241,7 @@ _UNPACKED = 24
 """Bytes of memory per value while a column is decoded: page, dictionary and array."""
 
 
-class ParquetMatrix:
+class ParquetMatrix(MatrixInParts):
     """A column of vectors, or else columns of numbers, read one row group at a time."""
 
     def __init__(self, path: Path, key: str | None) -> None:
@@ -241,9 +249,7 @@ class ParquetMatrix:
         with reading(path):
             self._file = optional("pyarrow.parquet", path).ParquetFile(path, memory_map=True)
             groups = [self._file.metadata.row_group(i).num_rows for i in range(self._file.num_row_groups)]
-        self._starts = [0, *accumulate(groups)]
-        self._lock = Lock()
-        self._last: tuple[int, Array] | None = None
+        super().__init__(groups)
         table = parquet_table(path)
         layout = decide(table.columns, str(path), None if key is None else [key])
         matrices = [*layout.vectors, *layout.families, *["numbers"] * bool(layout.matrix)]
@@ -268,17 +274,6 @@ class ParquetMatrix:
         """Whether each row is a vector in one column, so that other columns are not features."""
         return self._vectors is not None
 
-    def __getitem__(self, rows: slice) -> Array:
-        """Return some rows, read from their row groups."""
-        start, stop, _ = rows.indices(self._starts[-1])
-        blocks = []
-        while start < stop:
-            place = bisect_right(self._starts, start) - 1
-            first, end = self._starts[place], min(stop, self._starts[place + 1])
-            blocks.append(self._group(place)[start - first : end - first])
-            start = end
-        return np.concatenate(blocks) if blocks else np.empty((0, *self.shape[1:]), dtype=self.dtype)
-
     def pieces(self, n_bytes: int) -> Iterator[tuple[slice, slice, Array]]:
         """Yield (rows, columns, values) of pieces that each need about `n_bytes` bytes for decoding."""
         width = self.shape[1]
@@ -292,14 +287,10 @@ class ParquetMatrix:
                     yield slice(row, row + len(block)), columns, block
                     row += len(block)
 
-    def _group(self, place: int) -> Array:
-        # Slices are usually read in order, so it suffices to keep the last group.
-        with self._lock:
-            if self._last is None or self._last[0] != place:
-                with reading(self._path):
-                    table = self._file.read_row_group(place, columns=self._columns)
-                self._last = place, self._values(table)
-            return self._last[1]
+    def _load(self, place: int) -> Any:
+        with reading(self._path):
+            table = self._file.read_row_group(place, columns=self._columns)
+        return self._values(table)
 
     def _batches(self, place: int, names: list[str], n_rows: int) -> Iterator[Array]:
         """Yield the values of the given columns in a row group, `n_rows` rows at a time."""
@@ -369,10 +360,13 @@ def open_matrix(path: str | os.PathLike[str], key: str | None = None) -> StoredR
         If the file is damaged or contains no matrix of real numbers.
     """
     existing = require_existing(path)
-    opener = _open_shards if is_sharded(existing) else _OPENERS.get(existing.suffix.lower())
-    if opener is None:
+    matrix: StoredRows
+    if is_sharded(existing):
+        matrix = ShardedMatrix(existing, {name: partial(_OPENERS[name], key=key) for name in (".npy", ".parquet")})
+    elif (opener := _OPENERS.get(existing.suffix.lower())) is not None:
+        matrix = opener(existing, key=key)
+    else:
         raise ValueError(f"path must end in one of {', '.join(ENDINGS)} to be read in chunks, got {str(existing)!r}")
-    matrix: StoredRows = opener(existing, key)
     if len(matrix.shape) != 2 or matrix.dtype.kind not in "fiub":
         raise UnreadableFileError(
             f"{existing} must contain a matrix of real numbers (rows, features), got shape {tuple(matrix.shape)} of "
@@ -386,18 +380,11 @@ def is_sharded(path: Path) -> bool:
     return path.is_dir() and path.suffix.lower() not in ENDINGS
 
 
-def _open_shards(path: Path, key: str | None) -> ShardedMatrix:
-    openers: dict[str, Callable[[Path], Any]] = {
-        ending: partial(_OPENERS[ending], key=key) for ending in (".npy", ".parquet")
-    }
-    return ShardedMatrix(path, openers)
-
-
-def _open_npy(path: Path, key: str | None) -> Any:
-    return next(iter(npy_arrays(path).values())).load()
-
-
-_OPENERS = {".npy": _open_npy, ".zarr": open_zarr_matrix, ".parquet": ParquetMatrix}
+_OPENERS: dict[str, Callable[..., Any]] = {
+    ".npy": lambda path, key: next(iter(npy_arrays(path).values())).load(),
+    ".zarr": open_zarr_matrix,
+    ".parquet": ParquetMatrix,
+}
 
 
 _COPIED = (".zarr", ".parquet")

@@ -10,14 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from shesha.inputs import NamedRows
 from shesha.inputs.table_columns import SAMPLE
-from shesha.io.array_selection import Contents, Keys
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
-from shesha.io.tables import Table, arrow_table, contents_of_table, labels_of_table, parquet_table
-from shesha.support.layer_axis import LayerAxis
+from shesha.io.tables import Table, arrow_table
 from shesha.support.memory import memory_budget, readable
-from shesha.support.types import Array
 from shesha.support.wording import join_names
 
 _KIND, _HEADER, _DATA, _BUFFERS, _COMPRESSION = 1, 2, 1, 2, 3
@@ -148,21 +144,6 @@ def _field(metadata: bytes, table: int, number: int) -> int:
 _ROWS = 4096
 """Number of rows that are unpacked at a time."""
 _STATE, _SPLITS = "state.json", "dataset_dict.json"
-
-
-def open_parquet(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
-    """Read representations from a parquet file."""
-    return contents_of_table(path, parquet_table(path), keys, labels, layer_axis)
-
-
-def open_dataset(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
-    """Read representations from a `datasets.save_to_disk` folder, or from a single Arrow file."""
-    return contents_of_table(path, dataset_table(path), keys, labels, layer_axis)
-
-
-def labels_of_dataset(path: Path, column: str | None) -> Array | NamedRows:
-    """Read one column as labels."""
-    return labels_of_table(path, dataset_table(path), column)
 
 
 def is_dataset(path: Path) -> bool:

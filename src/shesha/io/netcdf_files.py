@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
@@ -18,6 +18,7 @@ from shesha.io.array_selection import NamedArrays, StoredArray, refused
 from shesha.io.file_checks import (
     UnreadableFileError,
     file_stem,
+    open_hdf5,
     optional,
     reading,
     require_memory,
@@ -35,7 +36,9 @@ _UNNAMED = "__xarray_dataarray_variable__"
 def netcdf_arrays(path: Path) -> NamedArrays:
     """Describe the variables of a file as rows x features, or rows x layers x features, and coordinates as labels."""
     if hdf5 := _is_hdf5(path):
-        _require_own_values(path)
+        # The library would follow links, and read values in other files.
+        with open_hdf5(path) as root, reading(path):
+            require_own(path, root, list(root))
     arrays: dict[str, StoredArray] = {}
     rows: dict[str, str] = {}
     names: Names | None = None
@@ -57,7 +60,8 @@ def netcdf_arrays(path: Path) -> NamedArrays:
                 shape = tuple(int(variable.sizes[dim]) for dim in order)
                 load = partial(_values, path, place, str(name), tuple(order), shape, np.dtype(variable.dtype))
                 arrays[full] = StoredArray(shape, np.dtype(variable.dtype), load)
-                state(f"{full}: rows are {order[0]}, {_words(order[1:])}")
+                layers = f"layers are {order[1]}, " * (len(order) > 2)
+                state(f"{full}: rows are {order[0]}, {layers}features are {order[-1]}")
                 names = names or _row_names(variable, order[0])
             for name, coordinate in data.coords.items():
                 if coordinate.ndim == 1 and str(name) not in arrays and coordinate.dims[0] in rows.values():
@@ -65,11 +69,6 @@ def netcdf_arrays(path: Path) -> NamedArrays:
     if unclear and not rows:
         raise UnreadableFileError(_which(path, unclear))
     return NamedArrays(arrays, names)
-
-
-def _words(dims: Iterable[str]) -> str:
-    *layers, last = dims
-    return f"layers are {layers[0]}, features are {last}" if layers else f"features are {last}"
 
 
 def _which(path: Path, unclear: list[str]) -> str:
@@ -86,13 +85,6 @@ def _which(path: Path, unclear: list[str]) -> str:
 def _is_hdf5(path: Path) -> bool:
     with path.open("rb") as stream:
         return stream.read(8) == b"\x89HDF\r\n\x1a\n"
-
-
-def _require_own_values(path: Path) -> None:
-    """Refuse links, and values in other files, which the netCDF library would follow."""
-    h5py = optional("h5py", path)
-    with reading(path), h5py.File(path, "r") as root:
-        require_own(path, root, list(root))
 
 
 @contextmanager
@@ -157,8 +149,7 @@ def _values(
     require_plausible(path, name, math.prod(shape) * dtype.itemsize, path.stat().st_size)
     hdf5 = _is_hdf5(path)
     if hdf5:
-        h5py = optional("h5py", path)
-        with reading(path), h5py.File(path, "r") as root:
+        with open_hdf5(path) as root, reading(path):
             inner = f"{place.strip('/')}/{name}".lstrip("/")
             if inner in root:
                 require_sound(path, inner, root[inner])

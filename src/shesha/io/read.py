@@ -162,6 +162,8 @@ def open_file(
     >>> found.labels_available
     ('label',)
     """
+    if not isinstance(ids, str | None):
+        raise TypeError(f"ids must be a name or None, got {ids!r}")
     distances = check.boolean(distances, "distances")
     if check.boolean(transpose, "transpose") and distances:
         raise ValueError("transpose must come with features, got distances between rows")
@@ -175,7 +177,8 @@ def open_file(
     if distances and file_format.distances is not None:
         found = file_format.distances(target, keys)
     else:
-        found = file_format.contents(target, keys, (*columns, *_columns_of(ids)), axis)
+        names_of_rows = () if ids is None else (ids, *(part.strip() for part in ids.split(",")))
+        found = file_format.contents(target, keys, (*columns, *names_of_rows), axis)
     if not distances and keys is None and any(name.startswith(_PATTERNS) for name in found.skipped):
         raise UnreadableFileError(
             f"{path} must contain features, got the distances of rsatoolbox; pass --rdm to use them"
@@ -312,13 +315,6 @@ def _leaf(name: str) -> str:
     return re.split(r"[./]", name)[-1]
 
 
-def _columns_of(ids: str | None) -> tuple[str, ...]:
-    """Return the columns that identify rows, alone or together: 'id', or 'subject,session,trial'."""
-    if not isinstance(ids, str | None):
-        raise TypeError(f"ids must be a name or None, got {ids!r}")
-    return () if ids is None else (ids, *(part.strip() for part in ids.split(",")))
-
-
 def _read_ids(path: Path, file_format: Format, column: str, *, distinct: bool = True) -> Names:
     """Read the names of the rows from a column or array, or several separated by commas, which must be distinct."""
     try:
@@ -368,19 +364,13 @@ def read(
 
 
 def read_named(
-    path: str | os.PathLike[str],
-    *,
-    keys: Sequence[str] | None = None,
-    layer_axis: LayerAxis = "guess",
-    ids: str | None = None,
+    path: str | os.PathLike[str], *, layer_axis: LayerAxis = "guess", ids: str | None = None
 ) -> dict[str, Any]:
-    """Read the representations in a file like `read`, with the row names if the file has them."""
-    contents = open_file(path, keys=keys, layer_axis=layer_axis, ids=ids)
-    if keys is None:
-        state_skipped(Path(path), contents)
-    rows = {name: contents.names_of(name) for name in contents.representations}
+    """Read all representations in a file like `read`, with the row names if the file has them."""
+    contents = open_file(path, layer_axis=layer_axis, ids=ids)
+    state_skipped(Path(path), contents)
     named = {
-        name: array if (names := rows[name]) is None else NamedRows(array, names)
+        name: array if (names := contents.names_of(name)) is None else NamedRows(array, names)
         for name, array in contents.representations.items()
     }
     return ReadArrays(named, shared_token_counts([path]))
@@ -471,14 +461,11 @@ def _decide(names: Names, others: Names) -> bool:
     return all(one.chosen or one.kind != "counted" for one in (names, others)) or names.has_same_names(others)
 
 
-def _is_nested(value: object) -> bool:
-    return np.ndim(value) > 0 or isinstance(value, Mapping)  # type: ignore[arg-type]
-
-
 def _values(path: Path, column: str) -> Names | None:
     try:
         values = np.asarray(read_labels(path, column))
         # Vectors and records are data, not names.
-        return None if values.ndim != 1 or any(map(_is_nested, values[:_FIRST])) else Names.build(values)
+        nested = any(np.ndim(value) > 0 or isinstance(value, Mapping) for value in values[:_FIRST])
+        return None if values.ndim != 1 or nested else Names.build(values)
     except (ValueError, TypeError, OSError):
         return None

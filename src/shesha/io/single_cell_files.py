@@ -13,14 +13,26 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names, is_numeric, load_backed, numbers, split_names
 from shesha.inputs.table_columns import is_picture
-from shesha.io._unsupported_formats import Format, array_format
-from shesha.io.array_selection import Contents, Keys, NamedArrays, StoredArray, contents, pick, visible_names, why_not
+from shesha.io._unsupported_formats import Format
+from shesha.io.array_selection import (
+    Contents,
+    Keys,
+    NamedArrays,
+    StoredArray,
+    contents,
+    pick,
+    refused,
+    visible_names,
+    why_not,
+)
 from shesha.io.file_checks import (
     COMPRESSED,
     UnreadableFileError,
+    dense_from_sparse,
     file_ending,
     file_stem,
     open_bytes,
+    open_hdf5,
     optional,
     reading,
     require_memory,
@@ -47,24 +59,6 @@ _SPARSE = ("csr_matrix", "csc_matrix")
 _PARTS = ("data", "indices", "indptr")
 
 
-def open_h5ad(path: Path, keys: Keys) -> Contents:
-    """Read representations from an .h5ad file."""
-    h5py = optional("h5py", path)
-    with reading(path):
-        root = h5py.File(path, "r")
-    with root:
-        return open_anndata(path, root, keys)
-
-
-def labels_of_h5ad(path: Path, column: str | None) -> NamedRows:
-    """Read one column of obs from an .h5ad file."""
-    h5py = optional("h5py", path)
-    with reading(path):
-        root = h5py.File(path, "r")
-    with root:
-        return labels_of_anndata(path, root, column)
-
-
 def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
     """Read the elements named by keys (X, raw/X, layers/NAME or obsm/KEY), or else the embeddings, or else X.
 
@@ -79,7 +73,8 @@ def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
         keys = [_full(elements, key) for key in keys]
     result = contents(path, wanted, keys)
     unread = {name: _why_unread(name, element) for name, element in elements.items() if name not in wanted}
-    _state_elements(path.name, result.representations)
+    sizes = (" x ".join(f"{length:,}" for length in matrix.shape) for matrix in result.representations.values())
+    state(f"{path.name}: {join_items(map(', '.join, zip(result.representations, sizes, strict=True)))}")
     by_gene = all(name == "X" or name.startswith("layers/") for name in result.representations)
     return replace(
         result,
@@ -147,13 +142,6 @@ def _why_unread(name: str, element: StoredArray) -> str:
     return "is read only if keys= names it"
 
 
-def _state_elements(source: str, representations: dict[str, Array]) -> None:
-    """State which elements were read."""
-    sizes = {name: " x ".join(f"{length:,}" for length in matrix.shape) for name, matrix in representations.items()}
-    taken = join_items(f"{name}, {size}" for name, size in sizes.items())
-    state(f"{source}: {taken}")
-
-
 def _elements(path: Path, root: Any) -> Iterator[tuple[str, StoredArray]]:
     """Describe all elements that have one row per observation."""
     require_own(path, root, _READ)
@@ -180,7 +168,7 @@ def _describe(path: Path, key: str, element: Any) -> StoredArray:
     elif hasattr(element, "dtype") and element.shape is not None:
         shape, dtype = tuple(element.shape), element.dtype
     else:
-        return _not_a_matrix(f"contains {encoding or 'a group'}, not a matrix")
+        return refused(f"contains {encoding or 'a group'}, not a matrix")
     return StoredArray(shape, dtype, partial(_dense, path, key, element, shape, dtype))
 
 
@@ -188,12 +176,8 @@ def _table(frame: pd.DataFrame) -> StoredArray:
     """Describe the numeric columns of a table as one array."""
     numeric = frame[[name for name, column in frame.items() if is_numeric(column)]]
     if not numeric.shape[1]:
-        return _not_a_matrix("is a table without numeric columns")
+        return refused("is a table without numeric columns")
     return StoredArray(numeric.shape, np.dtype(float), partial(numbers, numeric))
-
-
-def _not_a_matrix(refusal: str) -> StoredArray:
-    return StoredArray((), np.dtype("V1"), lambda: np.empty((0, 0)), refusal)
 
 
 def _dense(path: Path, key: str, element: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -312,7 +296,7 @@ def market_arrays(path: Path) -> NamedArrays:
 def _market(file: Path, folder: Path, name: str, prefix: str) -> NamedArrays:
     rows, columns, kind, symmetric = _market_header(file)
     barcodes = _part(folder, "barcodes", ".tsv", prefix) or _part(folder, "barcodes", ".txt", prefix)
-    cells = None if barcodes is None else _first_column(barcodes)
+    cells = None if barcodes is None else np.array([fields[0] for fields in _fields(barcodes)], dtype=object)
     transposed = False
     if cells is not None:
         if len(cells) not in (rows, columns):
@@ -381,7 +365,13 @@ def _read_market(
     sparse, sizes = b"coordinate" in words, table[0]
     with reading(file):
         if not sparse:
-            return _dense_market(file, table[1:, 0], stored, transposed)
+            # Values are stored column by column.
+            if len(table) - 1 != math.prod(stored):
+                raise UnreadableFileError(
+                    f"Matrix Market file {file} must contain {stored} values, got {len(table) - 1:,}"
+                )
+            matrix = table[1:, 0].reshape(stored[::-1])
+            return np.ascontiguousarray(matrix if transposed else matrix.T)
         if len(table) - 1 != int(sizes[2]) or table.shape[1] < (2 if b"pattern" in words else 3):
             raise UnreadableFileError(
                 f"Matrix Market file {file} must contain the {int(sizes[2]):,} values that it declares, got "
@@ -401,18 +391,10 @@ def _read_market(
         return np.ascontiguousarray(matrix.T) if transposed else matrix
 
 
-def _dense_market(file: Path, values: Array, stored: tuple[int, ...], transposed: bool) -> Array:
-    """Return values that are stored column by column."""
-    if len(values) != math.prod(stored):
-        raise UnreadableFileError(f"Matrix Market file {file} must contain {stored} values, got {len(values):,}")
-    matrix = values.reshape(stored[::-1])
-    return np.ascontiguousarray(matrix if transposed else matrix.T)
-
-
-def _first_column(file: Path) -> Array:
+def _fields(file: Path) -> list[list[str]]:
+    """Return the fields of each line of a table with tabs."""
     with reading(file), open_bytes(file) as stream:
-        text = stream.read().decode("utf-8")
-    return np.array([line.split("\t")[0] for line in text.splitlines() if line], dtype=object)
+        return [line.split("\t") for line in stream.read().decode("utf-8").splitlines() if line]
 
 
 def _feature_types(folder: Path, prefix: str, n_features: int) -> Array | None:
@@ -420,18 +402,13 @@ def _feature_types(folder: Path, prefix: str, n_features: int) -> Array | None:
     file = next((found for name in _FEATURES if (found := _part(folder, name, ".tsv", prefix))), None)
     if file is None:
         return None
-    with reading(file), open_bytes(file) as stream:
-        rows = [line.split("\t") for line in stream.read().decode("utf-8").splitlines() if line]
-    types = [row[2] if len(row) > 2 else "" for row in rows]
+    types = [row[2] if len(row) > 2 else "" for row in _fields(file)]
     return np.array(types) if len(types) == n_features and all(types) else None
 
 
 def tenx_hdf5_arrays(path: Path) -> NamedArrays:
     """Describe the matrix of a 10x .h5 file, which is stored by cells; each genome or type of feature is an array."""
-    h5py = optional("h5py", path)
-    with reading(path):
-        root = h5py.File(path, "r")
-    with root:
+    with open_hdf5(path) as root:
         with reading(path):
             groups = ["matrix"] if "matrix" in root else list(root)
         require_own(path, root, groups)
@@ -462,24 +439,15 @@ def _tenx_types(path: Path, root: Any, group: str, n_features: int) -> Array | N
 
 
 def _read_tenx(path: Path, group: str, shape: tuple[int, int], kind: np.dtype[Any]) -> Array:
-    from scipy import sparse
-
     require_memory(path, group, shape, kind, _INSTEAD)
-    data, indices, indptr = (read_dataset(path, f"{group}/{name}") for name in ("data", "indices", "indptr"))
-    require_plausible(path, group, math.prod(shape) * kind.itemsize, data.nbytes + indices.nbytes + indptr.nbytes)
-    with reading(path):
-        # Genes x cells by columns is cells x genes by rows.
-        matrix = sparse.csr_matrix((data.astype(kind), indices, indptr), shape=shape)
-        matrix.check_format(full_check=True)
-        return np.asarray(matrix.toarray())
+    data, *places = (read_dataset(path, f"{group}/{name}") for name in _PARTS)
+    # Genes x cells by columns is cells x genes by rows.
+    return np.asarray(dense_from_sparse(path, group, "csr", [data.astype(kind), *places], shape, kind))
 
 
-def _loom_arrays(path: Path) -> NamedArrays:
+def loom_arrays(path: Path) -> NamedArrays:
     """Describe the matrix and layers of a Loom file, transposed to cells x genes, and the attributes of the cells."""
-    h5py = optional("h5py", path)
-    with reading(path):
-        root = h5py.File(path, "r")
-    with root:
+    with open_hdf5(path) as root:
         require_own(path, root, [name for name in ("matrix", "layers", "col_attrs") if name in root])
         arrays: dict[str, StoredArray] = {}
         with reading(path):
@@ -488,7 +456,10 @@ def _loom_arrays(path: Path) -> NamedArrays:
                 dataset = root[place]
                 stored = describe(path, place, dataset)
                 arrays[place] = StoredArray(
-                    stored.shape[::-1], stored.dtype, partial(_read_transposed, path, place), stored.refusal
+                    stored.shape[::-1],
+                    stored.dtype,
+                    partial(lambda place: np.ascontiguousarray(read_dataset(path, place).T), place),
+                    stored.refusal,
                 )
             columns = {name: describe(path, f"col_attrs/{name}", root["col_attrs"][name]) for name in root["col_attrs"]}
         name = next((name for name in ("CellID", "obs_names", "cell_id", "barcode") if name in columns), None)
@@ -497,20 +468,9 @@ def _loom_arrays(path: Path) -> NamedArrays:
     return NamedArrays(arrays | columns, names, on_request=[*(name for name in arrays if name != "matrix"), *more])
 
 
-def _read_transposed(path: Path, place: str) -> Array:
-    return np.ascontiguousarray(read_dataset(path, place).T)
-
-
-LOOM = array_format(_loom_arrays)
-"""The format of .loom files."""
-
-
 def _open_mudata(path: Path, keys: Keys, labels: Any, layer_axis: Any) -> Contents:
     """Read a representation per modality, for the cells that all modalities have."""
-    h5py = optional("h5py", path)
-    with reading(path):
-        root = h5py.File(path, "r")
-    with root:
+    with open_hdf5(path) as root:
         require_own(path, root, ["mod", "obsm", "obs"])
         elements: dict[str, StoredArray] = {}
         defaults: list[str] = []
@@ -579,10 +539,7 @@ def _shared_cells(path: Path, found: Contents, cells: dict[str, Array]) -> Conte
 
 
 def _labels_of_mudata(path: Path, column: str | None) -> Array | NamedRows:
-    h5py = optional("h5py", path)
-    with reading(path):
-        root = h5py.File(path, "r")
-    with root:
+    with open_hdf5(path) as root:
         require_own(path, root, ["mod", "obs"])
         modality, _, last = (column or "").partition(":")
         if column is not None and last and modality in root["mod"] and column not in root["obs"]:
@@ -601,5 +558,17 @@ def _obs_columns(group: Any) -> tuple[str, ...]:
     return tuple(map(str, group["obs"].attrs.get("column-order", ()))) if "obs" in group else ()
 
 
+def _open_h5ad(path: Path, keys: Keys, *_: Any) -> Contents:
+    with open_hdf5(path) as root:
+        return open_anndata(path, root, keys)
+
+
+def _labels_of_h5ad(path: Path, column: str | None) -> NamedRows:
+    with open_hdf5(path) as root:
+        return labels_of_anndata(path, root, column)
+
+
+ANNDATA = Format(_labels_of_h5ad, _open_h5ad)
+"""The format of .h5ad files."""
 MUDATA = Format(_labels_of_mudata, _open_mudata)
 """The format of .h5mu files."""

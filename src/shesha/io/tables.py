@@ -26,6 +26,7 @@ from shesha.inputs.table_columns import (
     Kind,
     Layout,
     decide,
+    is_number,
     is_unnamed,
     offered_keys,
     pandas_columns,
@@ -141,16 +142,12 @@ def csv_frame(path: Path, separator: str, *, named: bool = True, **options: Any)
         _require_names(path, layout)
     with _open_bytes(path) as stream, _explain_parser_error(path, RAGGED):
         # If pandas read the file in parts, the type of a column could change from one part to the next.
-        layout |= {"header": "infer" if named else None, "low_memory": False, **_precision_options(), **options}
+        layout |= {"header": "infer" if named else None, "low_memory": False, **options}
+        if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
+            # Exact numbers are the default of later versions, in which the option causes a warning.
+            layout["float_precision"] = "round_trip"
         frame: pd.DataFrame = pd.read_csv(stream, **layout)
     return frame
-
-
-def _precision_options() -> dict[str, Any]:
-    """Request exact numbers; since pandas 3.1 this is the default, and the option causes a warning."""
-    import pandas as pd
-
-    return {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
 
 
 def _require_names(path: Path, layout: dict[str, Any]) -> None:
@@ -248,7 +245,8 @@ def contents_of_table(
         arrays[file_stem(path)] = _matrix(table, layout.matrix)
     found = contents(path, arrays, None, layer_axis)
     if row_names is None and table.numbers is not None and arrays:
-        row_names = Names(partial(_count_rows, len(next(iter(found.representations.values()))), *table.numbers))
+        start, step, n_rows = *table.numbers, len(next(iter(found.representations.values())))
+        row_names = Names(lambda: start + step * np.arange(n_rows))
     for name, array in arrays.items():
         used = scale_columns(table.columns, name) if name in layout.vectors else ()
         rest = {column: why for column, why in layout.left_out.items() if column not in used}
@@ -263,10 +261,6 @@ def contents_of_table(
         row_names=row_names,
         column_names=columns,
     )
-
-
-def _count_rows(n_rows: int, start: int, step: int) -> Array:
-    return start + step * np.arange(n_rows)
 
 
 def _as_rows(layout: Layout, rows: Names | None) -> Layout:
@@ -415,11 +409,11 @@ def _names_below_row_names(path: Path, separator: str) -> list[str]:
         header, *rows = csv.reader(lines, delimiter=separator)
     except (csv.Error, ValueError):
         return []
-    texts = [line.startswith('"') or not _is_number(row[0]) for line, row in zip(lines[1:], rows, strict=False) if row]
+    texts = [line.startswith('"') or not is_number(row[0]) for line, row in zip(lines[1:], rows, strict=False) if row]
     if len(rows) < 2 or not all(texts) or any(len(row) != len(header) + 1 for row in rows):
         return []
     distinct = len({row[0] for row in rows}) == len(rows) and len(set(header)) == len(header)
-    numeric = all(field in ("NA", "NaN", "") or _is_number(field) for row in rows for field in row[1:])
+    numeric = all(field in ("NA", "NaN", "") or is_number(field) for row in rows for field in row[1:])
     return header if distinct and numeric and all(row[-1] for row in rows) else []
 
 
@@ -430,7 +424,7 @@ def _require_one_header(path: Path, frame: pd.DataFrame) -> None:
     """Refuse a second line of column names, as pandas writes for a MultiIndex, which would be read as a row."""
     texts = [all(map(_is_text, frame.iloc[row, 1:])) for row in range(min(len(frame), _MOST_HEADERS))]
     n_headers = texts.index(False) if False in texts else 0
-    if 0 < n_headers < len(frame) and all(map(_is_number, map(str, frame.iloc[n_headers, 1:]))) and frame.shape[1] > 2:
+    if 0 < n_headers < len(frame) and all(map(is_number, map(str, frame.iloc[n_headers, 1:]))) and frame.shape[1] > 2:
         raise UnreadableFileError(
             f"{path} must have one line of column names, got {1 + n_headers}, as pandas writes for columns of several "
             f"levels; read it with pandas.read_csv(..., header={list(range(1 + n_headers))}, index_col=0), and write "
@@ -449,12 +443,12 @@ def _require_one_header(path: Path, frame: pd.DataFrame) -> None:
 def frame_table(path: Path, frame: pd.DataFrame, *, from_text: bool = False) -> Table:
     """Describe the columns of a table that was read into memory; their names must be distinct texts."""
     columns = pandas_columns(frame, from_text=from_text)
-    return Table(tuple(columns), lambda names: frame[list(names)], partial(_frame_vectors, path, frame))
 
+    def vectors(name: str, found: Vectors) -> Array:
+        assert found.parse is not None
+        return found.parse(frame[name].tolist(), f"column {name!r} of {path}", 0)
 
-def _frame_vectors(path: Path, frame: pd.DataFrame, name: str, found: Vectors) -> Array:
-    assert found.parse is not None
-    return found.parse(frame[name].tolist(), f"column {name!r} of {path}", 0)
+    return Table(tuple(columns), lambda names: frame[list(names)], vectors)
 
 
 def _require_few_columns(path: Path, separator: str) -> None:
@@ -507,11 +501,11 @@ def _has_decimal_commas(path: Path, separator: str) -> bool:
         if place not in beside
     ]
     commas = [column for column in columns if any(map(_WITH_COMMA.fullmatch, column))]
-    commas = [column for column in commas if all(_WITH_COMMA.fullmatch(field) or _is_number(field) for field in column)]
+    commas = [column for column in commas if all(_WITH_COMMA.fullmatch(field) or is_number(field) for field in column)]
     if not commas:
         return False
     fields = [field for column in commas for field in column]
-    points = any("." in field for column in columns if all(map(_is_number, column)) for field in column)
+    points = any("." in field for column in columns if all(map(is_number, column)) for field in column)
     if points or any("." in field for field in fields) or all(_THOUSANDS.fullmatch(f) or "," not in f for f in fields):
         example = next(field for field in fields if "," in field)
         raise UnreadableFileError(
@@ -537,19 +531,17 @@ def has_names(path: Path, separator: str) -> bool:
     first = _first_line(path, separator)
     if any(field[:1] == "[" and find_vectors([field]) is not None for field in first):
         return False
-    if not all(map(_is_number, first)):
-        return len(first) > 1 or not _is_repeated(path, first)
+    if not all(map(is_number, first)):
+        if len(first) > 1:
+            return True
+        # The first line of a table of one column, such as a list of labels, may occur again.
+        with _open_text(path) as stream:
+            return sum([line.strip().strip('"')] == first for line in stream) < 2
     # Tables that were joined side by side count more than once.
     starts = [place for place, name in enumerate(first) if name == first[0]]
     runs = [first[start:end] for start, end in zip(starts, [*starts[1:], len(first)], strict=True)]
     counts = [[str(number) for number in range(start, start + len(first))] for start in (0, 1)]
     return any(all(run == count[: len(run)] for run in runs) for count in counts)
-
-
-def _is_repeated(path: Path, first: Sequence[str]) -> bool:
-    """Return whether the first line of a table of one column, such as a list of labels, occurs again."""
-    with _open_text(path) as stream:
-        return sum([line.strip().strip('"')] == list(first) for line in stream) > 1
 
 
 def _first_line(path: Path, separator: str) -> list[str]:
@@ -558,16 +550,8 @@ def _first_line(path: Path, separator: str) -> list[str]:
         return next((row for row in csv.reader(stream, delimiter=separator) if row), [])
 
 
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
-
-
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and not _is_number(value)
+    return isinstance(value, str) and not is_number(value)
 
 
 def parquet_table(path: Path) -> Table:
@@ -593,7 +577,12 @@ def arrow_table(
         names = [str(name) for name in schema.names]
     if len(set(names)) < len(names):
         raise UnreadableFileError(f"{path} must have distinct column names, got {len(names)} with repeats")
-    index = tuple(visible_name(name) for name in _index_columns(path, schema) if name in names)
+    with reading(path):
+        stored = (schema.pandas_metadata or {}).get("index_columns", [])
+        default = stored[0] if len(stored) == 1 and isinstance(stored[0], dict) else {}
+        counts = (int(default.get("start", 0)), int(default.get("step", 1))) if default else None
+    counts = None if counts is None or max(map(abs, counts)) >= _LARGEST_NUMBER else counts
+    index = tuple(visible_name(name) for name in stored if isinstance(name, str) and name in names)
     originals = visible_names(path, {name: name for name in names})
 
     def read_visible(chosen: Sequence[str]) -> pd.DataFrame:
@@ -606,17 +595,13 @@ def arrow_table(
             _kind(getattr(entry.type, "storage_type", entry.type)),
             f"{entry.type} values",
             partial(head, entry.name),
-            partial(_column_values, read, entry.name),
+            partial(lambda name: np.asarray(read([name])[name]), entry.name),
             INDEX if visible_name(entry.name) in index else "",
         )
         for entry in schema
     )
     vectors = partial(_arrow_vectors, path, lambda name: batches(originals[name]))
-    return Table(columns, read_visible, vectors, index, _default_index(path, schema))
-
-
-def _column_values(read: Callable[[Sequence[str]], pd.DataFrame], name: str) -> Array:
-    return np.asarray(read([name])[name])
+    return Table(columns, read_visible, vectors, index, counts)
 
 
 def _arrow_vectors(path: Path, batches: Callable[[str], Iterator[Any]], name: str, found: Vectors) -> Array:
@@ -633,21 +618,6 @@ def stack_blocks(blocks: Sequence[Array]) -> Array:
     widest = max((block.shape[1:] for block in blocks if block.size), default=(0,))
     filled = [block if block.size else np.full((len(block), *widest), np.nan) for block in blocks]
     return np.concatenate(filled) if filled else np.empty((0, 0))
-
-
-def _index_columns(path: Path, schema: Any) -> list[str]:
-    with reading(path):
-        return [name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)]
-
-
-def _default_index(path: Path, schema: Any) -> tuple[int, int] | None:
-    """Return the first number and the step of an index of pandas that only numbers rows."""
-    with reading(path):
-        index = (schema.pandas_metadata or {}).get("index_columns", [])
-        if len(index) != 1 or not isinstance(index[0], dict):
-            return None
-        start, step = int(index[0].get("start", 0)), int(index[0].get("step", 1))
-    return (start, step) if max(abs(start), abs(step)) < _LARGEST_NUMBER else None
 
 
 def _kind(kind: Any) -> Kind:

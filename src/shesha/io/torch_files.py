@@ -131,6 +131,8 @@ def torch_item(path: Path) -> NamedArrays:
 
 
 def _why_not_loaded(path: Path, error: Exception) -> str:
+    from shesha.io._unsupported_formats import convert_objects
+
     text = str(error)
     if "TorchScript" in text or "constants.pkl" in text:
         return f"PyTorch file {path} must contain tensors, got a TorchScript program, which is never run"
@@ -144,16 +146,10 @@ def _why_not_loaded(path: Path, error: Exception) -> str:
             )
         return (
             f"PyTorch file {path} must contain only tensors, numbers, texts, lists and dictionaries, got "
-            f"{kind or 'other objects'}, which could run code and is never loaded{_how_to_convert(path)}"
+            f"{kind or 'other objects'}, which could run code and is never loaded{convert_objects(path)}"
         )
     first = (text.splitlines() or [""])[0]
     return f"PyTorch file {path} must be a complete file, got one that cannot be read ({type(error).__name__}: {first})"
-
-
-def _how_to_convert(path: Path) -> str:
-    from shesha.io._unsupported_formats import convert_objects
-
-    return convert_objects(path)
 
 
 def is_zip(path: Path) -> bool:

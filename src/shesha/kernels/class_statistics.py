@@ -39,12 +39,16 @@ _FEW_DIGITS = 1e-9
 """A variance below this share of the squared length may be a rounding error."""
 
 
-def class_means(X: Matrix, codes: Labels) -> tuple[Matrix, Vector]:
-    """Mean row of each class and its number of rows."""
+def class_totals(X: Matrix, codes: Labels) -> Matrix:
+    """Sum of the rows of each class."""
     order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    counts = np.diff(np.append(starts, len(codes))).astype(np.float64)
-    return np.add.reduceat(X[order], starts, axis=0) / counts[:, None], counts
+    return np.asarray(np.add.reduceat(X[order], np.flatnonzero(np.diff(codes[order], prepend=-1)), axis=0))
+
+
+def class_means(X: Matrix, codes: Labels) -> tuple[Matrix, Vector]:
+    """Mean row of each class that has rows, and its number of rows."""
+    counts = np.unique(codes, return_counts=True)[1].astype(np.float64)
+    return class_totals(X, codes) / counts[:, None], counts
 
 
 def class_variance_share(X: Matrix, codes: Labels) -> float:
@@ -131,7 +135,10 @@ def class_variance_shares(X: Matrix, members: Sequence[Index], counts: Matrix) -
     n = np.sum(sizes, axis=0)
     mean = np.sum(sums, axis=0) / n[:, None]
     from_mean = n * np.einsum("bj,bj->b", mean, mean)
-    ss_between = np.sum([_squared(s) / np.maximum(m, 1) for s, m in zip(sums, sizes, strict=True)], axis=0) - from_mean
+    ss_between = (
+        np.sum([np.einsum("bj,bj->b", s, s) / np.maximum(m, 1) for s, m in zip(sums, sizes, strict=True)], axis=0)
+        - from_mean
+    )
     squares = counts.T @ np.einsum("ij,ij->i", centred, centred)
     total = squares - from_mean
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -189,10 +196,6 @@ def centred_rows(X: Matrix) -> Matrix:
 def _products(left: Matrix, right: Matrix) -> Matrix:
     with single_threaded_blas():
         return np.asarray(left @ right)
-
-
-def _squared(rows: Matrix) -> Vector:
-    return np.asarray(np.einsum("bj,bj->b", rows, rows))
 
 
 def mean_of_known(scores: Matrix) -> Vector:
@@ -267,7 +270,11 @@ def _discriminant_basis(classes: Sequence[Matrix], means: Matrix, counts: Sequen
     differences = (shifted[1:] - shifted[0]).T
     if not differences.any():
         return np.empty((len(differences), 0))
-    directions = _inverse_covariance_times(spread, differences)
+    if spread.shape[1] <= len(spread):
+        directions = _solve(spread, differences)
+    else:
+        # With fewer rows than features, the system is solved through the rows (Woodbury).
+        directions = (differences - spread.T @ _solve(spread.T, spread @ differences)) / _RIDGE
     return directions / np.linalg.norm(directions) if directions.shape[1] == 1 else _orthonormal(directions)
 
 
@@ -277,14 +284,6 @@ def _orthonormal(directions: Matrix) -> Matrix:
     q, triangle, _ = scipy.linalg.qr(directions, mode="economic", pivoting=True)
     size = np.abs(np.diagonal(triangle))
     return np.asarray(q[:, size > size[0] * max(directions.shape) * np.finfo(float).eps])
-
-
-def _inverse_covariance_times(spread: Matrix, right: Matrix) -> Matrix:
-    """Solve (S'S + ridge) w = right; if there are fewer rows than features, through the rows (Woodbury)."""
-    rows, d = spread.shape
-    if d <= rows:
-        return _solve(spread, right)
-    return (right - spread.T @ _solve(spread.T, spread @ right)) / _RIDGE
 
 
 def _solve(factor: Matrix, right: Matrix) -> Matrix:
@@ -360,7 +359,9 @@ def separation_sums(distances_from: Panels, codes: Labels, counts: Matrix) -> Su
 
     parts = list(parallel(sums, range(0, len(codes), PANEL)))
     total, within = (np.sum([part[k] for part in parts], axis=0) for k in (0, 1))
-    return Sums(total, within, *_pair_counts(codes, counts))
+    per_class, squares = class_totals(counts, codes), (counts**2).sum(axis=0)
+    n_within = ((per_class**2).sum(axis=0) - squares) / 2
+    return Sums(total, within, (counts.sum(axis=0) ** 2 - squares) / 2, n_within)
 
 
 def sums_of_groups(distances: Vector, alike: NDArray[np.bool_], group: Index, weights: Matrix) -> Sums:
@@ -393,14 +394,6 @@ def ratios_of_pairs(distances: Vector, differ: NDArray[np.bool_], counts: Matrix
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = (between / n_between) / (within / n_within)
     return np.asarray(np.where(np.isfinite(ratio), ratio, np.nan))
-
-
-def _pair_counts(codes: Labels, counts: Matrix) -> tuple[Matrix, Matrix]:
-    """Number of pairs of different rows, in total and within classes, for each column of counts."""
-    starts = np.flatnonzero(np.diff(codes, prepend=-1))
-    per_class = np.add.reduceat(counts, starts, axis=0)
-    squares = (counts**2).sum(axis=0)
-    return (counts.sum(axis=0) ** 2 - squares) / 2, ((per_class**2).sum(axis=0) - squares) / 2
 
 
 Cube = NDArray[np.float64]
@@ -466,17 +459,13 @@ def agreements(first: Cube, second: Cube, metric: Metric) -> Vector:
     level = distance_rounding(standard[0], metric)
     close = np.asarray((np.diff(ordered, axis=1) <= 2 * level).any(axis=1))
     slow = np.logical_or(close[:n_splits], close[n_splits:])
-    correlations = _rank_correlations(distances[:n_splits], distances[n_splits:])
+    # Without ties, the rank correlation follows from the positions in the sorted orders.
+    m = distances.shape[1]
+    places = np.argsort(np.argsort(distances, axis=1), axis=1) - (m - 1) / 2
+    correlations = np.einsum("sk,sk->s", places[:n_splits], places[n_splits:]) / ((m**3 - m) / 12)
     for split in np.flatnonzero(slow):
         correlations[split] = _agreement(first[split], second[split], i, j, metric)
-    return correlations
-
-
-def _rank_correlations(a: Matrix, b: Matrix) -> Vector:
-    """Rank correlation between corresponding rows of two matrices without ties."""
-    m = a.shape[1]
-    places = [np.argsort(np.argsort(half, axis=1), axis=1) - (m - 1) / 2 for half in (a, b)]
-    return np.asarray(np.einsum("sk,sk->s", *places) / ((m**3 - m) / 12))
+    return np.asarray(correlations)
 
 
 def _agreement(first: Matrix, second: Matrix, i: Index, j: Index, metric: Metric) -> float:

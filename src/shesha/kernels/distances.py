@@ -109,7 +109,11 @@ def condensed_distances(rows: Matrix, metric: Metric, *, squared: bool = False) 
         stop = min(start + PANEL, n)
         block = rows[start:stop] @ rows[start:].T
         part = out[row_start(start, n) : row_start(stop, n)]
-        if native.is_available() and _write_compiled(block, None if lengths is None else lengths[start:], root, part):
+        later = None if lengths is None else lengths[start:]
+        # The compiled loop refuses distances that are too imprecise.
+        if native.is_available() and not native.call(
+            "shesha_put_distances", *block.shape, block, later, CLOSE, int(root), part
+        ):
             return
         write_rows(out, n, start, stop, _distances(block, rows, metric, start))
         if root:
@@ -118,11 +122,6 @@ def condensed_distances(rows: Matrix, metric: Metric, *, squared: bool = False) 
     for _ in parallel(fill, range(0, n, PANEL), at_once=threads_for(n * rows.size)):
         pass
     return out
-
-
-def _write_compiled(block: Matrix, lengths: Vector | None, root: bool, out: Vector) -> bool:
-    """Write the distances in one pass, and return whether they are precise enough."""
-    return native.call("shesha_put_distances", *block.shape, block, lengths, CLOSE, int(root), out) == 0
 
 
 def panel(rows: Matrix, metric: Metric, start: int) -> Matrix:
@@ -138,20 +137,15 @@ def _distances(block: Matrix, rows: Matrix, metric: Metric, start: int) -> Matri
     scale = lengths[: len(block), None] + lengths
     block *= -2.0
     block += scale
-    _recompute_close(block, scale, rows, start)
-    return block
-
-
-def _recompute_close(block: Matrix, scale: Matrix, rows: Matrix, start: int) -> None:
     scale *= CLOSE
     i, j = np.nonzero(block <= scale)
-    later = j > i
-    i, j = i[later], j[later]
+    i, j = i[j > i], j[j > i]
     step = max(1, _PAIRS_AT_ONCE // rows.shape[1])
     for offset in range(0, len(i), step):
         a, b = i[offset : offset + step], j[offset : offset + step]
         difference = rows[start + a] - rows[start + b]
         block[a, b] = np.einsum("ij,ij->i", difference, difference)
+    return block
 
 
 def pair_distances(rows: Matrix, i: Index, j: Index, metric: Metric, *, squared: bool = False) -> Vector:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,20 +24,11 @@ _LARGE = 256
 """Smallest number of dimensions for which matrix products are faster than reflections."""
 
 
-class Frame(Protocol):
-    """Computes two halves of the features from one draw, transposed to (features, rows)."""
-
-    copies: int
-    """Number of copies of the rows that a draw makes."""
-
-    def halves(self, draw: object) -> tuple[Matrix, Matrix]:
-        """Return the first half, which has d // 2 features, and the second half."""
-
-
 class Axes:
-    """Halves of the unrotated features; each draw is a permutation of the features."""
+    """Halves of the unrotated features, transposed to (features, rows); each draw is a permutation of the features."""
 
     copies = 1
+    """Number of copies of the rows that a draw makes."""
 
     def __init__(self, rows: Matrix) -> None:
         # Features are stored contiguously, so that selecting half of them copies whole blocks.
@@ -51,7 +42,7 @@ class Axes:
 
 
 class Rotations:
-    """Halves of the features after a random rotation; each draw is a random generator.
+    """Halves of the features after a random rotation, transposed as well; each draw is a random generator.
 
     The rows are first expressed in their principal axes, with signs determined by the rows. A rotated or reflected copy
     of the data has the same coordinates, so the same seed gives both copies the same score.
@@ -70,6 +61,9 @@ class Rotations:
         rotated = basis @ self.coordinates.T
         half = self.n_features // 2
         return rotated[:half], rotated[half:]
+
+
+Frame = Axes | Rotations
 
 
 def principal_coordinates(rows: Matrix) -> Matrix:
@@ -116,18 +110,13 @@ class Closeness:
 
     def defined_pairs(self) -> Mask | None:
         """Mask of the pairs whose distance is defined in both halves; None if all are."""
-        return None if self.directed is None else mark_pairs(self.directed)
-
-
-def mark_pairs(rows: Mask) -> Mask:
-    """Mark those pairs i < j, in condensed order, whose rows are both marked."""
-    i, j = np.triu_indices(len(rows), k=1)
-    return rows[i] & rows[j]
+        if self.directed is None:
+            return None
+        i, j = np.triu_indices(len(self.directed), k=1)
+        return self.directed[i] & self.directed[j]
 
 
 Use = Callable[[Closeness], Result]
-_Means = tuple[int, Vector | None]
-"""Number of features in a half, and each row's mean over these features; None if means are not subtracted."""
 
 
 class DenseHalves:
@@ -164,40 +153,25 @@ class DenseHalves:
         np.matmul(first.T, first, out=gram_1)
         length_1, length_2 = (_squared_lengths(half, self.metric) for half in (first, second))
         few = np.flatnonzero(length_2 < _DIRECT * np.diagonal(self.gram))
-        means = [(len(first), mean_1), (len(second), mean_2)]
+        directed = _unless_all((length_1 > 0) & (length_2 > 0), self.metric)
         if native.is_available() and not len(few):
-            self._write_uppers(gram_1, means, length_1, length_2, out)
-        else:
-            self._uppers(gram_1, gram_2, means, second, length_1, length_2, few, out)
-        return Closeness(out[0], out[1], out[2], _unless_all((length_1 > 0) & (length_2 > 0), self.metric))
-
-    def _write_uppers(
-        self, gram: Matrix, means: Sequence[_Means], length_1: Vector, length_2: Vector, out: Matrix
-    ) -> None:
-        directional = self.metric != "euclidean"
-        scales = [_inverse_lengths(length) if directional else length for length in (length_1, length_2)]
-        (size_1, mean_1), (size_2, mean_2) = means
-        form = mean_1, mean_2, float(size_1), float(size_2), int(directional)
-        native.call("shesha_halves", len(gram), self.gram, gram, *form, *scales, out[0], out[1])
-
-    def _uppers(
-        self,
-        gram_1: Matrix,
-        gram_2: Matrix,
-        means: Sequence[_Means],
-        second: Matrix,
-        length_1: Vector,
-        length_2: Vector,
-        few: Index,
-        out: Matrix,
-    ) -> None:
+            directional = self.metric != "euclidean"
+            scales = [_inverse_lengths(length) if directional else length for length in (length_1, length_2)]
+            form = mean_1, mean_2, float(len(first)), float(len(second)), int(directional)
+            native.call("shesha_halves", len(gram_1), self.gram, gram_1, *form, *scales, out[0], out[1])
+            return Closeness(out[0], out[1], out[2], directed)
         np.subtract(self.gram, gram_1, out=gram_2)
-        for size, mean in means:
+        for size, mean in ((len(first), mean_1), (len(second), mean_2)):
             if mean is not None:
                 gram_2 -= np.multiply.outer(size * mean, mean)
-        _compute_rows(gram_2, second, few)
+        if len(few):
+            # Subtraction would lose precision in these rows.
+            rows = second[:, few].T @ second
+            gram_2[few] = rows
+            gram_2[:, few] = rows.T
         self._take_upper(gram_1, length_1, out[0])
         self._take_upper(gram_2, length_2, out[1])
+        return Closeness(out[0], out[1], out[2], directed)
 
     def _take_upper(self, gram: Matrix, squared_length: Vector, out: Vector) -> None:
         if self.metric == "euclidean":
@@ -292,14 +266,6 @@ def _squared_lengths(half: Matrix, metric: Metric) -> Vector:
 def _inverse_lengths(squared: Vector) -> Vector:
     positive = squared > 0
     return np.asarray(np.where(positive, 1.0 / np.sqrt(np.where(positive, squared, 1.0)), 0.0))
-
-
-def _compute_rows(gram: Matrix, half: Matrix, few: Index) -> None:
-    """Recompute, without subtraction, the rows for which the subtraction would lose precision."""
-    if len(few):
-        rows = half[:, few].T @ half
-        gram[few] = rows
-        gram[:, few] = rows.T
 
 
 Cells = NDArray[np.int32]
@@ -558,8 +524,17 @@ def scores(rows: Matrix, metric: Metric, frame: Frame, draws: Sequence[object], 
 
     def score(closeness: Closeness) -> Vector:
         require_directed(closeness, metric)
-        values = None if pairs is None else _scores_from_full_order(closeness, tolerance, pairs, len(rows), subsets)
-        return _scores_from_distances(closeness, tolerance, (i, j), len(rows), subsets) if values is None else values
+        if pairs is not None:
+            values = _scores_from_full_order(closeness, tolerance, pairs, len(rows), subsets)
+            if values is not None:
+                return values
+        correlations = []
+        for subset in subsets:
+            inside = np.zeros(len(rows), dtype=np.bool_)
+            inside[subset] = True
+            mask = inside[i] & inside[j]
+            correlations.append(ranks.spearman(closeness.first[mask], closeness.second[mask], (tolerance, tolerance)))
+        return np.array(correlations)
 
     return np.array(list(parallel(lambda draw: both.visit(draw, score), draws)))
 
@@ -582,17 +557,4 @@ def _scores_from_full_order(
         inside = np.zeros(n, dtype=np.uint8)
         inside[subset] = 1
         correlations.append(sorting.subset_correlation(sorted_pairs, second.order, inside, place))
-    return np.array(correlations)
-
-
-def _scores_from_distances(
-    closeness: Closeness, tolerance: float, pairs: tuple[Index, Index], n: int, subsets: Sequence[Index]
-) -> Vector:
-    """Rank the distances within each subset separately."""
-    correlations = []
-    for subset in subsets:
-        inside = np.zeros(n, dtype=np.bool_)
-        inside[subset] = True
-        mask = inside[pairs[0]] & inside[pairs[1]]
-        correlations.append(ranks.spearman(closeness.first[mask], closeness.second[mask], (tolerance, tolerance)))
     return np.array(correlations)

@@ -41,24 +41,24 @@ def neighbour_distances(rows: Matrix, ranks: Index, halves: Halves | None = None
     """
     n, splits = len(rows), np.empty((0, len(rows)), dtype=bool) if halves is None else halves
     lengths = np.einsum("ij,ij->i", rows, rows)
-    width = min(n - 1, _candidates(int(ranks[-1]), bool(len(splits))))
+    width, most = n - 1, int(ranks[-1])
+    # Twice as many rows contain enough of the same half, for all but one row in a billion.
+    width = min(width, int(2 * most + 6 * np.sqrt(2 * most) + 8) if len(splits) else most)
     out = np.empty((1 + len(splits), n, len(ranks)))
 
     def fill(start: int) -> None:
         near, neighbours = _nearest_distances(rows, lengths, start, width)
         out[0, start : start + len(near)] = near[:, ranks - 1]
         for table, first in zip(out[1:], splits, strict=True):
-            same = first[neighbours] == first[start : start + len(near), None]
-            table[start : start + len(near)] = _distances_at_ranks(near, same, ranks)
+            # Ranks are counted among the rows of the same half only.
+            counts = np.cumsum(first[neighbours] == first[start : start + len(near), None], axis=1)
+            place = np.stack([np.argmax(counts == rank, axis=1) for rank in ranks], axis=1)
+            distances = np.take_along_axis(near, place, axis=1)
+            table[start : start + len(near)] = np.where(counts[:, -1:] >= ranks, distances, np.nan)
 
     for _ in parallel(fill, range(0, n, PANEL)):
         pass
     return np.sqrt(out, out=out)
-
-
-def _candidates(rank: int, halved: bool) -> int:
-    """Number of nearest rows that include `rank` rows of the same half, for all but one row in a billion."""
-    return int(2 * rank + 6 * np.sqrt(2 * rank) + 8) if halved else rank
 
 
 def _nearest_distances(rows: Matrix, lengths: Vector, start: int, width: int) -> tuple[Matrix, Index]:
@@ -77,13 +77,6 @@ def _nearest_distances(rows: Matrix, lengths: Vector, start: int, width: int) ->
         near[i[some], j[some]] = np.einsum("ij,ij->i", difference, difference)
     order = np.argsort(near, axis=1, kind="stable")
     return np.take_along_axis(near, order, axis=1), np.take_along_axis(nearest, order, axis=1)
-
-
-def _distances_at_ranks(near: Matrix, same: NDArray[np.bool_], ranks: Index) -> Matrix:
-    """Distances to the neighbours of the given ranks, counted among the rows of the same half only."""
-    counts = np.cumsum(same, axis=1)
-    place = np.stack([np.argmax(counts == rank, axis=1) for rank in ranks], axis=1)
-    return np.where(counts[:, -1:] >= ranks, np.take_along_axis(near, place, axis=1), np.nan)
 
 
 def distinct_rows(rows: Matrix) -> Index:
@@ -428,7 +421,7 @@ def nearest_by_product(rows: Matrix, k: int, *, include_self: bool = False) -> F
         return (take_rows(rows, chosen) * -1.0) @ rows.T
 
     def exact(chosen: Index, candidates: Index, near: Matrix | None) -> tuple[Matrix, Matrix]:
-        values = _minus_products(rows, chosen, candidates) if near is None else near
+        values = -np.einsum("ijk,ik->ij", rows[candidates], rows[chosen]) if near is None else near
         return values, unit * lengths[chosen, None] * lengths[candidates]
 
     search = _Search(panel, unit * lengths * lengths.max(), exact, rows, product_terms)
@@ -580,10 +573,6 @@ def _squared_distances(rows: Matrix, chosen: Index, candidates: Index) -> Matrix
         difference = rows[some] - queries
         out[:, column : column + step] = np.einsum("ijk,ijk->ij", difference, difference)
     return out
-
-
-def _minus_products(rows: Matrix, chosen: Index, candidates: Index) -> Matrix:
-    return np.asarray(-np.einsum("ijk,ik->ij", rows[candidates], rows[chosen]))
 
 
 def _order(values: Matrix, slack: Matrix, k: int) -> tuple[Index, dict[int, Index]]:

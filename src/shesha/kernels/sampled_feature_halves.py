@@ -397,8 +397,9 @@ def row_matching_correlations(
     size = _BLOCK if rows.shape[1] <= WIDE_FEATURES else _WIDE_BLOCK
     i, j = np.triu_indices(size, k=1)
     ids = rng.integers(len(rows), size=(-(-n_pairs // len(i)), size))
-    of_first = _closeness(_first_half(rows, draw), metric)
-    of_second = _closeness(_second_half(rows, draw), metric)
+    first_half = rows @ draw.bases[0] if isinstance(draw, Planes) else rows[:, draw.first[:, 0] > 0]
+    of_first = _closeness(first_half, metric)
+    of_second = _closeness(draw.second_half(rows, 0, "cosine"), metric)
     different = (ids[:, i] != ids[:, j]).ravel()
 
     def closeness(of_half: Callable[[Index], Cube], blocks: Index) -> Vector:
@@ -415,14 +416,6 @@ def row_matching_correlations(
         return ranks.spearman(a, b, (_level(a, metric), _level(b, metric))) if len(a) > 1 else float("nan")
 
     return np.array([correlation(order) for order in partners])
-
-
-def _first_half(x: Matrix, draw: Masks | Planes) -> Matrix:
-    return x @ draw.bases[0] if isinstance(draw, Planes) else x[:, draw.first[:, 0] > 0]
-
-
-def _second_half(x: Matrix, draw: Masks | Planes) -> Matrix:
-    return draw.second_half(x, 0, "cosine")
 
 
 def _closeness(half: Matrix, metric: Metric) -> Callable[[Index], Cube]:
@@ -443,11 +436,7 @@ def _closeness(half: Matrix, metric: Metric) -> Callable[[Index], Cube]:
     # What remains of a constant row after centring is a rounding error.
     defined = squared > (np.finfo(float).eps ** 2 * total if metric == "correlation" else 0.0)
     half = half * np.where(defined, 1.0 / np.sqrt(np.where(defined, squared, 1.0)), np.nan)[:, None]
-
-    def cosines(blocks: Index) -> Cube:
-        return _products(half[blocks])
-
-    return cosines
+    return lambda blocks: _products(half[blocks])
 
 
 def _products(blocks: Cube) -> Cube:

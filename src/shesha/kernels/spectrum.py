@@ -50,9 +50,18 @@ def centred_variances(X: Sliced) -> Vector:
 
 
 def _feature_gram(X: Sliced) -> Matrix:
-    """Lower triangle of X'X after centring and scaling, computed in passes over blocks of rows."""
+    """Lower triangle of X'X after centring and scaling."""
     from scipy.linalg.blas import dsyrk
 
+    gram = np.zeros((X.shape[1], X.shape[1]), order="F")
+    for centred in _centred_blocks(X):
+        # dsyrk adds to the lower triangle in place; a matrix product would need a second matrix.
+        gram = dsyrk(1.0, centred.T, beta=1.0, c=gram, lower=1, overwrite_c=1)
+    return gram
+
+
+def _centred_blocks(X: Sliced) -> Iterator[Matrix]:
+    """Yield blocks of centred rows, scaled so that no entry exceeds 4; the rows are read three times."""
     n, d = X.shape
     step = max(1, ENTRIES // d)
 
@@ -64,14 +73,11 @@ def _feature_gram(X: Sliced) -> Matrix:
     # Subtracting the first row makes rows that are all equal exactly zero, whatever the rounding of the mean.
     origin = np.asarray(X[0:1], dtype=np.float64)[0] / largest
     mean = sum((block / largest - origin).sum(axis=0) for block in blocks()) / n
-    gram = np.zeros((d, d), order="F")
     for block in blocks():
         centred = block / largest
         centred -= origin
         centred -= mean
-        # dsyrk adds to the lower triangle in place; a matrix product would need a second matrix.
-        gram = dsyrk(1.0, centred.T, beta=1.0, c=gram, lower=1, overwrite_c=1)
-    return gram
+        yield centred
 
 
 def _row_gram(X: Sliced) -> Matrix:
@@ -130,39 +136,14 @@ def fourth_moments(X: Sliced) -> FourthMoments:
     total = rows = entries = 0.0
     columns = np.zeros(d)
     for block in _centred_blocks(X):
-        squares = block**2
+        squares = np.square(block, out=block)
         lengths = squares.sum(axis=1)
         total += float(lengths.sum())
         rows += float((lengths**2).sum())
         columns += squares.sum(axis=0)
-        entries += float((squares**2).sum())
+        entries += float(np.einsum("ij,ij->", squares, squares))
     unit = total**2 or 1.0
     return FourthMoments(n, rows / unit, float((columns**2).sum()) / unit, entries / unit)
-
-
-def _centred_blocks(X: Sliced) -> Iterator[Matrix]:
-    """Yield blocks of centred rows, scaled so that the largest entry is near 1."""
-    n, d = X.shape
-    step = max(1, ENTRIES // d)
-
-    def blocks() -> Iterator[Matrix]:
-        return (np.asarray(X[start : start + step], dtype=np.float64) for start in range(0, n, step))
-
-    # Division by a power of two is exact, even if the features are far from zero.
-    largest = max(length_unit(block) for block in blocks())
-    # Subtracting the first row makes rows that are all equal exactly zero, whatever the rounding of the mean.
-    origin = np.asarray(X[0:1], dtype=np.float64)[0] / largest
-    mean, spread = np.zeros(d), 0.0
-    for block in blocks():
-        moved = block / largest - origin
-        mean += moved.sum(axis=0) / n
-        spread = max(spread, float(np.abs(moved).max()))
-    for block in blocks():
-        moved = block / largest
-        moved -= origin
-        moved -= mean
-        moved /= spread or 1.0
-        yield moved
 
 
 def corrected_participation_ratio(variances: Vector, moments: FourthMoments, sample: Sample = "rows") -> float:

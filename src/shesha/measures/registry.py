@@ -497,6 +497,12 @@ _DISTANCE, _RANK, _MATCH = 1.0, 0.6, 0.01
 it with another in a permutation, in sorts."""
 
 
+def sum_seconds(n_rows: int, widths: tuple[int, int]) -> float:
+    """Return about how many seconds the products of all features of two sides take on a typical machine."""
+    first, second = widths
+    return n_rows * (first**2 + first * second + second**2) * _PRODUCT / n_threads()
+
+
 def exact_seconds(measure: Measure, n_rows: int, widths: tuple[int, int], *, n_draws: int = 0) -> float:
     """Return about how many seconds the exact value takes on a typical machine; 0 if no sample can replace it.
 

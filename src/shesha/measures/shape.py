@@ -200,12 +200,8 @@ def procrustes_similarity(
     center, scale : bool
         Whether to subtract the column means, and whether to divide by the Frobenius norm.
     published : bool
-        Whether to compute the formula of the calibration study, 1 - d /
-
-        Y
-
-        , where d is the distance after the best rotation without scaling. This value is asymmetric and has no lower
-        bound.
+        Whether to compute the formula of the calibration study, 1 - d / ||Y||, where d is the distance after the best
+        rotation without scaling. This value is asymmetric and has no lower bound.
 
     Examples
     --------

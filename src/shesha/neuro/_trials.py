@@ -67,7 +67,7 @@ class Trials:
 
         Trials and neurons that are left out are stated, and conditions are noted.
         """
-        trials = cls.without_conditions(_trials_first(X, conditions, name), name, missing=missing)
+        trials = cls.from_responses(_trials_first(X, conditions, name), name, missing=missing)
         if conditions is None:
             return trials
         source = X if trials.source is None else trials.source
@@ -87,7 +87,7 @@ class Trials:
         known = ~np.any([_missing(column) for column in columns], axis=0)
         trials = trials.keep(known if trials.used is None else known[trials.used], "without a condition")
         columns = [trials.take(column) for column in columns]
-        codes, names = _combined_codes(columns, trials.n_trials, "conditions", _ordered_categories(conditions))
+        codes, names = _combination_codes(columns, trials.n_trials, "conditions", _category_orders(conditions))
         counts = np.bincount(codes, minlength=len(names))
         few = np.flatnonzero(counts < min_trials)
         number = np.cumsum(counts >= min_trials) - 1
@@ -98,9 +98,7 @@ class Trials:
         return replace(trials, codes=codes, names=kept, notes=(*trials.notes, *note))
 
     @classmethod
-    def without_conditions(
-        cls, X: Any, name: str = "X", *, min_trials: int = 2, missing: MissingRows = "refuse"
-    ) -> Trials:
+    def from_responses(cls, X: Any, name: str = "X", *, min_trials: int = 2, missing: MissingRows = "refuse") -> Trials:
         """Check responses; leave out trials and neurons without any response, and incomplete trials if asked to."""
         check.choice(missing, ("refuse", "drop"), "missing")
         values, source = _responses(X, name)
@@ -144,11 +142,11 @@ class Trials:
         """Return one entry per trial of the input for the trials that are used."""
         return labels if self.used is None or labels is None else np.asarray(labels)[self.used]
 
-    def codes_of(self, X: Any, labels: Conditions, name: str) -> tuple[Labels, tuple[str, ...]]:
+    def label_codes(self, X: Any, labels: Conditions, name: str) -> tuple[Labels, tuple[str, ...]]:
         """Return codes of further labels, such as runs, for the trials that are used."""
         columns = _columns(X if self.source is None else self.source, labels, self.n_total, "X", name)
         columns = [self.take(column) for column in columns]
-        return _combined_codes(columns, self.n_trials, name, _ordered_categories(labels))
+        return _combination_codes(columns, self.n_trials, name, _category_orders(labels))
 
     def _require_complete(self, name: str, neurons: Index | None) -> None:
         """Refuse responses with NaN in some of the trials that are used, and name the neurons."""
@@ -322,7 +320,7 @@ def _missing(labels: NDArray[Any]) -> Mask:
     return np.asarray(isna(labels) | np.array(unlabelled, dtype=bool))
 
 
-def _ordered_categories(labels: Any) -> list[tuple[str, ...] | None]:
+def _category_orders(labels: Any) -> list[tuple[str, ...] | None]:
     """Return, for each column of pandas, the names of its categories if they are ordered; an empty list for others."""
     if hasattr(labels, "to_frame") and hasattr(labels, "levels"):
         labels = labels.to_frame()
@@ -333,7 +331,7 @@ def _ordered_categories(labels: Any) -> list[tuple[str, ...] | None]:
     ]
 
 
-def _combined_codes(
+def _combination_codes(
     columns: Sequence[NDArray[Any]], n_trials: int, role: str, orders: Sequence[tuple[str, ...] | None]
 ) -> tuple[Labels, tuple[str, ...]]:
     """Return a code per trial and the names of the combinations of values, in the order of ordered categories."""
@@ -381,6 +379,13 @@ def alternate(codes: Labels, n_parts: int) -> Index:
         members = np.flatnonzero(codes == code)
         parts[members] = np.arange(len(members)) % n_parts
     return parts
+
+
+def means_of_known(values: Array) -> Array:
+    """Mean of the values along the first axis that are not NaN; NaN if there are none."""
+    known = ~np.isnan(values)
+    counts = known.sum(axis=0)
+    return np.asarray(np.where(known, values, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan))
 
 
 def mean_of_known(values: Vector) -> float:
@@ -558,7 +563,7 @@ class Use:
     notes: tuple[str, ...] = ()
 
 
-def unused_trials(equal: EqualTrials | None, trials: Trials, part: str) -> Use:
+def describe_use(equal: EqualTrials | None, trials: Trials, part: str) -> Use:
     """Describe how many trials are used; if all are, add a note if their numbers are very unequal."""
     if equal is not None:
         return equal.describe(trials, part)

@@ -91,12 +91,12 @@ class Crossed:
 
     def _distances(self, codes: Labels) -> Matrix:
         if self.precisions and self.runs is not None:
-            pairs = {pair: self._multiply_by(precision) for pair, precision in self.precisions.items()}
+            pairs = {pair: self._multiplication(precision) for pair, precision in self.precisions.items()}
             return across_weighted_pairs(
                 self.rows, codes, self.runs, self.n_conditions, lambda a, b: pairs[min(a, b), max(a, b)]
             )
         if self.noise is None or isinstance(self.noise, np.ndarray):
-            weigh = None if self.noise is None else self._multiply_by(self.noise)
+            weigh = None if self.noise is None else self._multiplication(self.noise)
             if self.runs is not None:
                 return across_runs(self.rows, codes, self.runs, self.n_conditions, weigh)
             return across_folds(
@@ -120,7 +120,7 @@ class Crossed:
         return across(self.rows, codes, folds, self.n_conditions, weigh_pair)
 
     @staticmethod
-    def _multiply_by(precision: Matrix) -> Weigh:
+    def _multiplication(precision: Matrix) -> Weigh:
         return lambda rows: np.asarray(rows @ precision)
 
     def _residuals(self, codes: Labels) -> tuple[Matrix, int]:
@@ -309,9 +309,7 @@ def discriminability(
     trials = Trials.build(X, conditions, min_trials=1, missing=missing)
     parts, run_names = run_codes(X, trials, runs)
     crossed = Crossed.build(trials, parts, noise, run_names)
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     upper = np.triu_indices(trials.n_conditions, k=1)
 
     return orders.summarise(
@@ -391,4 +389,4 @@ def _asymmetry(matrix: Matrix) -> float:
 
 def run_codes(X: Any, trials: Trials, runs: Conditions | None) -> tuple[Labels | None, tuple[str, ...]]:
     """Return the number of each trial's run, and the names of the runs; None if every trial is its own run."""
-    return (None, ()) if runs is None else trials.codes_of(X, runs, "runs")
+    return (None, ()) if runs is None else trials.label_codes(X, runs, "runs")

@@ -45,7 +45,7 @@ _NUMBERS = 2_000_000
 """Largest number of entries of one array, which limits how many draws are computed together."""
 
 
-def exchanged_distances(crossed: Crossed, codes: Labels, pair: tuple[int, int], first: Mask) -> Vector:
+def draw_distances(crossed: Crossed, codes: Labels, pair: tuple[int, int], first: Mask) -> Vector:
     """Return the squared distance of a pair of conditions for each draw, divided by the number of channels.
 
     The values are those of `Crossed.distances`. Sums over the trials of all other conditions are computed only once.
@@ -103,8 +103,8 @@ class _PairOfConditions:
             # As in `Crossed`, the trials of each condition alternate between folds.
             place = np.where(first, np.cumsum(first, axis=1), np.cumsum(~first, axis=1)) - 1
             draws = _Draws(self, first, place % FOLDS if self.estimated else np.zeros_like(place))
-            return draws.between_trials()
-        return _Draws(self, first, np.broadcast_to(runs[self.own], first.shape)).between_runs()
+            return draws.mean_over_trials()
+        return _Draws(self, first, np.broadcast_to(runs[self.own], first.shape)).mean_over_runs()
 
     @cached_property
     def folds(self) -> Labels:
@@ -149,7 +149,7 @@ class _Draws:
         self.counts = indicator[0].sum(axis=1).reshape(2, self.n_parts)
         self._weighings: dict[tuple[int, ...], Weigh] = {}
 
-    def between_runs(self) -> Vector:
+    def mean_over_runs(self) -> Vector:
         """Mean product of the differences in two runs that contain both conditions."""
         shared = np.flatnonzero((self.counts > 0).all(axis=0))
         means = self.sums[:, :, shared] / self.counts[:, shared, None]
@@ -161,7 +161,7 @@ class _Draws:
             n += 1
         return total / n if n else np.full(len(total), np.nan)
 
-    def between_trials(self) -> Vector:
+    def mean_over_trials(self) -> Vector:
         """Mean product of different trials, combined into the distance."""
         products, squares = np.zeros((len(self.first), 2, 2)), np.zeros((len(self.first), 2))
         for a in range(self.n_parts):
@@ -472,7 +472,7 @@ def crossnobis_test(
         observed = crossed.distances(trials.codes)
         tested = [pair for pair in pairs if observed[pair] == observed[pair]]
         draws = [
-            exchanged_distances(crossed, trials.codes, pair, _exchanges(trials.codes, parts, pair, keys))
+            draw_distances(crossed, trials.codes, pair, _exchanges(trials.codes, parts, pair, keys))
             for pair in track(tested, len(tested), "pairs")
         ]
     corrected = dict(zip(tested, max_statistic_p_values(draws, ["higher"] * len(draws)).tolist(), strict=True))

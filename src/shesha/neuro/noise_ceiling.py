@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal, get_args
 
@@ -24,7 +23,9 @@ from shesha.neuro._trials import (
     Trials,
     Use,
     check_numbers,
-    unused_trials,
+    describe_use,
+    mean_of_known,
+    means_of_known,
 )
 from shesha.results import NoiseCeiling
 from shesha.support import provenance
@@ -112,11 +113,21 @@ def noise_ceiling(
     else:
         check.choice(metric, METRICS, "metric")
         check.boolean(normalize, "normalize")
-        recorded = _Runs.build(rdms_or_trials, conditions, runs, check.count(n_draws, "n_draws"), seed, missing)
-        draws, use = recorded.rdms(check_numbers(trials_per_run, "trials_per_run"), metric, normalize)
-        n_conditions, notes = recorded.trials.n_conditions - len(use.dropped), (*recorded.trials.notes, *use.notes)
+        n_draws = check.count(n_draws, "n_draws")
+        trials = Trials.build(rdms_or_trials, conditions, missing=missing)
+        # Without runs, odd and even trials serve as two runs.
+        run, fewest = np.arange(trials.n_trials) % 2, FEWEST_IN_HALF
+        if runs is not None:
+            run, fewest = trials.label_codes(rdms_or_trials, runs, "runs")[0], 1
+            if run.max() < 1:
+                raise ValueError("runs must be at least 2, got 1")
+        numbers = check_numbers(trials_per_run, "trials_per_run")
+        equal = EqualTrials.draw(numbers, run[None], n_draws, seed, fewest)
+        draws, use = _rdms_of_runs(trials, run, equal, metric, normalize)
+        n_conditions, notes = trials.n_conditions - len(use.dropped), (*trials.notes, *use.notes)
         if trials_per_run == "all" and use.notes:
-            _, _, reliability = _ceilings(recorded.rdms("equal", metric, normalize)[0], scaled)
+            equal = EqualTrials.draw("equal", run[None], n_draws, seed, fewest)
+            _, _, reliability = _ceilings(_rdms_of_runs(trials, run, equal, metric, normalize)[0], scaled)
             notes = (*notes, f"with equal numbers of trials, the reliability is {float(reliability.mean()):.3g}")
     fields = {"measure": f"RDM {method}", "n_repeats": draws.shape[1], "n_rows": n_conditions, "notes": notes}
     return _summarise(draws, scaled, fields)
@@ -152,11 +163,7 @@ def _summarise(draws: Cube, scaled: Callable[[Matrix], Matrix], fields: Mapping[
     )
 
 
-def _centred(values: Matrix) -> Matrix:
-    return centred_units(values, 1, constant=np.nan)
-
-
-def _unit(values: Matrix) -> Matrix:
+def _unit_rows(values: Matrix) -> Matrix:
     lengths = np.linalg.norm(values, axis=1, keepdims=True)
     unit_vectors: Matrix = values / np.where(lengths > 0, lengths, np.nan)
     return unit_vectors
@@ -164,8 +171,8 @@ def _unit(values: Matrix) -> Matrix:
 
 _SCALED: Mapping[Method, Callable[[Matrix], Matrix]] = {
     "spearman": centred_ranks,
-    "pearson": _centred,
-    "cosine": _unit,
+    "pearson": lambda values: centred_units(values, 1, constant=np.nan),
+    "cosine": _unit_rows,
 }
 """Functions that normalise distances so that their inner product is the correlation or cosine."""
 
@@ -201,19 +208,11 @@ def _pairwise_ceiling(repeats: Matrix, scaled: Callable[[Matrix], Matrix]) -> tu
         return float(scaled(first[both][None])[0] @ scaled(second[both][None])[0])
 
     everyone = range(len(vectors))
-    mean = _mean_of_known(vectors)
-    left_out = [similarity(vectors[k], _mean_of_known(vectors[[j for j in everyone if j != k]])) for k in everyone]
+    mean = means_of_known(vectors)
+    left_out = [similarity(vectors[k], means_of_known(vectors[[j for j in everyone if j != k]])) for k in everyone]
     included = [similarity(vector, mean) for vector in vectors]
     pairs = np.array([similarity(a, b) for a, b in combinations(vectors, 2)])
-    reliability = float(np.mean(pairs[~np.isnan(pairs)])) if not np.isnan(pairs).all() else float("nan")
-    return np.array(left_out), np.array(included), reliability
-
-
-def _mean_of_known(vectors: Matrix) -> Vector:
-    known = np.isfinite(vectors)
-    counts = known.sum(axis=0)
-    mean: Vector = np.where(known, vectors, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan)
-    return mean
+    return np.array(left_out), np.array(included), mean_of_known(pairs)
 
 
 def _ceiling(repeats: Matrix, scaled: Callable[[Matrix], Matrix]) -> tuple[Vector, Vector, float]:
@@ -253,38 +252,16 @@ def _rdms_as_matrix(rdms: ArrayLike) -> tuple[Matrix, int]:
     return values, n
 
 
-@dataclass(frozen=True, eq=False)
-class _Runs:
-    """Trials and their runs; if no runs are given, odd and even trials serve as two runs."""
-
-    trials: Trials
-    run: Index
-    n_draws: int
-    fewest: int
-    seed: Seed
-
-    @classmethod
-    def build(
-        cls, X: Any, conditions: Conditions, runs: Conditions | None, n_draws: int, seed: Seed, missing: MissingRows
-    ) -> _Runs:
-        trials = Trials.build(X, conditions, missing=missing)
-        if runs is None:
-            return cls(trials, np.arange(trials.n_trials) % 2, n_draws, FEWEST_IN_HALF, seed)
-        run = trials.codes_of(X, runs, "runs")[0]
-        if run.max() < 1:
-            raise ValueError("runs must be at least 2, got 1")
-        return cls(trials, run, n_draws, 1, seed)
-
-    def rdms(self, numbers: Numbers, metric: Metric, normalize: bool) -> tuple[Cube, Use]:
-        """Distances in each run, of shape (n_draws, n_runs, n_pairs), and the use of trials behind them."""
-        trials = self.trials
-        rows = centre_and_scale(trials.rates, unit=normalize, centred=metric == "correlation")
-        fields = np.column_stack([rows, np.ones(len(rows))])
-        equal = EqualTrials.draw(numbers, self.run[None], self.n_draws, self.seed, self.fewest)
-        if equal is None:
-            each = np.eye(self.run.max() + 1, dtype=bool)
-            sums = half_sums(fields, trials.codes, trials.n_conditions, self.run, each)[0][None]
-        else:
-            sums = equal.sums(fields, trials.codes, trials.n_conditions)
-        rdms = np.array([condition_distances(draw[:, :, :-1], draw[:, :, -1], metric) for draw in sums])
-        return rdms, unused_trials(equal, trials, "run")
+def _rdms_of_runs(
+    trials: Trials, run: Index, equal: EqualTrials | None, metric: Metric, normalize: bool
+) -> tuple[Cube, Use]:
+    """Return distances in each run, of shape (n_draws, n_runs, n_pairs), and the use of trials behind them."""
+    rows = centre_and_scale(trials.rates, unit=normalize, centred=metric == "correlation")
+    fields = np.column_stack([rows, np.ones(len(rows))])
+    if equal is None:
+        each = np.eye(run.max() + 1, dtype=bool)
+        sums = half_sums(fields, trials.codes, trials.n_conditions, run, each)[0][None]
+    else:
+        sums = equal.sums(fields, trials.codes, trials.n_conditions)
+    rdms = np.array([condition_distances(draw[:, :, :-1], draw[:, :, -1], metric) for draw in sums])
+    return rdms, describe_use(equal, trials, "run")

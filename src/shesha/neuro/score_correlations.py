@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 from scipy.stats import t as student
 
 from shesha.inputs import MissingRows, align_labels, table_values
@@ -212,19 +211,17 @@ def behaviour_coupling(
     >>> round(found.value, 2), found.significant
     (0.82, True)
     """
-    trials = Trials.without_conditions(X, missing=missing)
+    trials = Trials.from_responses(X, missing=missing)
     values = trials.take(check_outcome(align_labels(X, outcome, "outcome"), trials.n_total))
     trials = trials.keep(~np.isnan(values), "without an outcome")
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     return coupling_score(trials, values[~np.isnan(values)], orders)
 
 
 def coupling_score(trials: Trials, outcome: Vector, orders: Orders) -> TrialScore:
     """Score the coupling for trials and outcomes that have been checked."""
     # Sizes that differ only by rounding, such as those of unit-length responses, count as ties.
-    size, other = centred_ranks(np.linalg.norm(trials.rates, axis=1)[None])[0], _ranks(outcome)
+    size, other = centred_ranks(np.stack([np.linalg.norm(trials.rates, axis=1), outcome]))
     return orders.summarise(
         "coupling between response size and outcome",
         over_orders(lambda order: float(size @ other[order]), orders),
@@ -249,12 +246,3 @@ def check_outcome(outcome: ArrayLike, n_trials: int, name: str = "outcome") -> V
         rows = check.join_items(np.flatnonzero(np.isinf(values)))
         raise ValueError(f"{name} must be finite, got infinity in rows {rows}")
     return values
-
-
-def _ranks(values: Vector) -> Vector:
-    """Centred ranks scaled to unit length; NaN if all values are equal."""
-    ranks = rankdata(values)
-    ranks -= ranks.mean()
-    length = float(np.linalg.norm(ranks))
-    unit_ranks: Vector = ranks / (length if length > 0 else np.nan)
-    return unit_ranks

@@ -168,7 +168,7 @@ def searchlight(
     check.fraction(alpha, "alpha", closed=False)
     array = _responses(X, metric)
     empty = np.asarray(np.isnan(array).all(axis=(0, 1)))
-    graph = _without_features(_neighbourhoods(neighbours, len(empty)), empty)
+    graph = _drop_features(_neighbourhoods(neighbours, len(empty)), empty)
     patterns, distances, blocks = _conditions(X, np.where(empty, 0.0, array), model, blocks, missing)
     n_conditions = patterns.shape[1]
     n_centres = len(graph.indptr) - 1
@@ -178,11 +178,7 @@ def searchlight(
     ranks = centred_ranks(distances[None])[0]
     if np.isnan(ranks).any():
         raise ValueError("model must have unequal distances, got equal ones")
-    drawn, exchanged = draw_permutations(
-        n_conditions, check.count(n_permutations, "n_permutations"), alpha, design={"blocks": blocks}, seed=seed
-    )
-    whole, (i, j) = square(ranks, n_conditions), np.triu_indices(n_conditions, k=1)
-    models = np.array([whole[order[i], order[j]] for order in identity_first(drawn)])
+    models, exchanged = permute_model(ranks, n_conditions, n_permutations, alpha, blocks, seed)
     # For each centre: the value, how many draws are at least as large, and the mean and sd of the draws.
     table, maxima = np.full((4, n_centres), np.nan), np.full(len(models), -np.inf)
     with single_threaded_blas():
@@ -196,7 +192,7 @@ def searchlight(
             table[:, places] = scores[:, 0], at_least, draws.mean(axis=1), draws.std(axis=1)
             maxima = np.maximum(maxima, scores.max(axis=0, initial=-np.inf))
     shared: dict[str, Any] = {
-        **{"alpha": alpha, "best": 1.0, "n_rows": n_conditions, "n_draws": len(drawn), "seed": number(seed)},
+        **{"alpha": alpha, "best": 1.0, "n_rows": n_conditions, "n_draws": len(models) - 1, "seed": number(seed)},
         "exchanged": "the conditions" if exchanged == "all rows" else exchanged,
     }
     return Searchlight(
@@ -204,6 +200,16 @@ def searchlight(
         metric="cross-validated euclidean" if len(patterns) > 1 else metric,
         n_conditions=n_conditions,
     )
+
+
+def permute_model(
+    ranks: Vector, n: int, n_permutations: int, alpha: float, blocks: Any, seed: Seed
+) -> tuple[Matrix, str]:
+    """Return ranks of the distances between n conditions, then after permutations of these, and what is permuted."""
+    n_permutations = check.count(n_permutations, "n_permutations")
+    drawn, exchanged = draw_permutations(n, n_permutations, alpha, design={"blocks": blocks}, seed=seed)
+    whole, (i, j) = square(ranks, n), np.triu_indices(n, k=1)
+    return np.array([whole[order[i], order[j]] for order in identity_first(drawn)]), exchanged
 
 
 def neighbours_in_radius(coordinates: ArrayLike, radius: float, centres: ArrayLike | None = None) -> sparse.csr_array:
@@ -287,7 +293,7 @@ def _conditions(
     return np.moveaxis(used.reshape(len(used), n_runs, n_features), 0, 1), rdm.condensed, along["blocks"]
 
 
-def _without_features(graph: sparse.csr_array, empty: NDArray[np.bool_]) -> sparse.csr_array:
+def _drop_features(graph: sparse.csr_array, empty: NDArray[np.bool_]) -> sparse.csr_array:
     """Leave features without any number out of all neighbourhoods, and state which neighbourhoods lack their centre."""
     n_centres, n_features = cast(Any, graph).shape
     if n_centres == n_features and (n_alone := int((cast(Any, graph).diagonal() == 0).sum())):

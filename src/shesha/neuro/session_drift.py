@@ -190,8 +190,8 @@ class _Session:
     def n_neurons(self) -> int:
         return int(self.halves.shape[2])
 
-    def take_shared(self, conditions: Index, neurons: Index) -> Cube:
-        return self.halves[:, conditions][:, :, neurons]
+    def take(self, names: Sequence[str], neurons: Index) -> Cube:
+        return self.halves[:, [self.names.index(name) for name in names]][:, :, neurons]
 
 
 def _column_names(X: Any, trials: Trials) -> Names | None:
@@ -304,13 +304,11 @@ def _changes(
     """For each part, the observed change, then its changes for random divisions of the trials of both sessions."""
     if not pair.parts:
         return np.empty((0, n_draws + 1))
-    shared = table[(table != MISSING).all(axis=1)]
-    names = [name for name in a.names if name in b.names]
+    names, shared = _shared(a, b, table)
     rates, codes, groups = [], [], []
     for place, (session, column) in enumerate(zip((a, b), shared.T, strict=True)):
-        number_of = np.array([names.index(name) if name in names else -1 for name in (*session.names, "")])
-        number_of[-1] = -1
-        own = number_of[session.codes]
+        number_of = [names.index(name) if name in names else -1 for name in session.names]
+        own = np.array([*number_of, -1])[session.codes]
         rates.append(session.rates[own >= 0][:, column])
         codes.append(own[own >= 0])
         groups.append(2 * place + alternate(codes[-1], 2))
@@ -409,15 +407,11 @@ def _refuse_count_from_one(table: NDArray[np.intp], sessions: list[_Session]) ->
     as_given: list[float] = []
     from_one: list[float] = []
     for i, j in combinations(range(len(sessions)), 2):
-        names = [name for name in sessions[i].names if name in sessions[j].names]
         for agreements, columns in ((as_given, table[:, [i, j]]), (from_one, table[:, [i, j]] - 1)):
-            shared = columns[(columns >= 0).all(axis=1)]
-            if len(shared) >= _FEWEST and len(names) >= _FEWEST:
-                cubes = [
-                    session.take_shared(np.array([session.names.index(name) for name in names]), shared[:, side])
-                    for side, session in enumerate((sessions[i], sessions[j]))
-                ]
-                agreements.append(float(tuning_correlation(*cubes).mean()))
+            names, shared = _shared(sessions[i], sessions[j], columns)
+            if min(len(shared), len(names)) >= _FEWEST:
+                a, b = sessions[i].take(names, shared[:, 0]), sessions[j].take(names, shared[:, 1])
+                agreements.append(float(tuning_correlation(a, b).mean()))
     if not as_given or not from_one:
         return
     given, other = float(np.nanmean(as_given)), float(np.nanmean(from_one))
@@ -428,27 +422,26 @@ def _refuse_count_from_one(table: NDArray[np.intp], sessions: list[_Session]) ->
         )
 
 
+def _shared(a: _Session, b: _Session, table: NDArray[np.intp]) -> tuple[list[str], NDArray[np.intp]]:
+    """Return the conditions that both sessions have, and the columns of the neurons that both have."""
+    return [name for name in a.names if name in b.names], table[(table >= 0).all(axis=1)]
+
+
 def _compare_sessions(
     a: _Session, b: _Session, table: NDArray[np.intp], n_permutations: int, alpha: float, rng: np.random.Generator
 ) -> SessionPair:
-    shared = table[(table != MISSING).all(axis=1)]
-    names = [name for name in a.names if name in b.names]
+    names, shared = _shared(a, b, table)
     fields = (a.name, b.name, len(shared), len(names))
     if len(shared) < _FEWEST or len(names) < _FEWEST:
         n, kind = (len(shared), "neuron") if len(shared) < _FEWEST else (len(names), "condition")
         reason = f"they share only {count(n, kind)}, but at least {_FEWEST} are needed"
         check.not_estimable(f"sessions {a.name} and {b.name}: {reason}")
         return SessionPair(*fields, reason=reason)
-    indices = np.array([a.names.index(name) for name in names]), np.array([b.names.index(name) for name in names])
-    first, other = a.take_shared(indices[0], shared[:, 0]), b.take_shared(indices[1], shared[:, 1])
+    first, other = a.take(names, shared[:, 0]), b.take(names, shared[:, 1])
     nulls: dict[str, list[float]] = {name: [] for name in PARTS}
     distances = _distances(first), _distances(other)
     for _ in range(n_permutations):
-        other_neurons = (rng.choice(session.n_neurons, len(shared), replace=False) for session in (a, b))
-        c, d = (
-            session.take_shared(rows, cells)
-            for session, rows, cells in zip((a, b), indices, other_neurons, strict=True)
-        )
+        c, d = (session.take(names, rng.choice(session.n_neurons, len(shared), replace=False)) for session in (a, b))
         for name in ("population_vector", "rate", "tuning"):
             nulls[name].append(float(PARTS[name](c, d).mean()))
         relabelled = _relabel(distances[1], rng.permutation(len(names)))
@@ -588,9 +581,7 @@ def centroid_drift(
       share of the chance level 0.9306
     """
     rows, trials = _rows(X, normalize, missing)
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     return drift_score(rows, trials, orders)
 
 
@@ -644,9 +635,7 @@ def tertiles(
     (0.956, 0.98, False)
     """
     rows, trials = _rows(X, normalize, missing, min_trials=6)
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     both = np.array([steps(rows[order], 3) for order in orders.orders])
     options: dict[str, Any] = {"reason": "one third of the session has no responses", "best": None}
     return Tertiles(
@@ -660,7 +649,7 @@ def tertiles(
 
 def _rows(X: Any, normalize: bool, missing: MissingRows, min_trials: int = 4) -> tuple[Matrix, Trials]:
     check.boolean(normalize, "normalize")
-    trials = Trials.without_conditions(X, min_trials=min_trials, missing=missing)
+    trials = Trials.from_responses(X, min_trials=min_trials, missing=missing)
     return centre_and_scale(trials.rates, unit=normalize, centred=False), trials
 
 

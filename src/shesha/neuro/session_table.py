@@ -173,7 +173,7 @@ class AreaOptions:
 
     def orders(self, n_trials: int, null: Null) -> Orders:
         """Permutations of the trials, which are the same for all areas of a session."""
-        return Orders.build(n_trials, self.n_permutations, null, alpha=self.alpha, seed=self.seed)
+        return Orders.draw(n_trials, self.n_permutations, null, alpha=self.alpha, seed=self.seed)
 
     def halves(self, n_trials: int) -> Halves:
         """Halves of the trials, which are the same for all areas of a session."""

@@ -243,7 +243,7 @@ def to_rsatoolbox(X: Any, conditions: Conditions, runs: Conditions | None = None
     trials = Trials.build(X, conditions, min_trials=1)
     descriptors = {"condition": _values(trials.names)[trials.codes]}
     if runs is not None:
-        codes, names = trials.codes_of(X, runs, "runs")
+        codes, names = trials.label_codes(X, runs, "runs")
         descriptors["run"] = _values(names)[codes]
     if trials.values.ndim == 2:
         return data.Dataset(trials.values, obs_descriptors=descriptors)

@@ -32,8 +32,8 @@ from shesha.neuro._trials import (
     Numbers,
     Trials,
     Use,
+    describe_use,
     mean_of_known,
-    unused_trials,
 )
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
@@ -189,9 +189,7 @@ def trial_split(
     check.boolean(normalize, "normalize")
     trials = Trials.build(X, conditions, min_trials=check.count(min_trials, "min_trials"), missing=missing)
     halves = Halves.build(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     options = {"how": how, "metric": metric, "normalize": bool(normalize), "null": null}
     equal = EqualTrials.build(trials_per_half, halves, n_splits, seed)
     return split_score(trials, halves, orders, metric, normalize, options | {"trials_per_half": trials_per_half}, equal)
@@ -221,7 +219,7 @@ def split_score(
         odd, even = (set(trials.codes[start::2].tolist()) for start in (0, 1))
         if halves.how == "odd-even" and len(odd & even) < FEWEST_CONDITIONS:
             reason = "odd and even trials show different conditions; pass how='random' or how='blocks'"
-        use = unused_trials(equal, trials, "half")
+        use = describe_use(equal, trials, "half")
     reliability = {"reliability of all trials": float(2 * values[0] / (1 + values[0]))} if values[0] > 0 else {}
     n_silent, n_empty = int(trials.silent.sum()), int((~trials.rates.any(axis=1)).sum())
     silence = [f"{n_silent} of {trials.n_neurons} neurons without any response"] * (n_silent > 0)
@@ -365,11 +363,9 @@ def wuc(
     )
     trials = Trials.build(X, conditions, min_trials=check.count(min_trials, "min_trials", minimum=2), missing=missing)
     halves = Halves.build(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     options = {"how": how, "normalize": bool(normalize), "shrinkage": shrinkage, "null": null}
-    parts = None if blocks is None else trials.codes_of(X, blocks, "blocks")[0]
+    parts = None if blocks is None else trials.label_codes(X, blocks, "blocks")[0]
     return wuc_score(trials, halves, orders, normalize, intensity, options, parts)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
+from shesha.kernels.condition_distances import compress_columns
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.kernels.shapes import energy_distance, gaussian_distance
 from shesha.kernels.threads import single_threaded_blas
@@ -145,9 +146,7 @@ def stochastic_shape(
             f"weight must be 1 for energy distances, which do not separate means and covariances, got {weight}"
         )
     n_splits = check.count(n_splits, "n_splits")
-    first, second = _matched_clouds(
-        X, Y, conditions, conditions if conditions_of_Y is None else conditions_of_Y, missing
-    )
+    first, second = _match_clouds(X, Y, conditions, conditions if conditions_of_Y is None else conditions_of_Y, missing)
     unit = safe_unit(*first, *second)
     first, second = ([cloud / unit for cloud in side] for side in (first, second))
     scale = unit if kind == "gaussian" else unit**0.5
@@ -171,7 +170,7 @@ def stochastic_shape(
     )
 
 
-def _matched_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions, missing: MissingRows) -> tuple[Clouds, Clouds]:
+def _match_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions, missing: MissingRows) -> tuple[Clouds, Clouds]:
     """Return the trials of common conditions, centred, with equal numbers of columns on both sides."""
     sides = [
         Trials.build(data, shown, name, min_trials=_FEWEST_TRIALS, missing=missing)
@@ -187,19 +186,11 @@ def _matched_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions, missing:
     for side in sides:
         rates = [side.rates[side.codes == side.names.index(name)] for name in shared]
         centre = np.mean([cloud.mean(axis=0) for cloud in rates], axis=0)
-        clouds.append(_few_columns([cloud - centre for cloud in rates]))
+        rows = compress_columns(np.concatenate(rates) - centre)
+        clouds.append(np.split(rows, np.cumsum([len(cloud) for cloud in rates])[:-1]))
     width = max(side[0].shape[1] for side in clouds)
     first, second = ([np.pad(cloud, ((0, 0), (0, width - cloud.shape[1]))) for cloud in side] for side in clouds)
     return first, second
-
-
-def _few_columns(clouds: Clouds) -> Clouds:
-    """Rotate the trials into as few columns as they span, which leaves distances unchanged."""
-    rows = np.concatenate(clouds)
-    if rows.shape[1] <= len(rows):
-        return clouds
-    u, values, _ = np.linalg.svd(rows, full_matrices=False)
-    return list(np.split(u * values, np.cumsum([len(cloud) for cloud in clouds])[:-1]))
 
 
 def _squared(first: Sequence[Matrix], second: Sequence[Matrix], kind: Kind, weight: float) -> float:

@@ -11,15 +11,15 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import MissingRows, NamedRows, Names, coordinate_values, table_values
 from shesha.inputs import validation as check
-from shesha.kernels.condensed_matrices import square
 from shesha.kernels.condition_distances import Cube, centre_and_scale, condition_distances
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.threads import single_threaded_blas
-from shesha.neuro._trials import Conditions, EqualTrials, Halves, How, Numbers, Trials, unused_trials
+from shesha.neuro._trials import Conditions, EqualTrials, Halves, How, Numbers, Trials, describe_use, means_of_known
+from shesha.neuro.searchlight import permute_model
 from shesha.neuro.split_half_reliability import FEWEST_CONDITIONS, SplitScore
 from shesha.neuro.trial_order_null import Null, Orders
-from shesha.nulls import draw_permutations, identity_first, summarise
+from shesha.nulls import summarise
 from shesha.nulls.null_summary import number_against_null
 from shesha.results import OverTime
 from shesha.results import sentence_parts as say
@@ -130,9 +130,7 @@ def tables_over_orders(
     if trials.values.ndim != 3:
         raise ValueError(f"X must be (n_trials, n_neurons, n_times), got shape {trials.values.shape}")
     halves = Halves.build(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     named = times_of_trials(times, trials)
     options = {"how": how, "metric": metric, "normalize": bool(normalize), "null": null}
     fields: dict[str, Any] = {
@@ -150,7 +148,7 @@ def tables_over_orders(
     if trials.n_conditions < FEWEST_CONDITIONS:
         correlations = np.full((1, len(named), len(named)), np.nan)
         return correlations, "fewer than three conditions have enough trials", fields
-    use = unused_trials(equal, trials, "half")
+    use = describe_use(equal, trials, "half")
     fields |= {"n_conditions": trials.n_conditions - len(use.dropped), "notes": (*trials.notes, *use.notes)}
     scores = [
         SplitScore.build(trials.values[:, :, time], trials.n_conditions, halves, metric, normalize, equal)
@@ -187,9 +185,7 @@ def _table(scores: list[SplitScore], codes: Labels) -> Matrix:
     products = first @ second.transpose(0, 2, 1)
     jointly = np.isfinite(halves[0]).astype(np.float64) @ np.isfinite(halves[1]).astype(np.float64).transpose(0, 2, 1)
     known = ~np.isnan(products) & (jointly >= _FEWEST_PAIRS)
-    total = np.where(known, products, 0.0).sum(axis=0)
-    counts = known.sum(axis=0)
-    mean = total / np.where(counts > 0, counts, np.nan)
+    mean = means_of_known(np.where(known, products, np.nan))
     table: Matrix = (mean + mean.T) / 2
     return table
 
@@ -201,7 +197,7 @@ def _result(tables: Cube, reason: str, fields: dict[str, Any]) -> OverTime:
         check.not_estimable(f"over time: {reason}")
     fields["reason"] = reason if np.isnan(largest[0]) else ""
     null = largest[1:]
-    chance = _mean(tables[1:]) if len(null) else np.full(observed.shape, np.nan)
+    chance = means_of_known(tables[1:]) if len(null) else np.full(observed.shape, np.nan)
     p_values = np.full(observed.shape, np.nan)
     if len(null) and not np.isnan(largest[0]):
         for i, j in np.argwhere(~np.isnan(observed)):
@@ -222,13 +218,6 @@ def _result(tables: Cube, reason: str, fields: dict[str, Any]) -> OverTime:
 def _largest(tables: Cube) -> Vector:
     filled = np.where(np.isnan(tables), -np.inf, tables).max(axis=(1, 2))
     return np.where(np.isinf(filled), np.nan, filled)
-
-
-def _mean(tables: Cube) -> Matrix:
-    known = ~np.isnan(tables)
-    counts = known.sum(axis=0)
-    mean: Matrix = np.where(known, tables, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan)
-    return mean
 
 
 def standardise_over_draws(draws: Array, alpha: float) -> tuple[Array, Array]:
@@ -502,9 +491,8 @@ def _model_correlations(
         raise ValueError(f"model must have all distances between the {n} conditions, got {got}")
     shown = NamedRows(np.zeros((n, 1)), Names.build(np.array(names, dtype=object)))
     condensed = select_rows({"conditions": shown, "model": rdm}, align=True)[0]["model"].condensed
-    drawn, exchanged = draw_permutations(n, check.count(n_permutations, "n_permutations"), alpha, design={}, seed=seed)
-    whole, (i, j) = square(centred_ranks(condensed[None])[0], n), np.triu_indices(n, k=1)
-    models = np.array([whole[order[i], order[j]] for order in identity_first(drawn)])
+    ranks = centred_ranks(condensed[None])[0]
+    models, exchanged = permute_model(ranks, n, n_permutations, alpha, None, seed)
     complete = ~np.isnan(distances).any(axis=1, keepdims=True)
     scores = models @ np.where(complete, centred_ranks(distances), np.nan).T
     return scores, "the conditions of the model" if exchanged == "all rows" else exchanged

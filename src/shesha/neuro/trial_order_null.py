@@ -40,7 +40,7 @@ class Orders:
     seed: int | None
 
     @classmethod
-    def build(
+    def draw(
         cls,
         trials: Trials | int,
         n_permutations: int,
@@ -168,11 +168,9 @@ def permutation_null(
     """
     check.choice(closer, ("higher", "lower", "either"), "closer")
     kinds.function(statistic, "statistic")
-    trials = Trials.without_conditions(X, missing=missing)
+    trials = Trials.from_responses(X, missing=missing)
     values = trials.values
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     label = kinds.text(name, "name") or getattr(statistic, "__name__", "statistic")
 
     def score(order: Index) -> float:

@@ -187,9 +187,7 @@ def trials_needed(
     n_splits = check.count(n_splits, "n_splits")
     fewest = check.count(min_trials, "min_trials", minimum=4)
     trials = Trials.build(X, conditions, min_trials=fewest, missing=missing)
-    orders = Orders.build(
-        trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed
-    )
+    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     if trials.n_conditions < FEWEST_CONDITIONS:
         raise ValueError(
             f"conditions must include at least {FEWEST_CONDITIONS} with {fewest} trials, got {trials.n_conditions}"

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
 from shesha.kernels import spectrum
+from shesha.kernels.class_statistics import class_totals
 from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import (
     METRICS,
@@ -111,13 +112,6 @@ class ClassedRows:
         return replace(self, means=self.means @ axes, within=self.within @ axes, noise=noise)
 
 
-def class_sums(X: Matrix, codes: Labels) -> Matrix:
-    """Sum of the rows of each class."""
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    return np.asarray(np.add.reduceat(X[order], starts, axis=0))
-
-
 def precision(X: ArrayLike) -> float:
     """Relative rounding error of the stored numbers, which is larger in single precision."""
     dtype = np.asarray(X).dtype
@@ -139,7 +133,7 @@ def check_classes(X: ArrayLike, y: ArrayLike) -> ClassedRows:
     # Subtracting one row of the class makes equal rows exactly zero; subtracting their rounded mean would not.
     rows -= first[codes]
     counts = np.bincount(codes).astype(np.float64)
-    shift = class_sums(rows, codes) / counts[:, None]
+    shift = class_totals(rows, codes) / counts[:, None]
     rows -= shift[codes]
     # For the same reason, one row is subtracted first.
     means = first - first[0] + shift
@@ -277,16 +271,12 @@ def _squared_distances(data: ClassedRows) -> tuple[Vector, Matrix]:
     codes, within = data.codes[scored], data.within[scored]
     size, each = data.counts[codes], np.arange(len(codes))
     to_own_mean = np.einsum("ij,ij->i", within, within)
+    between = condensed_distances(data.means, "euclidean", squared=True)
     # Coordinates relative to the mean of the row's class keep all digits, however far apart the classes are.
     inner = within @ data.means.T
-    other = to_own_mean[:, None] + 2 * (inner[each, codes, None] - inner) + _centroid_distances(data)[codes]
+    other = to_own_mean[:, None] + 2 * (inner[each, codes, None] - inner) + square(between, len(data.names))[codes]
     other[each, codes] = np.inf
     return to_own_mean * (size / (size - 1)) ** 2, np.maximum(other, 0.0)
-
-
-def _centroid_distances(data: ClassedRows) -> Matrix:
-    """Squared distances between the class means."""
-    return square(condensed_distances(data.means, "euclidean", squared=True), len(data.names))
 
 
 @nan_with_reason
@@ -405,35 +395,28 @@ def silhouette(X: ArrayLike, y: ArrayLike, *, metric: Metric = "euclidean") -> f
     counts = np.bincount(codes)
     if len(names) == len(matrix):
         raise NotEstimable("every class has only one row")
-    order = np.argsort(codes, kind="stable")
-    rows, codes = _rows_with_direction(matrix, metric)[order], codes[order]
-    means = _distance_sums(rows, codes, len(names), metric)
-    each = np.arange(len(codes))
-    means /= np.where(np.arange(len(names)) == codes[:, None], np.maximum(counts - 1, 1), counts)
-    own_means = means[each, codes]
-    means[each, codes] = np.inf
-    return _mean_silhouette(own_means, means.min(axis=1), counts[codes] > 1, metric)
-
-
-def _mean_silhouette(a: Matrix, b: Matrix, in_company: NDArray[np.bool_], metric: Metric) -> float:
-    larger = np.maximum(a, b)
-    # For parallel rows, one minus the cosine is a rounding error; Euclidean distances between equal rows are exactly 0.
-    mask = larger > (0.0 if metric == "euclidean" else ROUNDING)
-    if not mask.any():
-        raise NotEstimable("all distances are 0")
-    return float(np.where(mask & in_company, (b - a) / np.where(mask, larger, 1.0), 0.0).mean())
-
-
-def _rows_with_direction(X: Matrix, metric: Metric) -> Matrix:
-    """Return standard rows; raise an error that lists zero (or constant) rows."""
-    bad = find_undirected_rows(X, metric)
+    bad = find_undirected_rows(matrix, metric)
     if len(bad):
         kind = "zero" if metric == "cosine" else "constant"
         raise ValueError(
             f"X must have no {kind} row under the {metric} metric, got {kind} rows {check.join_items(bad)}; "
             "remove them, or use metric='euclidean'"
         )
-    return standard_rows(X, metric)
+    order = np.argsort(codes, kind="stable")
+    rows, codes = standard_rows(matrix, metric)[order], codes[order]
+    means = _distance_sums(rows, codes, len(names), metric)
+    each = np.arange(len(codes))
+    means /= np.where(np.arange(len(names)) == codes[:, None], np.maximum(counts - 1, 1), counts)
+    own_means = means[each, codes]
+    means[each, codes] = np.inf
+    others = means.min(axis=1)
+    larger = np.maximum(own_means, others)
+    # For parallel rows, one minus the cosine is a rounding error; Euclidean distances between equal rows are exactly 0.
+    mask = larger > (0.0 if metric == "euclidean" else ROUNDING)
+    if not mask.any():
+        raise NotEstimable("all distances are 0")
+    scored = mask & (counts[codes] > 1)
+    return float(np.where(scored, (others - own_means) / np.where(mask, larger, 1.0), 0.0).mean())
 
 
 def _distance_sums(rows: Matrix, codes: Labels, n_classes: int, metric: Metric) -> Matrix:
@@ -563,7 +546,13 @@ def gbc(
         covariance, ("spherical", "diagonal") if check.boolean(published, "published") else COVARIANCES, "covariance"
     )
     data = _components(X, y, n_components)
-    distances = _published_bhattacharyya(data, covariance) if published else _DISTANCES[covariance](data)
+    if published:
+        # The floor is converted to the units of the rows; the limit prevents an overflow if the features are tiny.
+        variances = np.maximum(_variances(data), min(_PUBLISHED_FLOOR / data.unit / data.unit, 1e150))
+        variances = variances.mean(axis=1, keepdims=True) if covariance == "spherical" else variances
+        distances = _diagonal_distances(data.means, variances, 1)
+    else:
+        distances = _DISTANCES[covariance](data)
     return float(-2 * np.exp(-distances).sum())
 
 
@@ -606,12 +595,12 @@ def _full(data: ClassedRows) -> Vector:
     spread = (spectra[:, 0] > rounding * spectra[:, -1]) & (data.counts > d)
     _require_variance(data, np.asarray(spread), "variance in some direction")
     logs = np.log(spectra).sum(axis=1)
-    return np.array(
-        [
-            _gaussian_distance(white.means[i] - white.means[j], (covariances[i] + covariances[j]) / 2, logs[[i, j]])
-            for i, j in zip(*np.triu_indices(n_classes, k=1), strict=True)
-        ]
-    )
+    distances = []
+    for i, j in zip(*np.triu_indices(n_classes, k=1), strict=True):
+        difference, middle = white.means[i] - white.means[j], (covariances[i] + covariances[j]) / 2
+        shape = float(np.linalg.slogdet(middle)[1]) - float(logs[[i, j]].mean())
+        distances.append(max(float(difference @ np.linalg.solve(middle, difference)) / 8 + shape / 2, 0.0))
+    return np.array(distances)
 
 
 _DISTANCES: dict[str, Callable[[ClassedRows], Vector]] = {
@@ -621,18 +610,9 @@ _DISTANCES: dict[str, Callable[[ClassedRows], Vector]] = {
 }
 
 
-def _published_bhattacharyya(data: ClassedRows, covariance: Covariance) -> Vector:
-    # The floor is converted to the units of the rows; the limit prevents an overflow if the features are tiny.
-    floor = min(_PUBLISHED_FLOOR / data.unit / data.unit, 1e150)
-    variances = np.maximum(_variances(data), floor)
-    return _diagonal_distances(
-        data.means, variances.mean(axis=1, keepdims=True) if covariance == "spherical" else variances, 1
-    )
-
-
 def _variances(data: ClassedRows) -> Matrix:
     """Variance of each feature within each class."""
-    return np.asarray(class_sums(data.within**2, data.codes) / data.counts[:, None])
+    return np.asarray(class_totals(data.within**2, data.codes) / data.counts[:, None])
 
 
 def _diagonal_distances(means: Matrix, variances: Matrix, times: int) -> Vector:
@@ -644,11 +624,6 @@ def _diagonal_distances(means: Matrix, variances: Matrix, times: int) -> Vector:
         shape = np.log(middle).sum(axis=1) - (logs[i] + logs[i + 1 :]) / 2
         distances.append(((means[i] - means[i + 1 :]) ** 2 / middle).sum(axis=1) / 8 + times * shape / 2)
     return np.asarray(np.maximum(np.concatenate(distances), 0.0))
-
-
-def _gaussian_distance(difference: Vector, middle: Matrix, logs: Vector) -> float:
-    shape = float(np.linalg.slogdet(middle)[1]) - float(logs.mean())
-    return max(float(difference @ np.linalg.solve(middle, difference)) / 8 + shape / 2, 0.0)
 
 
 def _require_variance(data: ClassedRows, enough: NDArray[np.bool_], what: str) -> None:

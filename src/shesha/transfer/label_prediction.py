@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
+from shesha.kernels.class_statistics import class_totals
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.support import memory
 from shesha.support.device_arrays import array_shape
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.transfer.class_separation import class_sums, nan_with_reason, precision
+from shesha.transfer.class_separation import nan_with_reason, precision
 
 _ROW_SUM = 1e-3
 """Tolerance for the sum of a row's probabilities, which allows for a softmax in half precision."""
@@ -54,7 +55,7 @@ def leep(P: ArrayLike, y: ArrayLike) -> float:
     """
     y, probabilities = align_labels(P, y, other="P"), _probabilities(P)
     codes, _ = check.labels(y, len(probabilities))
-    joint = class_sums(probabilities, codes)
+    joint = class_totals(probabilities, codes)
     total = joint.sum(axis=0)
     # A source class whose total probability is 0 has no label distribution, so its entries are set to 0.
     given_source = joint / np.where(total > 0, total, 1.0)
@@ -296,13 +297,12 @@ def _largest_gains(alignment: Alignment) -> Vector:
             options={"xatol": 1e-9},
         )
         best[target] = max(best[target], -peak.fun)
-    return np.asarray(np.maximum(best, _noiseless_gains(alignment)) if alignment.full else best)
-
-
-def _noiseless_gains(alignment: Alignment) -> Vector:
-    """Gain in the limit of infinite beta, if the features span every target."""
+    if not alignment.full:
+        return best
+    # If the features span every target, the gain has a limit as beta goes to infinity.
     n = alignment.n
-    return np.asarray(-(n * np.log(alignment.slope / n) + np.log(alignment.squares).sum()) / (2 * n))
+    limit = -(n * np.log(alignment.slope / n) + np.log(alignment.squares).sum()) / (2 * n)
+    return np.asarray(np.maximum(best, limit))
 
 
 def _grid(alignment: Alignment) -> Vector:
