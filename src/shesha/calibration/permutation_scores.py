@@ -354,9 +354,10 @@ def make_views(measure: Measure, sides: list[Representation], *, keep: bool = Tr
         if keeps:
             return view
         side.drop_views()
-        reducible = isinstance(view, Gram) and view.factor is not None and _gathers(view, view)
-        # Permutations need only the entries of a kernel matrix, and the features take more memory.
-        return view.dense() if reducible else view
+        if isinstance(view, Gram) and view.factor is not None and _gathers(view, view):
+            # Permutations need only the entries of a kernel matrix, and the features take more memory.
+            return view.dense()
+        return view
 
     if largest < TOGETHER:
         return list(parallel(look, sides, at_once=max(1, memory_budget() // max(1, 2 * largest))))
