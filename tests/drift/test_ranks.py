@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from shesha.drift import canary_check
+from shesha.support.seeds import draws_needed
 
 scores = st.lists(st.integers(0, 6).map(float), min_size=1, max_size=40).map(np.array)
 
@@ -25,7 +26,7 @@ def test_a_p_value_counts_nulls_as_large(null):
 
 @pytest.mark.parametrize("level", [0.01, 0.05, 0.1, 0.2, 1 / 3])
 def test_fewest_is_the_least_number_that_reaches_the_level(level):
-    fewest = canary_check.fewest_for(level)
+    fewest = draws_needed(1, level)
     assert canary_check.exceedance_limit(fewest, level) == 1
     assert canary_check.exceedance_limit(fewest - 1, level) == 0
     assert canary_check.threshold(np.zeros(fewest - 1), level) == np.inf

@@ -20,7 +20,7 @@ from shesha.results.number import Number, NumberTable
 from shesha.support import provenance
 from shesha.support import types as kinds
 from shesha.support.progress import track
-from shesha.support.seeds import draw_seed, number
+from shesha.support.seeds import draw_seed, draws_needed, number
 from shesha.support.types import Array, Labels, Matrix, Seed, Vector
 from shesha.support.wording import agree_with_share, count, natural_key
 
@@ -172,10 +172,8 @@ def cluster_stability(
     check.fraction(share, "share", closed=False)
     check.count(n_subsamples, "n_subsamples", minimum=2)
     check.count(max_cells, "max_cells", minimum=20)
-    if check.count(n_draws, "n_draws") < 1 / alpha - 1 - 1e-9:
-        raise ValueError(
-            f"n_draws must be at least {round(1 / alpha - 1)}, because fewer cannot reach p = {alpha:g}, got {n_draws}"
-        )
+    if check.count(n_draws, "n_draws") < (fewest := draws_needed(1, alpha)):
+        raise ValueError(f"n_draws must be at least {fewest}, because fewer cannot reach p = {alpha:g}, got {n_draws}")
     method, text = _method(adata, groupby, cluster, n_neighbors)
     X = check.matrix(from_anndata(adata, obsm=obsm).values, "adata")
     base = draw_seed(seed)
@@ -293,9 +291,10 @@ def _interval(values: Vector) -> dict[str, Any]:
     known = values[~np.isnan(values)]
     if len(known) < 2:
         return {}
-    half = float(t.ppf((1 + _CONFIDENCE) / 2, len(known) - 1) * known.std(ddof=1) / np.sqrt(len(known)))
-    mean = float(known.mean())
-    return {"low": max(0.0, mean - half), "high": min(1.0, mean + half), "confidence": _CONFIDENCE}
+    low, high = known.mean() + known.std(ddof=1) / np.sqrt(len(known)) * np.array(
+        t.interval(_CONFIDENCE, len(known) - 1)
+    )
+    return {"low": max(0.0, float(low)), "high": min(1.0, float(high)), "confidence": _CONFIDENCE}
 
 
 def _cluster_labels(adata: Any, groupby: str, method: Clustering, X: Matrix) -> NDArray[Any]:

@@ -246,15 +246,9 @@ def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) ->
     cosines = np.full(adata.n_obs, np.nan)
     cosines[design.rows] = scores.cosines
     notes = [*design.notes, f"shifts are computed in {design.source}; {design.controls}"]
-    provenance.state(f"{design.source}, {count(len(design.rows), 'cell')}; {design.controls}")
-    for note in design.notes:
-        if " count as one" in note or "left out" in note:
-            provenance.state(note)
-    if design.n_without:
-        provenance.state(f"{count(design.n_without, 'cell')} with a missing label left out")
-        notes.append(
-            f"{count(design.n_without, 'cell')} with a missing label {agree(design.n_without, 'is', 'are')} left out"
-        )
+    _state_cells(design, *(note for note in design.notes if " count as one" in note or "left out" in note))
+    if n := design.n_without:
+        notes.append(f"{count(n, 'cell')} with a missing label {agree(n, 'is', 'are')} left out")
     return replace(
         scores,
         notes=(*scores.notes, *notes),
@@ -263,6 +257,15 @@ def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) ->
         group_noun="perturbation",
         row_noun="cell",
     )
+
+
+def _state_cells(design: CellDesign, *notes: str) -> None:
+    """State which cells and controls are used, and what was left out."""
+    provenance.state(f"{design.source}, {count(len(design.rows), 'cell')}; {design.controls}")
+    for note in notes:
+        provenance.state(note)
+    if design.n_without:
+        provenance.state(f"{count(design.n_without, 'cell')} with a missing label left out")
 
 
 def _as_uns(result: CoherenceTable) -> dict[str, Any]:
@@ -347,9 +350,7 @@ def e_distances(
     alpha = check.fraction(alpha, "alpha", closed=False)
     min_size = check.count(min_size, "min_size", minimum=2)
     design = cell_design(adata, groupby, control=control, obsm=obsm, layer=layer, groups=groups, missing=missing)
-    provenance.state(f"{design.source}, {count(len(design.rows), 'cell')}; {design.controls}")
-    if design.n_without:
-        provenance.state(f"{count(design.n_without, 'cell')} with a missing label left out")
+    _state_cells(design)
     controls = " and ".join(design.controls.labels)
     names = np.where(np.isin(design.labels, design.controls.labels), controls, design.labels)
     members = {str(name): np.flatnonzero(names == name) for name in np.unique(names)}

@@ -40,16 +40,13 @@ class RowPieces:
         self._name = name
         check.shape(tuple(self._X.shape), name, 1, 1)
         self.shape: tuple[int, int] = (int(self._X.shape[0]), int(self._X.shape[1]))
-        self.sparse = self._is_sparse()
+        self.sparse = hasattr(_read(self._X[:1]), "toarray")
         self._step = _SPARSE_ROWS if self.sparse else max(1, _ENTRIES // self.shape[1])
         self._seen = False
         self._only: Any = None
         self.origin: Vector = np.zeros(self.shape[1])
         if moved and not self.sparse:
             self.origin = self._piece(0, min(self._step, self.shape[0])).mean(axis=0)
-
-    def _is_sparse(self) -> bool:
-        return hasattr(_read(self._X[:1]), "toarray")
 
     def _piece(self, start: int, stop: int) -> Any:
         """Return the rows from start to stop as float64: an array, or a sparse matrix in row format."""

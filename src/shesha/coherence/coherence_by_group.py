@@ -264,7 +264,11 @@ def coherence_by_group(
     rows = RowPieces(X)
     aligned = align_all_labels(X, {"labels": labels, "blocks": blocks, "groups": groups})
     row_layout = layout(control=control, n_rows=rows.shape[0], min_size=min_size, **aligned)
-    matched = _neighbour_count(method, k, null)
+    matched = check.count(k, "k") if method == "knn" else None
+    if matched and null == "pooled":
+        raise ValueError(
+            "null must be 'controls' for method='knn', because pooled rows have no fixed neighbours, got 'pooled'"
+        )
     share = None
     if method != "standard":
         rows, share = _whiten_rows(rows, row_layout, method, shrinkage)
@@ -278,7 +282,8 @@ def coherence_by_group(
     observed = evidence(shift_rows, row_layout, centred=not matched)
     if draws and blocks is None and groups is None and not rows.sparse:
         _warn_of_order(rows, row_layout)
-    drawn = first = _no_null_groups(row_layout)
+    none, reasons = (np.empty((0, 4)),) * row_layout.n_groups, ("no null groups were requested",) * row_layout.n_groups
+    drawn = first = NullGroupScores(none, reasons, "nothing")
     null_seed = draw_seed(seed)
     active = np.ones(row_layout.n_groups, dtype=bool)
     results = lines(row_layout, observed, drawn, alpha, confidence)
@@ -311,18 +316,6 @@ def coherence_by_group(
         seed=number(seed),
         cosines=observed.cosines,
     )
-
-
-def _neighbour_count(method: Method, k: int, null: Null) -> int | None:
-    """Return the number of nearest controls for method 'knn', or None for other methods."""
-    if method != "knn":
-        return None
-    n_neighbours = check.count(k, "k")
-    if null == "pooled":
-        raise ValueError(
-            "null must be 'controls' for method='knn', because pooled rows have no fixed neighbours, got 'pooled'"
-        )
-    return n_neighbours
 
 
 def _whiten_rows(
@@ -368,11 +361,6 @@ def _warn_of_order(rows: RowPieces, row_layout: Layout) -> None:
             "are such rows, p-values are too small: pass blocks= or groups=",
             CalibrationWarning,
         )
-
-
-def _no_null_groups(row_layout: Layout) -> NullGroupScores:
-    none = tuple(np.empty((0, 4)) for _ in row_layout.names)
-    return NullGroupScores(none, ("no null groups were requested",) * row_layout.n_groups, "nothing")
 
 
 def _notes(row_layout: Layout, drawn: NullGroupScores, *, is_drawn: bool) -> tuple[str, ...]:

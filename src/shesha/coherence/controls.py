@@ -115,9 +115,12 @@ def layout(
         if label not in known:
             raise ValueError(f"control must be one of the labels ({check.join_items(known)}), got {label!r}")
     is_control = np.isin(codes, [known.index(label) for label in control_names])
-    block = np.zeros(n_rows, dtype=np.intp) if blocks is None else _codes(blocks, n_rows, "blocks")
-    unit = None if groups is None else _codes(groups, n_rows, "groups")
-    is_paired = unit is not None and _are_paired(unit, is_control)
+    block, unit = (
+        None if labels is None else check.labels(labels, n_rows, name, min_classes=1)[0]
+        for name, labels in (("blocks", blocks), ("groups", groups))
+    )
+    block = np.zeros(n_rows, dtype=np.intp) if block is None else block
+    is_paired = unit is not None and bool(np.isin(unit[~is_control], unit[is_control]).mean() >= _PAIRED)
     if unit is not None:
         # Units that contain controls and other rows by exception count as two.
         block, unit = (_pairs(block, unit), unit) if is_paired else (block, _pairs(unit, is_control.astype(np.intp)))
@@ -143,18 +146,9 @@ def layout(
     )
 
 
-def _are_paired(unit: Index, is_control: Mask) -> bool:
-    """Return whether at least half of the rows outside the controls are in units that also contain controls."""
-    return bool(np.isin(unit[~is_control], unit[is_control]).mean() >= _PAIRED)
-
-
 def _pairs(first: Index, second: Index) -> Index:
     """Return codes of the pairs of two codes that occur."""
     return np.unique(np.stack([first, second]), axis=1, return_inverse=True)[1].ravel().astype(np.intp)
-
-
-def _codes(labels: ArrayLike, n_rows: int, name: str) -> Index:
-    return check.labels(labels, n_rows, name, min_classes=1)[0]
 
 
 def _choose_groups(

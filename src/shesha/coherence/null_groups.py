@@ -172,7 +172,9 @@ class UnitDraws:
 
         def score_one(k: int) -> Vector:
             rng = np.random.default_rng([draws.seed, g, k])
-            return self._score(self._random_choice(rng) if ways is None else ways[k], rng)
+            if ways is not None:
+                return self._score(ways[k], rng)
+            return self._score([rng.choice(units, n, replace=False) for units, n in self.strata], rng)
 
         numbers = draws.numbers if ways is None else range(len(ways))
         return np.stack(list(parallel(score_one, numbers))) if numbers else np.empty((0, 4))
@@ -183,9 +185,6 @@ class UnitDraws:
             if frozenset(np.concatenate(choice).tolist()) != self.own_units:
                 yield list(choice)
 
-    def _random_choice(self, rng: np.random.Generator) -> list[Index]:
-        return [rng.choice(candidates, n, replace=False) for candidates, n in self.strata]
-
     def _score(self, choice: list[Index], rng: np.random.Generator) -> Vector:
         """Score the null group of some units, cut to the sizes of the group's units."""
         chosen: list[list[Index]] = []
@@ -193,7 +192,7 @@ class UnitDraws:
             slots = self.sizes[len(chosen) : len(chosen) + len(units)]
             most = int(slots[0].sum())
             # Units with fewer rows than the group's largest unit take the places of its smaller units.
-            order = sorted(rng.permutation(units), key=lambda unit: -min(self._n_rows(unit), most))
+            order = sorted(rng.permutation(units), key=lambda unit: -min(sum(map(len, self.places[unit])), most))
             chosen += [
                 [
                     rng.choice(rows, min(n, len(rows)), replace=False)
@@ -204,9 +203,6 @@ class UnitDraws:
         used = np.concatenate(choice)
         excluded = [np.concatenate([self.places[unit][block] for unit in used]) for block in range(len(self.pools))]
         return self._score_rows(chosen, excluded)
-
-    def _n_rows(self, unit: int) -> int:
-        return sum(map(len, self.places[unit]))
 
     def _score_rows(self, chosen: list[list[Index]], excluded: list[Index]) -> Vector:
         """Score rows, by unit and block, relative to the rows that are not excluded."""

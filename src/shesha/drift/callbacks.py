@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from transformers import Trainer, TrainerControl, TrainerState, TrainingArguments
 
 
-class _CanaryCallback:
+class _Callback:
+    """A canary that is checked every k steps of a trainer."""
+
+    _watch: Watch
+
+    @property
+    def verdicts(self) -> dict[int, Verdict]:
+        """Verdicts of the monitor, by step."""
+        return self._watch.verdicts
+
+
+class _CanaryCallback(_Callback):
     """Encodes a canary every k steps of a `transformers.Trainer` and logs its drift.
 
     ``CanaryCallback(monitor, canary, every=500).attach(trainer)`` logs through the trainer's own loggers. If it is only
@@ -50,11 +61,6 @@ class _CanaryCallback:
     ) -> None:
         self._watch, self._stop = Watch(monitor, canary, every), stop
         self._trainer: Trainer | None = None
-
-    @property
-    def verdicts(self) -> dict[int, Verdict]:
-        """Verdicts of the monitor, by step."""
-        return self._watch.verdicts
 
     def attach(self, trainer: Trainer) -> Self:
         """Add this callback to a trainer, whose loggers then record the drift."""
@@ -88,7 +94,7 @@ class _CanaryCallback:
         return control
 
 
-class _LightningCanary:
+class _LightningCanary(_Callback):
     """Encodes a canary every k steps of Lightning's Trainer and logs its drift.
 
     Parameters
@@ -108,11 +114,6 @@ class _LightningCanary:
         self, monitor: Monitor | TrainingPath, canary: Canary, every: int = 500, *, module: str = "", stop: bool = False
     ) -> None:
         self._watch, self._module, self._stop = Watch(monitor, canary, every), module, stop
-
-    @property
-    def verdicts(self) -> dict[int, Verdict]:
-        """Verdicts of the monitor, by step."""
-        return self._watch.verdicts
 
     def on_train_start(self, trainer: Any, pl_module: nn.Module) -> None:
         """Record the state with which a path of the training begins."""

@@ -21,6 +21,7 @@ from shesha.results import DriftScore, Moved
 from shesha.results.drift import LIMIT_CONFIDENCE
 from shesha.support import memory
 from shesha.support.provenance import state
+from shesha.support.seeds import draws_needed
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, aligned, select_rows
@@ -169,18 +170,6 @@ def class_means(moved: Vector, codes: Labels, n_classes: int) -> Vector:
     known = np.isfinite(moved)
     totals = np.bincount(codes[known], moved[known], minlength=n_classes)
     return totals / np.maximum(1, np.bincount(codes[known], minlength=n_classes))
-
-
-def fewest_for(level: float) -> int:
-    """Return the minimum number of null scores with which a p-value can reach a level.
-
-    Examples
-    --------
-    >>> fewest_for(0.01), fewest_for(0.05)
-    (99, 19)
-    """
-    # The tolerance allows for the rounding error of 1 / level.
-    return int(np.ceil(1 / level - 1e-9)) - 1
 
 
 def p_value(score: float, null: Vector) -> float:
@@ -377,7 +366,7 @@ def _score(setting: Setting, i: int, value: float, **fields: Any) -> DriftScore:
 
 def _missing_scores(setting: Setting, reason: str) -> list[DriftScore]:
     if setting.unchanged is None:
-        nulls = [np.full(fewest_for(setting.level), setting.tolerance)] * len(setting.measures)
+        nulls = [np.full(draws_needed(1, setting.level), setting.tolerance)] * len(setting.measures)
     else:
         nulls = list(setting.unchanged.drifts.T)
     limits = [threshold(null, setting.level) for null in nulls]

@@ -229,8 +229,6 @@ def require_count(n_rows: int, reference: Representation, name: str) -> None:
 SIZES = (8, 16, 32, 64)
 """Batch sizes that re-encodings use in turn; only four, because each new batch shape is slow at first."""
 REFERENCE = "reference.safetensors"
-_HALVES = 2
-"""If half precision is requested, every re-encoding at this interval uses it."""
 
 
 @dataclass(frozen=True)
@@ -333,13 +331,18 @@ def encode_canaries(
         layer = output_layer(list(encode(loaded, data[:1], **options)))
     options["layers"] = [layer]
     extraction = encode(loaded, data, **options, out=place / REFERENCE)
-    files = [place / f"seed{start}-{i:04d}{'-half' * _is_half(i, half=half)}.npy" for i in range(count)]
+    # If half precision is requested, every second re-encoding uses it.
+    halved = [half and i % 2 == 1 for i in range(count)]
+    files = [place / f"seed{start}-{i:04d}{'-half' * is_half}.npy" for i, is_half in enumerate(halved)]
     missing = [i for i, file in enumerate(files) if not file.exists()]
-    network = _half_precision(loaded) if any(_is_half(i, half=half) for i in missing) else loaded
+    network = _half_precision(loaded) if any(halved[i] for i in missing) else loaded
     for i in track(missing, len(missing), "re-encodings"):
-        chosen = network if _is_half(i, half=half) else loaded
         with mute_progress(), ignore_statements():
-            _write(files[i], _reencode(chosen, data, np.random.default_rng([start, i]), SIZES[i % len(SIZES)], options))
+            rng, size = np.random.default_rng([start, i]), SIZES[i % len(SIZES)]
+            rows = _reencode(network if halved[i] else loaded, data, rng, size, options)
+        # A file that exists counts as finished.
+        with replacing(files[i]) as draft, draft.open("wb") as stream:
+            np.save(stream, rows, allow_pickle=False)
     return CanaryEncodings(layer, np.asarray(extraction[layer]), tuple(files), dict(extraction.info))
 
 
@@ -355,10 +358,6 @@ def _load(model: Any, data: Sequence[Any], encoding: Mapping[str, Any]) -> tuple
     if options.get("reader") is None:
         options["reader"] = load_reader(source, "texts" if isinstance(data[0], str) else "images")
     return load_model(os.fspath(model), source), options
-
-
-def _is_half(i: int, *, half: bool) -> bool:
-    return half and i % _HALVES == _HALVES - 1
 
 
 def _half_precision(model: Any) -> Any:
@@ -385,9 +384,3 @@ def _reencode(
     out = np.empty((len(data), *rows[0].shape[1:]), rows[0].dtype)
     out[order] = np.concatenate(rows)
     return out
-
-
-def _write(file: Path, rows: Matrix) -> None:
-    """Write a matrix atomically, because a file that exists counts as finished."""
-    with replacing(file) as draft, draft.open("wb") as stream:
-        np.save(stream, rows, allow_pickle=False)

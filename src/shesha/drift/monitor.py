@@ -37,7 +37,7 @@ from shesha.results.drift import State
 from shesha.support import types as kinds
 from shesha.support.device_arrays import array_shape
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import draw_seed
+from shesha.support.seeds import draw_seed, draws_needed
 from shesha.support.types import Seed
 from shesha.views import select_rows
 
@@ -120,11 +120,11 @@ def check_level(
         return max(LEVEL, 1 / (len(unchanged) + 1))
     level = LEVEL if false_alarm is None else check.fraction(false_alarm, "false_alarm", closed=False)
     there = n_resamples if unchanged is None else len(unchanged)
-    if there < canary_check.fewest_for(level):
+    if there < draws_needed(1, level):
         name = "n_resamples" if unchanged is None else "nulls"
         raise ValueError(
             f"false_alarm must be at least {1 / (there + 1):.3g} with {there} {name}, got {level:g}; pass at least "
-            f"{canary_check.fewest_for(level)}"
+            f"{draws_needed(1, level)}"
         )
     return level
 

@@ -155,7 +155,13 @@ class _Handler(BaseHTTPRequestHandler):
             # The directory may be missing or damaged only for a moment, so the server continues to run.
             self.send_error(503, explain=f"{type(error).__name__}: {error}")
             return
-        self._send(content if with_content else b"", kind, len(content))
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        self.wfile.write(content if with_content else b"")
 
     def _names_loopback(self) -> bool:
         host = self.headers.get("Host")
@@ -165,15 +171,6 @@ class _Handler(BaseHTTPRequestHandler):
             return is_loopback(urlsplit(f"//{host}").hostname or "")
         except ValueError:
             return False
-
-    def _send(self, content: bytes, kind: str, length: int) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(length))
-        self.send_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:")
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.end_headers()
-        self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Do not log requests."""
@@ -214,8 +211,10 @@ def server(folder: str | Path, host: str = "127.0.0.1", port: int = 9108) -> Bou
     drawing = threading.Lock()
 
     def gauges() -> Answer:
+        registry = client.CollectorRegistry()
         with _damage_named(place):
-            return client.generate_latest(_registry(client, place)), client.CONTENT_TYPE_LATEST
+            registry.register(_Collector(place))
+            return client.generate_latest(registry), client.CONTENT_TYPE_LATEST
 
     def html() -> Answer:
         # Matplotlib draws in one thread only.
@@ -235,12 +234,6 @@ def _damage_named(place: Path) -> Iterator[None]:
         raise ValueError(
             f"{place / HISTORY} must contain complete events, got an event with a missing or invalid {error}"
         ) from error
-
-
-def _registry(client: Any, place: Path) -> Any:
-    registry = client.CollectorRegistry()
-    registry.register(_Collector(place))
-    return registry
 
 
 class _Collector:

@@ -465,9 +465,10 @@ class Updates:
         self._require_new(array, names)
         broken = np.flatnonzero(~np.isfinite(array).all(axis=1))
         reason = f"batch has NaN or infinity in {len(broken):,} of {len(array):,} rows: {check.join_items(broken)}"
-        if (groups is None) != (self._reference.groups is None):
-            both = "a group for each new row, as the reference has groups" if groups is None else "None, as the "
-            raise ValueError(f"groups must be {both}{'' if groups is None else 'reference has no groups'}")
+        if groups is None and self._reference.groups is not None:
+            raise ValueError("groups must be a group for each new row, as the reference has groups")
+        if groups is not None and self._reference.groups is None:
+            raise ValueError("groups must be None, as the reference has no groups")
         if groups is not None and not len(broken):
             array = group_means(array, check.labels(groups, len(array), "groups", min_classes=1)[0])
         return array, reason if len(broken) else ""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs._other_libraries import split_names
-from shesha.inputs.identity import Names, could_identify, joined_values, named_index
+from shesha.inputs.identity import NamedRows, Names, could_identify, joined_values, named_index
 from shesha.support.provenance import state
 from shesha.support.types import Index
 from shesha.support.warnings import RowNamesWarning, warn
@@ -242,9 +242,11 @@ def are_reordered(X: Any, Y: Any) -> bool:
 
 def _stretches(rows: Any) -> Iterator[NDArray[np.float64]]:
     """Yield the rows in double precision, a few at a time, because files may not fit in memory."""
-    step = max(1, _ENTRIES // max(1, rows.shape[1]))
-    for start in range(0, len(rows), step):
-        yield np.asarray(rows[start : start + step], dtype=np.float64)
+    values = rows.values if isinstance(rows, NamedRows) else rows
+    step = max(1, _ENTRIES // max(1, values.shape[1]))
+    for start in range(0, len(values), step):
+        part = values[start : start + step]
+        yield np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
 
 
 def _require_distinct(known: Mapping[str, Names], both: str) -> None:

@@ -275,10 +275,14 @@ def _columns(X: Any, labels: Conditions, n_trials: int, name: str, role: str = "
     return vectors
 
 
+def _table_of_levels(labels: Any) -> Any:
+    """Return an index of pandas with several levels as a table, and other labels as they are."""
+    return labels.to_frame() if hasattr(labels, "to_frame") and hasattr(labels, "levels") else labels
+
+
 def _as_columns(labels: Any, n_trials: int, role: str) -> list[Any]:
     """Split tables, lists of tuples and matrices of labels into columns."""
-    if hasattr(labels, "to_frame") and hasattr(labels, "levels"):
-        labels = labels.to_frame()
+    labels = _table_of_levels(labels)
     if isinstance(labels, Mapping):
         return list(labels.values())
     if hasattr(labels, "iloc") and hasattr(labels, "columns"):
@@ -322,8 +326,7 @@ def _missing(labels: NDArray[Any]) -> Mask:
 
 def _category_orders(labels: Any) -> list[tuple[str, ...] | None]:
     """Return, for each column of pandas, the names of its categories if they are ordered; an empty list for others."""
-    if hasattr(labels, "to_frame") and hasattr(labels, "levels"):
-        labels = labels.to_frame()
+    labels = _table_of_levels(labels)
     table = hasattr(labels, "iloc") and hasattr(labels, "columns")
     types = list(labels.dtypes) if table else [getattr(labels, "dtype", None)]
     return [

@@ -151,16 +151,14 @@ def _summarise(draws: Cube, scaled: Callable[[Matrix], Matrix], fields: Mapping[
         reason = f"repeats do not agree (reliability {reliability:.3g}), so there is no ceiling"
     if reason:
         nan = check.not_estimable(f"noise ceiling: {reason}")
-        return NoiseCeiling(lower=nan, upper=nan, closer="higher", reliability=reliability, reason=reason, **fields)
-    return NoiseCeiling(
-        lower=float(np.nanmean(left_out)),
-        upper=float(np.nanmean(included)),
-        closer="higher",
-        reliability=reliability,
-        left_out=tuple(left_out.mean(axis=0).tolist()),
-        included=tuple(included.mean(axis=0).tolist()),
-        **fields,
-    )
+        ceilings: dict[str, Any] = {"lower": nan, "upper": nan, "reason": reason}
+    else:
+        ceilings = {"lower": float(np.nanmean(left_out)), "upper": float(np.nanmean(included))}
+        ceilings |= {
+            "left_out": tuple(left_out.mean(axis=0).tolist()),
+            "included": tuple(included.mean(axis=0).tolist()),
+        }
+    return NoiseCeiling(closer="higher", reliability=reliability, **ceilings, **fields)
 
 
 def _unit_rows(values: Matrix) -> Matrix:

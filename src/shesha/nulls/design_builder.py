@@ -27,11 +27,6 @@ def block_codes(n: int, blocks: ArrayLike | None) -> Index:
     return codes
 
 
-def cross_with_blocks(codes: Index, blocks: ArrayLike | None) -> Index:
-    """Subdivide strata by blocks, and renumber them."""
-    return cross_codes(block_codes(len(codes), blocks), codes)
-
-
 def cross_codes(block: Index, stratum: Index) -> Index:
     """Number the combinations of the two codes."""
     codes: Index = np.unique(block * (stratum.max() + 1) + stratum, return_inverse=True)[1].astype(np.intp)
@@ -162,7 +157,7 @@ def match_by_quantity(quantity: ArrayLike, name: str = "given values", blocks: A
     if values.dtype.kind in "iuf" and len(values) > n_strata:
         codes = np.argsort(np.argsort(codes, kind="stable")) * n_strata // n
     named = [f"rows of similar {name}", *(["within blocks"] if blocks is not None else [])]
-    return Exchange(n, cross_with_blocks(codes, blocks), named=tuple(named))
+    return Exchange(n, cross_codes(block_codes(n, blocks), codes), named=tuple(named))
 
 
 def rows_of_a_stratum(n: int) -> int:
@@ -256,7 +251,7 @@ def match_by_distance(distances: Matrix, name: str, blocks: ArrayLike | None = N
         codes[_group(distances[row, free], free, size)] = code
         code += 1
     named = (f"rows of similar {name}", *(["within blocks"] if blocks is not None else []))
-    return Exchange(n, cross_with_blocks(codes, blocks), named=named)
+    return Exchange(n, cross_codes(block_codes(n, blocks), codes), named=named)
 
 
 def _group(near: Matrix, free: Index, size: int) -> Index:
@@ -324,10 +319,14 @@ def exchange(
     """
     check.boolean(shift, "shift")
     length = check.optional_count(block_length, "block_length")
-    _require_compatible(
-        {"groups": groups is not None, "within": within is not None, "shift": shift, "block_length": length is not None}
-    )
-    block = _cross_blocks_and_strata(n, blocks, within, groups)
+    chosen = {"groups": groups is not None, "within": within is not None, "shift": shift, "block_length": bool(length)}
+    for alone in ("shift", "block_length"):
+        others = [name for name, there in chosen.items() if there and name != alone]
+        if chosen[alone] and others:
+            raise ValueError(f"{alone} must be used alone or with blocks, got also {' and '.join(others)}")
+    block = block_codes(n, blocks)
+    if within is not None:
+        block = cross_codes(block, strata_within_blocks(within, block, groups))
     named = [text for text, labels in (("within blocks", blocks), ("within strata", within)) if labels is not None]
     if shift:
         return Exchange(n, block, shift=True, named=("circular shifts", *named))
@@ -376,29 +375,10 @@ def equal_groups(groups: ArrayLike, size: int | None = None, *, seed: Seed = Non
     return np.sort(np.concatenate(kept))
 
 
-def _require_compatible(arguments: dict[str, bool]) -> None:
-    """Raise an error for options that cannot be combined."""
-    for alone in ("shift", "block_length"):
-        others = [name for name, there in arguments.items() if there and name != alone]
-        if arguments[alone] and others:
-            raise ValueError(f"{alone} must be used alone or with blocks, got also {' and '.join(others)}")
-
-
-def _cross_blocks_and_strata(
-    n: int, blocks: ArrayLike | None, within: ArrayLike | None, groups: ArrayLike | None = None
-) -> Index:
-    """Return one code per row, shared by rows of the same block and stratum."""
-    block = block_codes(n, blocks)
-    if within is None:
-        return block
-    return cross_codes(block, strata_within_blocks(within, block, groups))
-
-
 def _stretches(block: Index, length: int) -> Index:
     """Number the consecutive stretches within each block."""
     place = np.empty(len(block), dtype=np.intp)
     for code in np.unique(block):
         rows = np.flatnonzero(block == code)
         place[rows] = np.arange(len(rows)) // length
-    codes: Index = np.unique(block * (place.max() + 1) + place, return_inverse=True)[1].astype(np.intp)
-    return codes
+    return cross_codes(block, place)

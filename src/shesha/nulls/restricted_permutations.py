@@ -181,10 +181,11 @@ class Exchange:
         return Exchange(len(rows), self.block[rows], group, self.shift, self.block_length, self.named)
 
 
-def require_enough_draws(n_permutations: int, alpha: float) -> None:
-    """Raise an error if even a score above all draws could not reach the significance level."""
+def require_enough_draws(n_permutations: int, alpha: float, minimum: int = 1) -> None:
+    """Raise an error if even a score above all draws could not reach the level; with `minimum` 0, none is enough."""
+    n_permutations = check.count(n_permutations, "n_permutations", minimum=minimum)
     check.fraction(alpha, "alpha", closed=False)
-    if check.count(n_permutations, "n_permutations") < 1 / alpha - 1 - 1e-9:
+    if n_permutations and n_permutations < 1 / alpha - 1 - 1e-9:
         raise ValueError(f"n_permutations must be at least 1 / alpha - 1 = {1 / alpha - 1:g}, got {n_permutations}")
 
 

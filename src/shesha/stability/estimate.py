@@ -14,6 +14,7 @@ from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls.design_warnings import undeclared_dependence, warn_of_series
 from shesha.nulls.null_summary import summarise
 from shesha.nulls.permutations import Design, nonempty_arguments
+from shesha.nulls.restricted_permutations import require_enough_draws
 from shesha.results import Estimate
 from shesha.stability.evaluation import build_request, evaluate
 from shesha.stability.registry import Evidence, Request
@@ -170,7 +171,7 @@ def estimate(
     n_draws = n_permutations
     if n_draws is None:
         n_draws = default_draws(1, alpha, N_PERMUTATIONS) if request.variant.has_chance else 0
-    require_reachable(n_draws, alpha, minimum=0)
+    require_enough_draws(n_draws, alpha, minimum=0)
     if (n_draws or keep is not None) and not request.variant.has_chance:
         raise ValueError(f"variant must have a null distribution, got {request.variant.name!r}, which has none")
     if keep is not None and not n_draws:
@@ -180,7 +181,10 @@ def estimate(
         like = Covariates.build(align_labels(X, covariates, "covariates"), request.n_rows).design(design["blocks"])
         null_requests = [replace(null_requests[0], design=like)]
     if keep is not None:
-        null_requests = _conditional_requests(null_requests[0], align_labels(X, keep, "keep"), design)
+        others = [name for name in nonempty_arguments(design) if name != "blocks"]
+        if others:
+            raise ValueError(f"keep must be used alone or with blocks, got also {' and '.join(others)}")
+        null_requests = conditional_requests(null_requests[0], align_labels(X, keep, "keep"), design["blocks"])
     few = _too_few_permutations(null_requests, n_draws, alpha) if n_draws else ""
     if few and n_permutations is not None:
         raise ValueError(few)
@@ -193,9 +197,9 @@ def estimate(
         found = as_estimate(null_requests[0], evaluate(null_requests[0]), confidence, alpha)
         return replace(found, notes=(*found.notes, *_dependence(request)))
     result = as_estimate(request, evaluate(request), confidence, alpha)
-    strictest = _strictest(
-        [as_estimate(one, evaluate(replace(one, n_bootstrap=0)), confidence, alpha) for one in null_requests]
-    )
+    nulls = [as_estimate(one, evaluate(replace(one, n_bootstrap=0)), confidence, alpha) for one in null_requests]
+    # A null that cannot be estimated counts as strictest.
+    strictest = max(nulls, key=lambda one: (one.p_value != one.p_value, one.p_value, one.threshold))
     notes = (*result.notes, *_dependence(request), *strictest.notes)
     return replace(
         result,
@@ -210,6 +214,8 @@ def as_estimate(request: Request, evidence: Evidence, confidence: float, alpha: 
     """Convert the evidence to a result."""
     interval = combine_errors(evidence, request.exchange, request.variant.bounds, confidence)
     numbers, no_chance = _compare_with_null(request, evidence, alpha)
+    lost = int(np.isnan(evidence.resampled).sum())
+    left_out = [f"the score is undefined for {lost} resamples of the rows, which are left out"] if lost else []
     return Estimate(
         name=request.variant.name,
         value=evidence.value,
@@ -227,7 +233,7 @@ def as_estimate(request: Request, evidence: Evidence, confidence: float, alpha: 
         pairs_dropped=evidence.pairs_dropped,
         seed=request.seed if isinstance(request.seed, int) else None,
         reason=evidence.reason,
-        notes=(*evidence.notes, *interval.notes, *_lost(evidence), *no_chance),
+        notes=(*evidence.notes, *interval.notes, *left_out, *no_chance),
         options=dict(request.options),
         **numbers,
     )
@@ -256,11 +262,6 @@ def _too_few_permutations(requests: list[Request], n_permutations: int, alpha: f
             except ValueError as few:
                 return str(few)
     return ""
-
-
-def _lost(evidence: Evidence) -> list[str]:
-    lost = int(np.isnan(evidence.resampled).sum())
-    return [f"the score is undefined for {lost} resamples of the rows, which are left out"] if lost else []
 
 
 def _dependence(request: Request) -> tuple[str, ...]:
@@ -298,27 +299,7 @@ def _warn_of_series(request: Request, design: Design) -> None:
         warn(f"p-values may be too small: {signs}", CalibrationWarning)
 
 
-def _conditional_requests(request: Request, keep: str | ArrayLike, design: Design) -> list[Request]:
-    others = [name for name in nonempty_arguments(design) if name != "blocks"]
-    if others:
-        raise ValueError(f"keep must be used alone or with blocks, got also {' and '.join(others)}")
-    return conditional_requests(request, keep, design["blocks"])
-
-
 def _describe_null(request: Request) -> str:
     """Describe what the null permutes."""
     rows = "all rows" if request.design is None else request.null_design.text
     return f"each feature separately, {rows}" if request.variant.view_options.get("rotated") else rows
-
-
-def _strictest(results: list[Estimate]) -> Estimate:
-    """Return the result with the strictest null; a null that cannot be estimated counts as strictest."""
-    return max(results, key=lambda result: (result.p_value != result.p_value, result.p_value, result.threshold))
-
-
-def require_reachable(n_permutations: int, alpha: float, minimum: int = 1) -> None:
-    """Raise an error if no score could reach the significance level."""
-    n_permutations = check.count(n_permutations, "n_permutations", minimum=minimum)
-    check.fraction(alpha, "alpha", closed=False)
-    if n_permutations and n_permutations < 1 / alpha - 1 - 1e-9:
-        raise ValueError(f"n_permutations must be at least 1 / alpha - 1 = {1 / alpha - 1:g}, got {n_permutations}")

@@ -286,7 +286,7 @@ def _largest_gains(alignment: Alignment) -> Vector:
     logs = _grid(alignment)
     on_grid = alignment.gains(logs)
     # As alpha goes to infinity, the model does not use the features, and the gain is 0.
-    best = np.maximum(on_grid.max(axis=1), 0.0)
+    best: Vector = np.maximum(on_grid.max(axis=1), 0.0)
     for target, index in enumerate(np.clip(on_grid.argmax(axis=1), 1, len(logs) - 2)):
         part = Alignment(alignment.n, alignment.squares, alignment.along[:, [target]], alignment.rest[[target]])
         ends = (logs[index - 1], logs[index + 1])
