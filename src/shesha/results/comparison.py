@@ -608,11 +608,8 @@ class PairwiseComparison(PairTables, Result):
         n_pairs = len({(pair.first, pair.second) for pair in self.scores})
         what = count(len(self.names), "representation") if self.names else count(n_pairs, "pair")
         null = say.draws(self.n_draws, self.exchanged) if self.exchanged else ""
-        corrected = (
-            f"p corrected for the number of pairs ({say.CORRECTIONS.get(self.correction, self.correction)})"
-            if null
-            else ""
-        )
+        way = say.CORRECTIONS.get(self.correction, self.correction)
+        corrected = f"p corrected for the number of pairs ({way})" if null else ""
         return say.listing(
             f"Similarity of {what} over {say.span(n_rows)} rows", clauses, null, corrected, others="measures"
         )
