@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import textwrap
 from collections import Counter
 from pathlib import Path
 
@@ -74,16 +75,22 @@ data with a known truth. Use it to judge how far you can trust a headline. Each 
 All numbers are percentages. To repeat the table, run:
 
 ```bash
-python scripts/measure_headlines.py headlines --seeds 0:{runs}
+{commands}
 python scripts/measure_headlines.py headlines --out docs/headlines.md
 ```
 """
 
 
-def page(found: Sentences) -> str:
+def page(found: Sentences, seeds: list[int]) -> str:
     """Return the page with one table per subject."""
     n = min(len(values) for values in found.values())
-    text, beyond, n_lines = [HEAD.format(runs=n, n=N, d=D)], list[str](), 0
+    starts = [seed for seed in seeds if seed - 1 not in seeds]
+    stops = [seed + 1 for seed in seeds if seed + 1 not in seeds]
+    measured = "\n".join(
+        f"python scripts/measure_headlines.py headlines --seeds {start}:{stop}"
+        for start, stop in zip(starts, stops, strict=True)
+    )
+    text, beyond, n_lines = [HEAD.format(runs=n, n=N, d=D, commands=measured)], list[str](), 0
     for subject, checks in SUBJECTS.items():
         text += [f"## {subject}\n", "| function | truth | true | undecided | wrong, warned | wrong | level |"]
         text += ["| --- | --- | --- | --- | --- | --- | --- |"]
@@ -96,7 +103,12 @@ def page(found: Sentences) -> str:
             if binomtest(counts[WRONG], n).proportion_ci(method="wilson").low > check.level:
                 beyond.append(f"- `{check.question}`, {check.truth}: {share(counts[WRONG], n)} % wrong")
         text.append("")
-    answer = f"In {len(beyond)} of {n_lines} lines, headlines are wrong significantly more often than their level."
+    answer = textwrap.fill(
+        f"In {len(beyond)} of {n_lines} lines, headlines are wrong significantly more often than their level. If every "
+        f"line were at its level, about {0.025 * n_lines:.0f} lines would be listed by chance. To check a line, "
+        "measure it with other seeds in another folder (`--only REGEX`).",
+        120,
+    )
     return "\n".join([*text, "## Lines that exceed their level\n", answer, "", *beyond, ""]).rstrip() + "\n"
 
 
@@ -127,7 +139,7 @@ def main() -> None:
     if options.out is not None:
         if unknown:
             raise SystemExit("no page: add rules for the sentences above")
-        write_text(options.out, page(found))
+        write_text(options.out, page(found, sorted(int(path.stem[5:]) for path in options.folder.glob("seed_*.json"))))
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ def test_labels_of_other_rows_are_not_taken_for_those_that_are_left(layers, clas
 
 def test_a_representation_that_the_labels_do_not_fit_says_so(layers, classes, quick_audit):
     report = quick_audit({"all": layers["late"], "some": layers["late"][:40]}, classes).full_text()
-    assert re.search(r"^ +some +none", report, re.MULTILINE)
+    assert re.search(r"^ +some$", report, re.MULTILINE)
     told = " ".join(report.split())
     assert told.count("Stability of class centroids: needs one label per row, got 60 labels for 40 rows") == 1
 

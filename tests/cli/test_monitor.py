@@ -56,8 +56,9 @@ def test_the_summary_of_a_job_has_the_verdict(files, invoke, invoke_main, monkey
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(files / "summary.md"))
     assert invoke(*check).status == 1
     text = (files / "summary.md").read_text()
-    assert text.startswith("### shesha monitor: alert\n\n| | measure | drift |")
-    assert "revision changed from a'1 (reference) to &lt;b>" in text
+    assert text.startswith("# Drift monitor: alert\n")
+    assert "| measure | role | drift |" in text
+    assert "revision changed from a\\`1 (reference) to &lt;b&gt;" in text
 
 
 def test_a_card_holds_the_answer_and_the_numbers(files, invoke, invoke_main):
@@ -94,8 +95,8 @@ def test_history_and_acknowledging(files, invoke):
     told = invoke("monitor", "history", files / "m", "--last", 2, "--json", "-").out
     assert [one["state"] for one in json.loads(told)["checks"]] == ["alert", "ok"]
     lines = invoke("monitor", "history", files / "m").out.splitlines()
-    assert len(lines) == 7
-    assert lines[0].split() == ["check", "state", "drift", "p", "evidence"]
+    assert len(lines) == 8
+    assert lines[0] == "Checks" and lines[1].split() == ["state", "drift", "p", "evidence"]
 
 
 def test_a_stream_of_new_inputs(files, invoke, invoke_main, X):
@@ -103,7 +104,7 @@ def test_a_stream_of_new_inputs(files, invoke, invoke_main, X):
     np.save(files / "new.npy", 5 * X[::-1])
     first = invoke("monitor", "update", files / "m", files / "new.npy")
     assert (first.status, first.out.startswith("alert: the evidence of a change")) == (1, True)
-    assert "update" in invoke("monitor", "history", files / "m").out
+    assert "Updates" in invoke("monitor", "history", files / "m").out
     assert invoke("monitor", "update", files / "m", files / "broken.npy").status == 2
     assert "BATCH must contain new inputs" in invoke_main("monitor", "update", files / "m", files / "ref.npy").err
 

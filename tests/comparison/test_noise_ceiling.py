@@ -1,6 +1,5 @@
 """Repeated measurements: ceilings are the textbook's, and noise is taken off where that can be done."""
 
-import json
 import re
 
 import numpy as np
@@ -136,9 +135,7 @@ def test_a_comparison_stands_beside_its_repeats():
     assert "not corrected for noise: the correction needs a measure whose maximum of 1" in found["PermProc"].notes[0]
     assert {"over_repeats", "ceiling_lower", "ceiling_upper", "disattenuated"} <= set(found.to_frame(full=True).columns)
     text = str(found)
-    assert "Compared with repeats" in text and f"{found['RSA'].disattenuated:.4g}" in text
-    again = type(found).from_dict(json.loads(json.dumps(found.to_dict())))
-    assert str(again) == text
+    assert "Compared with repeats" in text and f"{found['RSA'].disattenuated:.3f}" in text
 
 
 def test_both_sides_may_be_noisy(rng):

@@ -76,7 +76,7 @@ def test_regions_and_groups_of_ones_own() -> None:
     own = session_table(SESSIONS, {"VISp": "all", "CA1": "all"}, scores=("trial_split",), **FAST)
     assert [one.name for one in own.groups] == ["all"]
     assert own["all"].n == 8
-    with pytest.raises(KeyError, match="group must be one of all, got Visual"):
+    with pytest.raises(KeyError, match="group must be one of all, got 'Visual'"):
         own["Visual"]
 
 

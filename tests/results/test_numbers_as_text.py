@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from shesha.results import comparison, diff, model_ranking
-from shesha.results.number import numeral
+from shesha.report import numeral
+from shesha.results import diff, model_ranking
 from shesha.support.wording import shorten
 
 NAN = float("nan")
@@ -13,10 +13,9 @@ FORMATTERS = {
     "change": diff.format_number,
     "cell": numeral,
     "share": model_ranking.format_share,
-    "known": comparison._format_known,
 }
 VALUES = [0.0, 1e-7, 0.00049, 0.0005, 0.00051, 0.001, 0.00149, 0.0099, 0.01, 0.04962, 0.5, 0.99949, 1.0]
-LARGE = {"change": 123.45678, "cell": 1234.5678, "known": 1234.5678}
+LARGE = {"change": 123.45678, "cell": 1234.5678}
 
 
 def parsed(text):

@@ -30,7 +30,8 @@ from shesha.io.large_matrices import copy_large_files
 from shesha.kernels.distances import METRICS, Metric
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Audit, DriftPath, Estimate, LabelClasses, Meaning, RepresentationAudit
-from shesha.results.json_loading import require_types
+from shesha.results.base import encode
+from shesha.results.json_loading import decode
 from shesha.runs import ResultStore
 from shesha.stability import Variant, registered_variants
 from shesha.stability.estimate import as_estimate
@@ -84,8 +85,8 @@ def equal_width_scores(
             return stored.get(
                 WIDTHS,
                 lambda: f"{subject.fingerprint} {width} {settings_key(None, settings)}",
-                lambda: (found := _equal_width_score(subject, finding, width, settings)) and found.to_dict(),
-                lambda plain: plain and require_types(Estimate.from_dict(plain)),
+                lambda: encode(_equal_width_score(subject, finding, width, settings), WIDTHS),
+                lambda plain: None if plain is None else decode(plain),
             )
         except StoreError:
             raise

@@ -22,7 +22,8 @@ from shesha.doubting import marked_functions
 from shesha.inputs import Names
 from shesha.nulls.permutations import nonempty_arguments
 from shesha.results import Faults, RepresentationAudit
-from shesha.results.json_loading import require_types
+from shesha.results.base import encode
+from shesha.results.json_loading import decode
 from shesha.runs import ResultStore
 from shesha.stability import Variant, registered_variants
 from shesha.stability.split_scores import exact_bytes
@@ -221,14 +222,15 @@ def audit_subject(
     with mute_progress(), warnings.catch_warnings():
         # The result contains the reason, so the warning is not needed.
         warnings.simplefilter("ignore", NotEstimableWarning)
-        return audit_representation("X", subject.load(), y, settings).to_dict()
+        plain: dict[str, Any] = encode(audit_representation("X", subject.load(), y, settings), "audit")
+        return plain
 
 
 def _rename_result(name: str, subject: Subject, key: str, plan: runs.Kept) -> RepresentationAudit:
     if key in plan.results:
         with plan.store.decoding():
-            found = require_types(RepresentationAudit.from_dict(plan.results[key]))
-        return replace(found, name=name)
+            found: RepresentationAudit = replace(decode(plan.results[key]), name=name)
+        return found
     n_features = subject.shape[1] if len(subject.shape) > 1 else 0
     return RepresentationAudit(name, subject.n_rows, n_features, Faults(), reason=plan.failures[key])
 

@@ -113,18 +113,6 @@ def _uses_products(measure: Measure, rows: Sequence[View], columns: Sequence[Vie
     return measure.inner_product and complete and _gathers(rows[0], columns[0]) and _fits_memory(rows, columns)
 
 
-def reduce_view(view: View) -> View:
-    """Keep only the part of a kernel matrix that permutations need, because the features take more memory."""
-    if isinstance(view, Gram) and view.factor is not None and _gathers(view, view):
-        return view.dense()
-    return view
-
-
-def reduced_view_bytes(kind: type[View], n: int, d: int, kept: int) -> int:
-    """Return the bytes that a view of n x d features needs after it is reduced."""
-    return min(kept, 8 * n_pairs(n)) if kind is Gram and d * d >= _GATHER * n else kept
-
-
 def _gathers(a: View, b: View) -> bool:
     """Return whether gathering triangles is faster than multiplying features; not so for few features."""
     if isinstance(a, Gram) and isinstance(b, Gram) and a.factor is not None and b.factor is not None:
@@ -148,7 +136,7 @@ def _fits_memory(rows: Sequence[View], columns: Sequence[View]) -> bool:
 
 def _products(rows: Sequence[View], columns: Sequence[View], orders: Sequence[Index]) -> Iterator[Matrix]:
     """For each permutation, yield the inner products of every row view with every permuted column view."""
-    row_views, right = ([_symmetric(view) for view in side] for side in (rows, columns))
+    row_views, right = ([view.symmetric() for view in side] for side in (rows, columns))  # type: ignore[attr-defined]
     n: int = rows[0].n_rows  # type: ignore[attr-defined]
     triangles = permutation_grids([view.triangle for view in row_views], [view.triangle for view in right], n, orders)
     weight = row_views[0].weight
@@ -168,11 +156,6 @@ def _scores_from_products(measure: Measure, total: Matrix) -> Any:
 def _diagonals(side: Sequence[Symmetric]) -> Matrix | None:
     diagonals = [to_host(view.diagonal) for view in side if view.diagonal is not None]
     return np.stack(diagonals) if diagonals else None
-
-
-def _symmetric(view: View) -> Symmetric:
-    symmetric: Symmetric = view.symmetric()  # type: ignore[attr-defined]
-    return symmetric
 
 
 def _score_each_pair(
@@ -245,12 +228,6 @@ def null_scores(measure: Measure, a: View, b: View, orders: Sequence[Index]) -> 
     return grids(measure, [a], [b], identity_first(orders))
 
 
-def observed_score(measure: Measure, a: View, b: View) -> float:
-    """Return the score of the observed pairing, or raise NotEstimable with the reason."""
-    with single_threaded_blas():
-        return measure.compare_views(a, b)
-
-
 TOGETHER = 2**29
 """Size in bytes of the largest view below which all views are computed in parallel, one per thread."""
 
@@ -301,7 +278,8 @@ def prepare(
         chosen.require_comparable(a, b)
         views = make_views(chosen, [truncate_components(side, truncate) for side in (a, b)])
         # If the observed pairing has no score, this call raises an error with the reason.
-        observed_score(chosen, *views)
+        with single_threaded_blas():
+            chosen.compare_views(*views)
         if remark := chosen.format_remark(*views):
             warn(f"{chosen.name}: {remark}", MeasureWarning)
         return grids(chosen, views[:1], [null_view(chosen, b, views[1])], orders)
@@ -364,7 +342,7 @@ def make_views(measure: Measure, sides: list[Representation], *, keep: bool = Tr
 
     With `keep`, intermediate results stay in memory for other measures if everything fits the memory budget.
     """
-    needs = [_view_bytes(measure, side) for side in sides]
+    needs = [measure.view_bytes(side) for side in sides]
     largest, working = max(map(sum, needs)), max(working for _, working in needs)
     keeps = keep and sum(view_bytes for view_bytes, _ in needs) + working <= memory_budget()
     if not keeps:
@@ -376,7 +354,10 @@ def make_views(measure: Measure, sides: list[Representation], *, keep: bool = Tr
         if keeps:
             return view
         side.drop_views()
-        return reduce_view(view)
+        if isinstance(view, Gram) and view.factor is not None and _gathers(view, view):
+            # Permutations need only the entries of a kernel matrix, and the features take more memory.
+            return view.dense()
+        return view
 
     if largest < TOGETHER:
         return list(parallel(look, sides, at_once=max(1, memory_budget() // max(1, 2 * largest))))
@@ -384,18 +365,15 @@ def make_views(measure: Measure, sides: list[Representation], *, keep: bool = Tr
         return [look(side) for side in sides]
 
 
-def _view_bytes(measure: Measure, side: Representation) -> tuple[int, int]:
-    """Return the memory of the finished view, and the additional memory needed to compute it."""
-    return measure.view_bytes(side)
-
-
 def null_bytes(measure: Measure, sides: Sequence[Representation]) -> int:
     """Return the memory that the views of both sides need at least, in the form that permutations need."""
-    kind, needs = measure.view_key[0], [_view_bytes(measure, side) for side in sides]
-    light = [
-        reduced_view_bytes(kind, *side.size(kind.folding), view_bytes)
-        for side, (view_bytes, _) in zip(sides, needs, strict=True)
-    ]
+    kind, needs = measure.view_key[0], [measure.view_bytes(side) for side in sides]
+
+    def reduced(side: Representation, view_bytes: int) -> int:
+        n, d = side.size(kind.folding)
+        return min(view_bytes, 8 * n_pairs(n)) if kind is Gram and d * d >= _GATHER * n else view_bytes
+
+    light = [reduced(side, view_bytes) for side, (view_bytes, _) in zip(sides, needs, strict=True)]
     # Every view is stored in reduced form, except the one that is being computed.
     making = max(view_bytes + working - less for (view_bytes, working), less in zip(needs, light, strict=True))
     return sum(light) + making

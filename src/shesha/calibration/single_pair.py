@@ -19,7 +19,7 @@ from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric, pair_distances
 from shesha.kernels.pairs import draw_tuples
-from shesha.kernels.rounding_and_scaling import ROUNDING, length_unit
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.measures import Measure, as_measure
 from shesha.measures.lookup import PlainMeasure
 from shesha.measures.registry import MINUTE, Choice, PairSample, SampledPairs, exact_seconds
@@ -97,11 +97,7 @@ class SampledNull:
         return sqrt((1 - self.share) * float(influence @ influence)) / len(influence)
 
     def _estimate(self, first: Matrix, order: Index) -> tuple[float, Vector]:
-        second = self._distances(1, order[self.tuples])
-        tolerances = [
-            ROUNDING * (float(np.median(side)) if self.metric == "euclidean" else 1.0) for side in (first, second)
-        ]
-        sample = PairSample(first, second, len(self.rows[0]), (tolerances[0], tolerances[1]))
+        sample = PairSample.build(first, self._distances(1, order[self.tuples]), len(self.rows[0]), self.metric)
         return self.plan.estimate(sample, self.measure.parameters)
 
     def _distances(self, side: int, tuples: Index) -> Matrix:

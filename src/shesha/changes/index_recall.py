@@ -18,7 +18,7 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.report import Part, Text
 from shesha.results import sentence_parts as say
 from shesha.results.diff import IndexAdvice, IndexChange, IndexMetric, Recall
-from shesha.results.number import NAN, Number, NumberTable, numeral, table_of_numbers
+from shesha.results.number import NAN, Number, NumberTable, table_of_numbers
 from shesha.support import types as kinds
 from shesha.support.device_arrays import smallest
 from shesha.support.provenance import keep_statements
@@ -331,7 +331,7 @@ class StoredVectorsTable(NumberTable):
 
     def _numbers(self) -> tuple[Part, ...]:
         """Return one row per way, and the queries that lose most."""
-        overlap = {"rank-biased overlap": [numeral(each.rank_biased_overlap) for each in self.numbers]}
+        overlap = {"rank-biased overlap": [each.rank_biased_overlap for each in self.numbers]}
         worst = {each.name: self.worst_queries(each.name, _WORST) for each in self.numbers}
         lines = [
             f"{name}: {', '.join(f'{row} ({recall:.0%})' for _, row, recall in found.itertuples())}"

@@ -85,3 +85,12 @@ def set_title(ax: Axes, title: str) -> None:
         above = legend.get_window_extent().y1 - ax.get_window_extent().y1
         pad += max(0.0, above) * 72 / figure.dpi
     ax.set_title(literal(title), fontsize="medium", pad=pad)
+
+
+def finish(ax: Axes, *, legend: bool = True, above: bool = False) -> Axes:
+    """Remove the upper and the right line of the frame and draw the legend; above the axes, it covers no point."""
+    ax.spines[["top", "right"]].set_visible(False)
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 2} if above else {}
+    if legend:
+        ax.legend(frameon=False, fontsize="small", **place)
+    return ax

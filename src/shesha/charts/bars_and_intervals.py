@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.charts._axes import EXPECTED, OBSERVED, PALETTE, axes_or_new, literal, short_label
+from shesha.charts._axes import EXPECTED, OBSERVED, PALETTE, axes_or_new, finish, literal, short_label
 from shesha.support.types import Vector
 
 if TYPE_CHECKING:
@@ -125,10 +125,7 @@ def class_values(
     ax.set(xlabel=label, ylim=(max(len(names), 1) - 0.5, -0.5))
     if np.nanmax(scores, initial=0.0) <= 1:
         ax.set_xlim(min(-0.02, low), 1.02)
-    ax.spines[["top", "right"]].set_visible(False)
-    if tested:
-        ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
-    return ax
+    return finish(ax, legend=tested, above=True)
 
 
 _LEAST = 1e-16
@@ -161,9 +158,7 @@ def drift_bars(
     ax.set_xscale("log")
     ax.set_yticks(places, [literal(name) for name in names])
     ax.set_xlabel("drift (0 = same geometry)")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
-    return ax
+    return finish(ax, above=True)
 
 
 _STYLES = (("o", "#1f4e79"), ("s", "#c55a11"), ("^", "#009e73"), ("D", "#cc79a7"), ("v", "#56b4e9"))
@@ -176,6 +171,12 @@ class Series:
     values: Sequence[float]
     lows: Sequence[float]
     highs: Sequence[float]
+
+    @classmethod
+    def of(cls, numbers: Iterable[Any]) -> Series:
+        """Return the values and intervals of numbers; None is a missing one."""
+        ends = ("value", "low", "high")
+        return cls(*zip(*([getattr(one, end, nan) for end in ends] for one in numbers), strict=True))
 
 
 def intervals(
@@ -234,11 +235,8 @@ def intervals(
     ax.set_xticks(places, labels, rotation=30 if slanted else 0, ha="right" if slanted else "center")
     ax.set_ylabel(literal(label))
     ax.set_ylim(min(-0.05, ax.get_ylim()[0]), 1.02)
-    ax.spines[["top", "right"]].set_visible(False)
-    # Unconnected points may lie in any corner, so the legend is placed above the axes.
-    placement: dict[str, Any] = {} if joined else {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 2}
-    ax.legend(frameon=False, fontsize="small", **placement)
-    return ax
+    # Unconnected points may lie in any corner.
+    return finish(ax, above=not joined)
 
 
 def chance_band(ax: Axes, chances: Sequence[float], null: Sequence[float], threshold: float) -> None:
@@ -326,10 +324,7 @@ def model_bars(
     shown = [short_label(name) for name in names]
     ax.set_xticks(places, shown, rotation=35 if slanted else 0, ha="right" if slanted else "center")
     ax.set_ylabel(literal(label))
-    ax.spines[["top", "right"]].set_visible(False)
-    if band is not None or marked:
-        ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
-    return ax
+    return finish(ax, legend=band is not None or bool(marked), above=True)
 
 
 def _draw_differences(ax: Axes, different: Sequence[tuple[int, int]], high: float, height: float) -> None:
@@ -382,6 +377,4 @@ def null_distribution(
         ax.axvline(observed, color=OBSERVED, linewidth=2, label="observed")
     ax.set_xlabel(literal(label))
     ax.set_ylabel("draws")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize="small")
-    return ax
+    return finish(ax)

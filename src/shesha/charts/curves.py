@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.charts._axes import EXPECTED, OBSERVED, PALETTE, axes_or_new, literal, name_ticks, sequence_of_colours
+from shesha.charts._axes import (
+    EXPECTED,
+    OBSERVED,
+    PALETTE,
+    axes_or_new,
+    finish,
+    literal,
+    name_ticks,
+    sequence_of_colours,
+)
 from shesha.support.types import Vector
 
 if TYPE_CHECKING:
@@ -47,9 +56,7 @@ def curves(
         dash, colour = DASHES[place % len(DASHES)], PALETTE[place % len(PALETTE)]
         ax.plot(x, curve, dash, color=colour, marker="o", markersize=3, label=literal(name))
     ax.set(xlabel=literal(labels[0]), ylabel=literal(labels[1]))
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize="small")
-    return ax
+    return finish(ax)
 
 
 _LEAST = 1e-12
@@ -82,9 +89,7 @@ def spectra(shares: Mapping[str, Vector], *, ordered: bool = False, ax: Axes | N
             colour, dashes = ordered_colours[place], "-"
         ax.plot(np.arange(1, len(positive) + 1), positive, label=literal(name), color=colour, linestyle=dashes)
     ax.set(xscale="log", yscale="log", xlabel="principal direction (largest first)", ylabel="share of variance")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize="small")
-    return ax
+    return finish(ax)
 
 
 def depth_profile(
@@ -136,9 +141,7 @@ def depth_profile(
     ax.set_yscale("log")
     name_ticks(ax, names)
     ax.set_ylabel(literal(f"{label} (0 = no change)"))
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
-    return ax
+    return finish(ax, above=True)
 
 
 def _floor(changes: Sequence[float], limits: Sequence[float]) -> float:
@@ -204,8 +207,7 @@ def against_chance(
     ax.plot(np.stack([x0, x]), np.stack([y0, y]), color=EXPECTED, linewidth=0.6, alpha=0.5, zorder=1)
     ax.scatter(x0, y0, s=26, facecolors="none", edgecolors=EXPECTED, zorder=2, label="chance, groups of the same size")
     ax.scatter(x, y, s=26, color=PALETTE[0], linewidths=0, zorder=3, label="groups")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
+    finish(ax, above=True)
     if len(names) <= _NAMED:
         # Only the upper half is named, because names in the crowded lower half would overlap.
         upper = [place for place in np.argsort(-y).tolist() if y[place] >= np.nanmedian(y) and place < len(names)]

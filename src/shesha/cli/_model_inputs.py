@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shesha.cli._options import flag
 from shesha.cli._outputs import echo
 from shesha.support.files import read_lines
 
@@ -99,6 +100,23 @@ def _is_numbers(column: pd.Series) -> bool:
     return column.dtype.kind in "iufbcmM"
 
 
+def require_model(**options: Any) -> None:
+    """Refuse options that apply only to models."""
+    for name, value in options.items():
+        if value:
+            raise ValueError(f"{flag(name)} must come with --model, got {flag(name)} alone")
+
+
+def refuse_with_model(**options: Any) -> None:
+    """Refuse options that apply only to files."""
+    for name, value in options.items():
+        if value:
+            raise ValueError(
+                f"{flag(name)} must be left out with --model, got both: write the layers to a file first "
+                "(shesha extract)"
+            )
+
+
 @dataclass(frozen=True)
 class FromModels:
     """Models, and the texts that they encode.
@@ -127,21 +145,10 @@ class FromModels:
         if models:
             source = parse_texts(options.texts, list(files or ()))
             return cls(models, *source, options.layers, options.pool, options.batch_size, options.device)
-        for option, there in (("--texts", options.texts), ("--layers", options.layers)):
-            if there:
-                raise ValueError(f"{option} must come with --model, got {option} alone")
+        require_model(texts=options.texts, layers=options.layers)
         if not files:
             raise ValueError("Missing argument 'FILE...': pass it, or name a model with --model")
         return None
-
-    def require_alone(self, **options: Any) -> None:
-        """Refuse options that apply only to files."""
-        passed = [f"--{name.replace('_', '-')}" for name, there in options.items() if there]
-        if passed:
-            raise ValueError(
-                f"{passed[0]} must be left out with --model, got both: write the layers to a file first "
-                "(shesha extract)"
-            )
 
     def load_layers(self) -> dict[str, Any]:
         """Return all layers of the single model, by name."""

@@ -113,6 +113,14 @@ class Run:
         """Read each file by itself."""
         return read_each(files, key, self.columns, self._axis, rows=self.row_options, distances=self._rdm)
 
+    def read_one(self, file: Path, key: str | None = None, inside: Sequence[str] = ()) -> Any:
+        """Read the single matrix of a file; columns of labels `inside` it are no features."""
+        keys = None if key is None else [key]
+        arrays = read_representations([file], keys, inside, self._axis, rows=self.row_options)
+        if len(arrays) != 1:
+            raise ValueError(f"{file.name} must have one matrix, got {', '.join(arrays)}: choose one with --key")
+        return next(iter(arrays.values()))
+
     def lazy_files(self, files: Sequence[Path], **choices: Any) -> Any:
         """Return `Files`, from which each process reads what it needs."""
         from shesha.comparison.input_manifest import Files

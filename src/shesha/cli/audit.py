@@ -14,6 +14,7 @@ import typer
 
 from shesha.cli import _file_inputs, _outputs
 from shesha.cli._commands import FILES, MODEL, READING, command
+from shesha.cli._model_inputs import refuse_with_model
 from shesha.cli._options import name_options
 from shesha.cli._outputs import describe_inputs, echo
 from shesha.cli._run import Run, split_source
@@ -62,7 +63,7 @@ def audit_command(run: Run, files: list[Path] | None = None, *, quick: bool = Fa
     models, sources = run.models, run.sources
     options = run.arguments(audit)
     if models is not None:
-        models.require_alone(workers=run.workers, scheduler=run.scheduler, store=run.store, key=run.key, rdm=run.rdm)
+        refuse_with_model(workers=run.workers, scheduler=run.scheduler, store=run.store, key=run.key, rdm=run.rdm)
         representations = models.load_layers()
     else:
         representations = _read_files(run, sources)

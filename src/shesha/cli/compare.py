@@ -15,6 +15,7 @@ import typer
 
 from shesha.cli import _file_inputs
 from shesha.cli._commands import FILES, MODEL, READING, command
+from shesha.cli._model_inputs import refuse_with_model
 from shesha.cli._options import flag
 from shesha.cli._outputs import describe_inputs, echo
 from shesha.cli._run import Run
@@ -332,7 +333,7 @@ def compare_command(
     models, files = run.models, run.sources
     several = run.store is not None or run.scheduler is not None
     if models is not None:
-        models.require_alone(store=run.store, scheduler=run.scheduler, key=run.key, rdm=run.rdm)
+        refuse_with_model(store=run.store, scheduler=run.scheduler, key=run.key, rdm=run.rdm)
     elif not shards and (several or _file_inputs.hold_directories(files)):
         suggest_shards(files)
         _refuse_with_many_files(run)

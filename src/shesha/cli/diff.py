@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from shesha.cli._commands import MODEL, READING, command
-from shesha.cli._model_inputs import parse_texts, read_texts
+from shesha.cli._model_inputs import parse_texts, read_texts, refuse_with_model, require_model
 from shesha.cli._run import Run
 
 
@@ -107,18 +107,14 @@ def _text_file(
     """Return the file and column of the texts that both models encode."""
     if len(models) != 2:
         raise ValueError(f"--model must be given twice, before and after, got {', '.join(models)}")
-    for option, there in (("--again", again), ("--key", key)):
-        if there:
-            raise ValueError(f"{option} must be left out with --model, got both")
+    refuse_with_model(again=again, key=key)
     return parse_texts(texts, files)
 
 
 def _require_two(
     files: list[Path], texts: str | None, layers: list[str] | None, key: list[str] | None, match: list[str] | None
 ) -> None:
-    for option, there in (("--texts", texts), ("--layers", layers)):
-        if there:
-            raise ValueError(f"{option} must come with --model, got {option} alone")
+    require_model(texts=texts, layers=layers)
     if len(files) != 2:
         raise ValueError(
             f"BEFORE and AFTER must be two files, or two --model, got {', '.join(map(str, files)) or 'none'}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from shesha.cli._commands import command
 from shesha.cli._run import Run
@@ -42,13 +41,6 @@ def drift_command(run: Run, reference: Path, window: Path) -> None:
     if len(keys) > 2:
         raise ValueError(f"--key must be passed at most twice, once for each file, got {len(keys)} keys")
     run.row_options = replace(run.row_options, by_position=True)
-    sides = [_one_matrix(run, reference, keys[:1]), _one_matrix(run, window, keys[-1:])]
+    sides = [run.read_one(reference, *keys[:1]), run.read_one(window, *keys[-1:])]
     options = run.arguments(two_sample_tests, "reference", "window") | {"tests": run.test or DEFAULT}
     run.outputs.write(two_sample_tests(*sides, **options), [reference, window])
-
-
-def _one_matrix(run: Run, path: Path, keys: list[str]) -> Any:
-    arrays = run.read([path], keys or None)
-    if len(arrays) != 1:
-        raise ValueError(f"{path.name} must have one matrix, got {', '.join(arrays)}: choose one with --key")
-    return next(iter(arrays.values()))

@@ -44,8 +44,7 @@ def layers_command(run: Run, files: list[Path] | None = None, *, project: int | 
 
     models, sources = run.models, run.sources
     if models is not None:
-        if run.key:
-            raise ValueError("--key must be left out with --model, got both")
+        _model_inputs.refuse_with_model(key=run.key)
         if not run.exchanged.is_empty or run.rdm or run.card is not None or run.aggregate != "max":
             raise ValueError(
                 "--model must come without --blocks, --groups, --within, --shift, --rdm, --card and --aggregate: "

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shesha.cli import _file_inputs, _outputs
+from shesha.cli import _outputs
 from shesha.cli._commands import add, command
-from shesha.cli._model_inputs import parse_texts, read_texts
+from shesha.cli._file_inputs import read_representations
+from shesha.cli._model_inputs import parse_texts, read_texts, refuse_with_model, require_model
 from shesha.cli._outputs import echo
-from shesha.cli._run import Run, split_source
+from shesha.cli._run import Run, column_of_first_file
 from shesha.support.provenance import collected_statements
 
 if TYPE_CHECKING:
     from shesha.drift import DriftMonitor
-    from shesha.results import DriftVerdict
 
 
 _NAME = 60
@@ -55,8 +55,7 @@ class Canaries:
     ) -> Canaries | None:
         """Return the model and its texts; None if a file of encoded rows was given instead."""
         if model is None:
-            if texts is not None:
-                raise ValueError("--texts must come with --model, got --texts alone")
+            require_model(texts=texts)
             if given is None:
                 raise ValueError(f"Missing argument '{what}': pass it, or name a model with --model")
             return None
@@ -100,33 +99,6 @@ class Canaries:
         return {"model": self.model, "layer": layer, **known, "torch": str(info["versions"]["torch"])}
 
 
-def refuse_with_model(**options: Any) -> None:
-    """Refuse options that cannot be combined with --model."""
-    for name, there in options.items():
-        if there:
-            raise ValueError(f"--{name} must be left out with --model, got both")
-
-
-def read_matrix(
-    path: Path, key: str | None, labels_inside: Any = None, rows: _file_inputs.RowOptions = _file_inputs.EVERY_ROW
-) -> Any:
-    """Read the single matrix of a file."""
-    matrices = _file_inputs.read_representations(
-        [path], None if key is None else [key], labels_inside, "none", rows=rows
-    )
-    if len(matrices) != 1:
-        raise ValueError(f"FILE must contain one matrix, got {', '.join(matrices)} in {path}: choose with --key")
-    return next(iter(matrices.values()))
-
-
-def read_stacks(
-    paths: list[Path], key: str | None, rows: _file_inputs.RowOptions = _file_inputs.EVERY_ROW
-) -> list[Any]:
-    """Read matrices; each matrix in a stack counts as one."""
-    arrays = _file_inputs.read_representations(paths, None if key is None else [key], None, "0", rows=rows)
-    return list(arrays.values())
-
-
 def monitor_files(folder: Path) -> list[Path]:
     """Return the files of a monitor, which no output may overwrite."""
     from shesha.drift.history import ABOUT, HISTORY
@@ -151,52 +123,27 @@ def parse_about(about: list[str] | None) -> dict[str, str]:
     return {name: text for name, _, text in pairs}
 
 
-def markdown(verdict: DriftVerdict) -> str:
-    """Return a verdict as Markdown for the summary of a CI job."""
-    from shesha.report import markdown_table
+def history_text(checks: list[dict[str, Any]], updates: list[dict[str, Any]]) -> str:
+    """Return a table of earlier checks and one of earlier updates."""
+    from shesha.report import Section, Table, as_text
 
-    rows = [
-        [
-            score.tier,
-            score.name,
-            *(f"{value:.3g}" for value in (score.value, score.threshold, score.p_value)),
-            "beyond" if score.beyond else "",
-        ]
-        for score in verdict.scores
-    ]
-    table = markdown_table(["", "measure", "drift", "threshold", "p", ""], rows)
-    sentences = [verdict.reason, verdict.advice, *verdict.notes]
-    # Text from files must not be interpreted as markup.
-    plain = [text.replace("<", "&lt;").replace("`", "'") for text in sentences if text]
-    return "\n\n".join([f"### shesha monitor: {verdict.state}", table, *plain]) + "\n"
-
-
-def status_lines(checks: list[dict[str, Any]], updates: list[dict[str, Any]]) -> list[str]:
-    """Return a table of earlier checks and of earlier updates."""
-    from shesha.report import columns
-
-    lines = []
+    tables = []
     if checks:
-        rows = [["check", "state", "drift", "p", "evidence"]]
-        for event in checks:
-            first, sequence = event["scores"][0], event["sequence"]
-            numbers = [_short(first.get(name)) for name in ("value", "p_value")]
-            rows.append(
-                [event["at"], event["state"], *numbers, _short(sequence["shiryaev_roberts"] if sequence else None)]
-            )
-        lines += columns(rows, "<<>>>")
+        columns = {
+            "state": [event["state"] for event in checks],
+            "drift": [event["scores"][0].get("value") for event in checks],
+            "p": [event["scores"][0].get("p_value") for event in checks],
+            "evidence": [event["sequence"] and event["sequence"]["shiryaev_roberts"] for event in checks],
+        }
+        tables.append(Section("Checks", (Table.of([event["at"] for event in checks], columns),)))
     if updates:
-        rows = [["update", "state", "new rows", "evidence (log10)"]]
-        rows += [
-            [update["at"], update["state"], f"{update['n_seen']:,}", f"{update['log10_martingale']:.1f}"]
-            for update in updates
-        ]
-        lines += ["", *columns(rows, "<<>>")] if lines else columns(rows, "<<>>")
-    return lines or ["no checks and no updates yet"]
-
-
-def _short(number: float | None) -> str:
-    return "" if number is None else f"{number:.3g}"
+        columns = {
+            "state": [update["state"] for update in updates],
+            "new rows": [update["n_seen"] for update in updates],
+            "evidence (log10)": [update["log10_martingale"] for update in updates],
+        }
+        tables.append(Section("Updates", (Table.of([update["at"] for update in updates], columns),)))
+    return as_text(tables) or "no checks and no updates yet"
 
 
 monitor = typer.Typer(
@@ -300,8 +247,11 @@ def init_command(
     again: Any
     if canaries is None:
         assert reference is not None
-        rows = read_matrix(reference, key, _columns_inside(labels, groups), run.row_options)
-        again = read_stacks(nulls, key, run.row_options) if nulls else None
+        rows = run.read_one(reference, key, _columns_inside(labels, groups))
+        again = None
+        if nulls:
+            # Each matrix of a stack is one re-encoding.
+            again = list(read_representations(nulls, [key] if key else None, None, "0", rows=run.row_options).values())
     else:
         refuse_with_model(nulls=nulls, key=key)
         folder = out.with_name(f"{out.name}.encodings")
@@ -356,6 +306,7 @@ def check_command(
         Add the verdict to the file that GITHUB_STEP_SUMMARY names.
     """
     from shesha.drift import DriftMonitor
+    from shesha.report import as_markdown
 
     run.outputs.require_separate(monitor_files(folder))
     summary = _summary_file() if github_summary else None
@@ -368,7 +319,8 @@ def check_command(
     if canaries is None:
         assert current is not None
         try:
-            source, rows = current, read_matrix(current, key, rows=row_options)
+            run.row_options = row_options
+            source, rows = current, run.read_one(current, key)
         except ValueError as error:
             if not stored_ids:
                 raise
@@ -387,7 +339,7 @@ def check_command(
     run.outputs.write(verdict, inputs, data=data, model=source.stem if model is None else model, brief=True)
     if summary is not None:
         with summary.open("a", encoding="utf-8") as file:
-            file.write(markdown(verdict))
+            file.write(as_markdown(verdict.page()))
     _end(verdict.state)
 
 
@@ -406,7 +358,7 @@ def update_command(run: Run, folder: Path, batch: Path, *, groups: str | None = 
 
     run.outputs.require_separate(monitor_files(folder))
     run.first = batch
-    rows = read_matrix(batch, key, _columns_inside(groups), run.row_options)
+    rows = run.read_one(batch, key, _columns_inside(groups))
     verdict = DriftMonitor.load(folder).update(rows, groups=run.group_labels, missing=run.missing)
     run.outputs.write(verdict, [batch], brief=True)
     _end(verdict.state)
@@ -426,7 +378,7 @@ def history_command(run: Run, folder: Path, *, last: int = 20) -> None:
     run.outputs.require_separate(monitor_files(folder))
     drift_monitor = DriftMonitor.load(folder)
     checks, updates = drift_monitor.history("check", last), drift_monitor.history("update", last)
-    _outputs.emit("\n".join(status_lines(checks, updates)), {"checks": checks, "updates": updates}, run.json)
+    _outputs.emit(history_text(checks, updates), {"checks": checks, "updates": updates}, run.json)
 
 
 @command(texts=_TEXTS)
@@ -459,9 +411,9 @@ def serve_command(run: Run, folder: Path, *, port: int = 9108, host: str = "127.
             echo("ended", err=True)
 
 
-def _columns_inside(*options: str | None) -> tuple[str, ...] | None:
-    """Return the columns of the file itself that options name; None if there are none."""
-    return tuple(name for name in options if name and split_source(name)[0] is None) or None
+def _columns_inside(*options: str | None) -> tuple[str, ...]:
+    """Return the columns of the file itself that options name."""
+    return tuple(name for option in options for name in column_of_first_file(option))
 
 
 def _end(state: str) -> None:

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from shesha.calibration import permutation_scores as null_kernel
 from shesha.calibration.permutation_scores import (
@@ -280,7 +280,9 @@ def _calibrate_grid(
 ) -> LayerComparison:
     """Score the grid and its permutations; compare its summary and each pair with chance."""
     first, second = models
-    dependence = warn_of_dependence([_middle_layer(side) for side in models], design, permutations)
+    # One layer stands for all layers of a model, which share the same rows in the same order.
+    middle = [list(side.values())[len(side) // 2] for side in models]
+    dependence = warn_of_dependence(middle, design, permutations)
     measure, scores = _grid_scores(request, models, given, identity_first(orders))
     closer, alpha = measure.closer, common["alpha"]
     reduce = reducer(aggregate, closer)
@@ -382,62 +384,48 @@ def _grid_scores(
     chosen = prepare_measure(requested, request.options, truncate=truncate, seed=request.seed)
     require_inputs_as_rows(chosen, *rows.values(), *columns.values())
     layers = move_to_one_device([*rows.values(), *columns.values()], anywhere=chosen.anywhere)
-    sides = layers[: len(rows)], layers[len(rows) :]
-    parts = _parts(*sides)
-    scores = [_part_scores(chosen, sides, part, truncate, orders, [*rows, *columns]) for part in parts]
-    return chosen, _assemble_grid(scores, parts, (len(rows), len(columns)))
+    parts: dict[tuple[int, int] | None, NDArray[np.bool_]] = {}
+    for i, j in product(range(len(rows)), range(len(columns))):
+        maps = [layer.shape for layer in (layers[i], layers[len(rows) + j]) if len(layer.shape) == 4]
+        pooled = (min(s[2] for s in maps), min(s[3] for s in maps)) if maps else None
+        parts.setdefault(pooled, np.zeros((len(rows), len(columns)), dtype=bool))[i, j] = True
+    named = list(zip((*rows, *columns), layers, strict=True))
+    places = [tuple(np.flatnonzero(pairs.any(axis=axis)) for axis in (1, 0)) for pairs in parts.values()]
+    scores = [
+        _part_scores(chosen, [named[i] for i in own], [named[len(rows) + j] for j in others], pooled, truncate, orders)
+        for pooled, (own, others) in zip(parts, places, strict=True)
+    ]
 
+    def assembled() -> Iterator[Matrix]:
+        for drawn_parts in zip(*scores, strict=True):
+            grid = np.full((len(rows), len(columns)), np.nan)
+            for pairs, place, part in zip(parts.values(), places, drawn_parts, strict=True):
+                some = np.ix_(*place)
+                grid[some] = np.where(pairs[some], part, grid[some])
+            yield grid
 
-@dataclass(frozen=True)
-class _Part:
-    """Pairs of layers whose feature maps are pooled to the same grid; `grid` is None if there are no maps."""
-
-    grid: tuple[int, int] | None
-    pairs: tuple[tuple[int, int], ...]
-
-    @property
-    def rows(self) -> list[int]:
-        return sorted({i for i, _ in self.pairs})
-
-    @property
-    def columns(self) -> list[int]:
-        return sorted({j for _, j in self.pairs})
-
-
-def _parts(rows: list[Representation], columns: list[Representation]) -> list[_Part]:
-    """Group the pairs by the size to which their feature maps are pooled."""
-    pairs_by_grid: dict[tuple[int, int] | None, list[tuple[int, int]]] = {}
-    for i, a in enumerate(rows):
-        for j, b in enumerate(columns):
-            maps = [layer.shape for layer in (a, b) if len(layer.shape) == 4]
-            grid = (min(s[2] for s in maps), min(s[3] for s in maps)) if maps else None
-            pairs_by_grid.setdefault(grid, []).append((i, j))
-    return [_Part(grid, tuple(pairs)) for grid, pairs in pairs_by_grid.items()]
+    return chosen, assembled()
 
 
 def _part_scores(
     measure: Measure,
-    sides: tuple[list[Representation], list[Representation]],
-    part: _Part,
+    rows: list[tuple[str, Representation]],
+    columns: list[tuple[str, Representation]],
+    pooled: tuple[int, int] | None,
     truncate: int | float | None,
     orders: list[Index],
-    names: list[str],
 ) -> Iterator[Matrix]:
-    part_rows, others = part.rows, [len(sides[0]) + k for k in part.columns]
-    layers = [*sides[0], *sides[1]]
-
-    folded = [layers[k].fold("columns", part.grid) for k in (*part_rows, *others)]
+    """Return the scores of named layers whose feature maps are pooled to the same size (None without maps)."""
+    folded = [layer.fold("columns", pooled) for _, layer in (*rows, *columns)]
     try:
         chosen = [truncate_components(layer, truncate) for layer in folded]
-        rows, columns = chosen[: len(part_rows)], chosen[len(part_rows) :]
-        for a in rows:
-            for b in columns:
-                measure.require_comparable(a, b)
-        views = [make_views(measure, side, keep=False) for side in (rows, columns)]
+        for a, b in product(chosen[: len(rows)], chosen[len(rows) :]):
+            measure.require_comparable(a, b)
+        own, others = (make_views(measure, side, keep=False) for side in (chosen[: len(rows)], chosen[len(rows) :]))
     except NotEstimable as reason:
-        culprit = _culprit(measure, folded, [names[k] for k in (*part_rows, *others)])
+        culprit = _culprit(measure, folded, [name for name, _ in (*rows, *columns)])
         raise ValueError(f"every layer must be suitable for {measure.name}, got {culprit}{reason}") from None
-    return null_kernel.grids(measure, views[0], views[1], orders)
+    return null_kernel.grids(measure, own, others, orders)
 
 
 def _culprit(measure: Measure, layers: list[Representation], names: list[str]) -> str:
@@ -448,21 +436,6 @@ def _culprit(measure: Measure, layers: list[Representation], names: list[str]) -
         except NotEstimable:
             return f"layer {name}: "
     return ""
-
-
-def _assemble_grid(scores: list[Iterator[Matrix]], parts: list[_Part], shape: tuple[int, int]) -> Iterator[Matrix]:
-    for drawn_parts in zip(*scores, strict=True):
-        full_grid = np.full(shape, np.nan)
-        for part, grid in zip(parts, drawn_parts, strict=True):
-            row, column = ({k: position for position, k in enumerate(which)} for which in (part.rows, part.columns))
-            for i, j in part.pairs:
-                full_grid[i, j] = grid[row[i], column[j]]
-        yield full_grid
-
-
-def _middle_layer(layers: dict[str, Representation]) -> Representation:
-    """Return one layer to stand for all layers of a model, which share the same rows in the same order."""
-    return list(layers.values())[len(layers) // 2]
 
 
 def _require_scores(grid: Matrix, rows: list[str], columns: list[str], measure: str) -> None:
@@ -506,28 +479,16 @@ TOP = 10
 """Number of pairs that 'top_k' averages."""
 
 
-def _maximum(grid: Matrix) -> float:
-    return float(grid.max())
-
-
-def _row_maximum(grid: Matrix) -> float:
-    return float(grid.max(axis=1).mean())
-
-
 def _mean_of_largest(grid: Matrix) -> float:
     k = min(TOP, grid.size)
     return float(np.partition(grid, grid.size - k, axis=None)[grid.size - k :].mean())
 
 
-def _mean(grid: Matrix) -> float:
-    return float(grid.mean())
-
-
 AGGREGATES: dict[str, Callable[[Matrix], float]] = {
-    "max": _maximum,
-    "row_max": _row_maximum,
+    "max": lambda grid: float(grid.max()),
+    "row_max": lambda grid: float(grid.max(axis=1).mean()),
     "top_k": _mean_of_largest,
-    "mean": _mean,
+    "mean": lambda grid: float(grid.mean()),
 }
 
 

@@ -121,9 +121,10 @@ def _warn_of_saturation(scores: Sequence[Score]) -> None:
             )
 
 
-CELLS, LOST, CALIBRATED = "comparison", "lost comparison", "calibrated comparison"
-"""Names under which a store keeps three kinds of records: comparisons, comparisons that were lost because a worker died
-or a file was unreadable, and comparisons with the scores of draws. The next run retries lost comparisons.
+CELLS, CALIBRATED = "comparison", "calibrated comparison"
+"""Names under which a store keeps comparisons, without and with the scores of draws.
+
+Comparisons that were lost, because a worker died or a file was unreadable, are not stored; the next run retries them.
 """
 BLOCK = 16
 """Maximum number of representations along one side of a block."""
@@ -359,11 +360,13 @@ class Comparisons:
         self._keep(job.arguments[0].lost(reason))
 
     def _keep(self, cells: Sequence[Cell]) -> None:
-        keys = {f"{self._prefixes[cell.measure]}{cell.first}/{cell.second}": cell for cell in cells}
-        for kind, is_lost in ((self._kind, False), (LOST, True)):
-            values = {key: self._text(cell.score) for key, cell in keys.items() if cell.lost is is_lost}
-            if values:
-                self.store.put(kind, values)
+        texts = {
+            f"{self._prefixes[cell.measure]}{cell.first}/{cell.second}": self._text(cell.score)
+            for cell in cells
+            if not cell.lost
+        }
+        if texts:
+            self.store.put(self._kind, texts)
         for cell in cells:
             self.stored_scores[cell.measure][cell.first, cell.second] = cell.score
 

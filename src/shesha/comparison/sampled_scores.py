@@ -26,7 +26,7 @@ from shesha.kernels.distances import (
     standard_rows,
 )
 from shesha.kernels.pairs import draw_tuples
-from shesha.kernels.rounding_and_scaling import ROUNDING, length_unit
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, choose, takes_moments
 from shesha.measures.registry import MINUTE, PairSample, SampledPairs, SampledRows, exact_seconds, sum_seconds
@@ -334,9 +334,8 @@ def _estimate_from_pairs(
         size = min(-(-size // each), every) * each
         memory.require(32 * plan.size * (size // each), f"{size // each:,} tuples of rows", _FEWER)
         tuples, share = draw_tuples(n, size // each, plan.size, rng)
-        sides = [tuple_distances(side, tuples, metric) for side in (X, Y)]
-        tolerances = tuple(ROUNDING * (float(np.median(side)) if metric == "euclidean" else 1.0) for side in sides)
-        sample = PairSample(sides[0], sides[1], n, (tolerances[0], tolerances[1]))
+        first, second = (tuple_distances(side, tuples, metric) for side in (X, Y))
+        sample = PairSample.build(first, second, n, metric)
         value, influence = plan.estimate(sample, measure.parameters)
         m = len(influence)
         error = sqrt(max(0.0, 1 - share) * float(influence @ influence)) / m

@@ -18,7 +18,6 @@ from shesha.moments import SummedRepresentation
 from shesha.report import Part, Table, Text, options_in_words
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes
-from shesha.results.number import numeral
 from shesha.support import types as kinds
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed, Vector
@@ -415,9 +414,9 @@ class DimensionCurve(Result):
     def _numbers(self) -> tuple[Part, ...]:
         """Return one row per scale, and a caution about interpretation."""
         columns = {
-            "distance": [numeral(distance) for distance in self.distances],
-            "dimension": [numeral(dimension) for dimension in self.dimensions],
-            "std. error": [numeral(error) for error in self.errors],
+            "distance": self.distances,
+            "dimension": self.dimensions,
+            "std. error": self.errors,
         }
         names = [f"{rank} and {2 * rank}" for rank in self.ranks]
         left_out = f" ({count(self.n_repeated, 'repeated row')} left out)" if self.n_repeated else ""

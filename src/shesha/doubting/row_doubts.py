@@ -69,13 +69,13 @@ def missing_codes(subject: Subject) -> Doubt | None:
     """Check whether a number far from all others, such as -999, stands for missing values."""
     for side, sample in enumerate(subject.samples):
         rows = np.union1d(subject.places, subject.farthest_rows[side])
-        values = (sample if len(rows) == len(sample) else subject.read(side, rows)) * subject.units[side]
-        for extreme in (values.min(), values.max()):
-            coded = values == extreme
-            others = values[~coded]
-            if not others.size or coded.sum() < 2 or float(f"{extreme:.6g}") not in _MISSING_CODES:
+        values, unit = sample if len(rows) == len(sample) else subject.read(side, rows), subject.units[side]
+        for found in (values.min(), values.max()):
+            coded, extreme = values == found, found * unit
+            if coded.all() or coded.sum() < 2 or float(f"{extreme:.6g}") not in _MISSING_CODES:
                 continue
-            low, high = float(others.min()), float(others.max())
+            low = float(values.min(where=~coded, initial=np.inf) * unit)
+            high = float(values.max(where=~coded, initial=-np.inf) * unit)
             if max(low - extreme, extreme - high) > _APART * max(high - low, 1e-12):
                 n_rows = int(coded.any(axis=1).sum())
                 text = (

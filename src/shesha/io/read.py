@@ -411,6 +411,8 @@ def read_named_labels(
     """Read one label per row, with row names if the file has them, or those of the column `ids`."""
     if not isinstance(column, str | None):
         raise TypeError(f"column must be a name or None, got {column!r}")
+    if not isinstance(ids, str | None):
+        raise TypeError(f"ids must be a name or None, got {ids!r}")
     target, file_format = _locate(path)
     labels = _visible_labels(file_format.labels(target, column))
     return labels if ids is None else NamedRows(np.asarray(labels), _read_ids(target, file_format, ids))

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric
+from shesha.kernels.rounding_and_scaling import ROUNDING
 from shesha.kernels.sampled_feature_halves import spearman_influence
 from shesha.kernels.threads import n_threads, single_threaded_blas
 from shesha.support import types as kinds
@@ -45,6 +46,12 @@ class PairSample:
     n_rows: int
     tolerances: tuple[float, float]
     """For each side, the difference below which two distances count as equal."""
+
+    @classmethod
+    def build(cls, first: Matrix, second: Matrix, n_rows: int, metric: Metric) -> PairSample:
+        """Choose the tolerances by the metric."""
+        a, b = (ROUNDING * (float(np.median(side)) if metric == "euclidean" else 1.0) for side in (first, second))
+        return cls(first, second, n_rows, (a, b))
 
 
 Estimate = tuple[float, Vector]

@@ -23,7 +23,6 @@ from shesha.nulls.null_summary import max_statistic_p_values
 from shesha.report import Part, Table, Text
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes, reaches_level
-from shesha.results.number import numeral, numeral_of_p
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import draws_needed, generator, number
@@ -384,9 +383,9 @@ class CrossnobisPairs(Result):
         """Return one row per pair of conditions, the most different first."""
         order = np.argsort([-value if value == value else np.inf for value in self.distances], kind="stable").tolist()
         columns = {
-            "distance": [numeral(self.distances[pair]) for pair in order],
-            "p": [numeral_of_p(self.p_values[pair]) for pair in order],
-            "corrected p": [numeral_of_p(self.corrected_p_values[pair]) for pair in order],
+            "distance": [self.distances[pair] for pair in order],
+            "p": [self.p_values[pair] for pair in order],
+            "corrected p": [self.corrected_p_values[pair] for pair in order],
         }
         names = [f"{self.first[pair]}, {self.second[pair]}" for pair in order]
         drawn = f"{self.n_draws:,} permutations of {self.exchanged}."

@@ -2,8 +2,9 @@
 
 from shesha.report._array_fingerprint import fingerprint
 from shesha.report.html import as_html, as_notebook, heading_anchor
-from shesha.report.model_card import Metric, as_card, markdown_line, markdown_table
+from shesha.report.model_card import Metric, as_card, as_markdown, markdown_line, markdown_table
 from shesha.report.sections import (
+    Columns,
     Drawing,
     Explained,
     HeatMap,
@@ -26,6 +27,7 @@ from shesha.report.text_layout import (
     card,
     changes_in_words,
     columns,
+    numeral,
     options_in_words,
     page_width,
     range_in_words,
@@ -38,6 +40,7 @@ __all__ = [
     "MORE",
     "SCREEN",
     "Column",
+    "Columns",
     "Drawing",
     "Explained",
     "HeatMap",
@@ -55,6 +58,7 @@ __all__ = [
     "as_card",
     "as_full_text",
     "as_html",
+    "as_markdown",
     "as_notebook",
     "as_screen",
     "as_text",
@@ -66,6 +70,7 @@ __all__ = [
     "heading_anchor",
     "markdown_line",
     "markdown_table",
+    "numeral",
     "options_in_words",
     "page_width",
     "range_in_words",

@@ -115,7 +115,12 @@ def as_card(page: Page, metrics: Sequence[Metric], data: str) -> str:
     **Yes.**
     <BLANKLINE>
     """
-    return "\n".join([*_head(metrics, data), "", "\n\n".join(_body(page)), ""])
+    return "\n".join([*_head(metrics, data), "", as_markdown(page)])
+
+
+def as_markdown(page: Page) -> str:
+    """Return the answer, the main numbers and possible problems of a page as Markdown."""
+    return "\n\n".join(_body(page)) + "\n"
 
 
 def _head(metrics: Sequence[Metric], data: str) -> Iterator[str]:

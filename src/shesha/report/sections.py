@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
-from shesha.report.text_layout import Column
+from shesha.report.text_layout import Column, Strip
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,6 +46,10 @@ class Point:
     kind: ClassVar[str] = "point"
 
 
+Columns = dict[str, Iterable[str | float | None]]
+"""The cells of a table by the headers of its columns: texts, counts, or numbers."""
+
+
 @dataclass(frozen=True)
 class Table:
     """A table whose rows have names; the columns of a group stay together."""
@@ -60,20 +65,27 @@ class Table:
     kind: ClassVar[str] = "table"
 
     @classmethod
-    def of(cls, names: Iterable[str], columns: Mapping[str, Iterable[str]], title: str = "", head: str = "") -> Table:
+    def of(
+        cls,
+        names: Iterable[str],
+        columns: Mapping[str, Iterable[str | float | None]],
+        title: str = "",
+        head: str = "",
+        *,
+        important: tuple[int, ...] = (),
+        strips: Mapping[str, Iterable[Strip | None]] = MappingProxyType({}),
+    ) -> Table:
         """Return a table from its columns: the header and the cells of each, numbers to the right.
+
+        Cells are texts, counts, or numbers, which are formatted by `numeral`; `strips` are drawn beside a column.
 
         Examples
         --------
-        >>> [column.align for column in Table.of(["a"], {"value": ["0.5"], "verdict": ["above"]}).columns]
+        >>> [column.align for column in Table.of(["a"], {"value": [0.5], "verdict": ["above"]}).columns]
         ['>', '<']
         """
-        made = []
-        for name, cells in columns.items():
-            texts = tuple(cells)
-            numbers = not any(text[:1].isalpha() for text in texts if text not in ("none", "tied"))
-            made.append(Column(name, texts, ">" if numbers else "<"))
-        return cls(tuple(names), tuple((column,) for column in made), title, head)
+        made = ((Column.of(name, cells, strips.get(name, ())),) for name, cells in columns.items())
+        return cls(tuple(names), tuple(made), title, head, important)
 
     @property
     def columns(self) -> list[Column]:

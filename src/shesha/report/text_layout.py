@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import Parameter
-from math import nan
+from math import isnan, nan
 from typing import Any, Literal
 
 
@@ -102,6 +103,17 @@ class Column:
     strips: tuple[Strip | None, ...] = ()
     """Numbers that an HTML page draws on a common scale; the text output omits them."""
 
+    @classmethod
+    def of(cls, head: str, cells: Iterable[str | float | None], strips: Iterable[Strip | None] = ()) -> Column:
+        """Return a column of texts (to the left), counts, p-values of two digits, or numbers formatted by `numeral`."""
+        least = 2.0 if re.match(r"(corrected )?p\b", head) else 0.0005
+        texts = tuple(
+            cell if isinstance(cell, str) else f"{cell:,}" if isinstance(cell, int) else numeral(cell, least)
+            for cell in cells
+        )
+        is_text = any(text[:1].isalpha() for text in texts if text not in ("none", "tied"))
+        return cls(head, texts, "<" if is_text else ">", tuple(strips))
+
     @cached_property
     def width(self) -> int:
         """Width of the longest cell or header word; a header of several words gets at least eleven characters."""
@@ -143,6 +155,22 @@ def table(names: Sequence[str], groups: Sequence[Sequence[Column]], width: int) 
             cells = [f"{column.cells[row]:{column.align}{column.width}}" for column in block]
             lines += [name] * has_name_lines + [_line("" if has_name_lines else name, cells, side)]
     return lines
+
+
+def numeral(value: float | None, least: float = 0.0005) -> str:
+    """Format a number for a cell: three decimals, or as many digits as a small or large one needs; empty if unknown.
+
+    Examples
+    --------
+    >>> numeral(0.66426), numeral(0.0000126), numeral(29.2401), numeral(nan)
+    ('0.664', '1.3e-05', '29.24', '')
+    """
+    if value is None or isnan(value):
+        return ""
+    if value and abs(value) < least:
+        return f"{value:.2g}"
+    # Adding zero removes the sign of a value that rounds to zero.
+    return f"{round(value, 3) + 0.0:.3f}" if abs(value) < 10 else f"{value:.4g}"
 
 
 _SHORTEST_NAME = 16

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from math import comb, nan, sqrt
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from shesha.charts import Series, intervals
 from shesha.report import Metric, Page
-from shesha.results.base import Result, draws_axes
+from shesha.results.base import Listed, Result, draws_axes
 from shesha.results.doubts import Dependence, Doubts
 from shesha.results.stability import DriftPath, Estimate
 from shesha.support.wording import agree
@@ -129,8 +128,8 @@ def draw(audit: Audit, ax: Axes | None) -> Axes:
     if len(findings) == 1:
         return _plot_representation(audit, findings[0], ax)
     scores = {
-        "feature split": _series([finding.feature_split for finding in findings]),
-        "basis averaged": _series([finding.basis_averaged_split for finding in findings]),
+        "feature split": Series.of(finding.feature_split for finding in findings),
+        "basis averaged": Series.of(finding.basis_averaged_split for finding in findings),
     }
     thresholds = [nan if finding.chance is None else finding.chance.threshold for finding in findings]
     return intervals([finding.name for finding in findings], scores, thresholds, label="stability", ax=ax)
@@ -147,14 +146,8 @@ def _plot_representation(audit: Audit, finding: RepresentationAudit, ax: Axes | 
         },
     }
     thresholds = [nan if estimate is None else estimate.threshold for estimate in shown.values()]
-    scores = {finding.name: _series(list(shown.values()))}
+    scores = {finding.name: Series.of(shown.values())}
     return intervals(list(shown), scores, thresholds, label="score", joined=False, ax=ax)
-
-
-def _series(estimates: Sequence[Estimate | None]) -> Series:
-    known = [(nan, nan, nan) if score is None else (score.value, score.low, score.high) for score in estimates]
-    values, lows, highs = zip(*known, strict=True)
-    return Series(values, lows, highs)
 
 
 @dataclass(frozen=True)
@@ -245,17 +238,6 @@ class RepresentationAudit(Result):
         described = {name: float("nan") for name in _DESCRIPTORS} | descriptors
         return {**plain, **named, **described}
 
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Rebuild the findings from the values that `to_dict` returned, even after a round trip through JSON."""
-        field_names = {entry.name for entry in fields(cls)}
-        rest = {name: value for name, value in plain.items() if name not in field_names}
-        scores = {name: value for name, value in rest.items() if isinstance(value, Mapping)}
-        # Without scores there are no further numbers: the names that remain in the record have no values.
-        numbers = {name: value for name, value in rest.items() if name not in (*scores, *_LEADING)} if scores else {}
-        record = {**plain, "scores": scores, "descriptors": numbers}
-        return super().from_dict(record)
-
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return a table with a single row."""
         import pandas as pd
@@ -298,8 +280,10 @@ _DESCRIPTORS = ("effective_rank", "participation_ratio", "corrected_participatio
 
 
 @dataclass(frozen=True)
-class Audit(Result):
+class Audit(Listed[RepresentationAudit], Result):
     """The findings about one or several representations of the same inputs."""
+
+    ITEMS = "representations"
 
     representations: tuple[RepresentationAudit, ...]
     drift: DriftPath | None = None
@@ -312,17 +296,6 @@ class Audit(Result):
     """The classes of the labels; None without labels."""
     interrupted: bool = False
     """Whether Ctrl-C ended the audit before every representation was scored."""
-
-    def __iter__(self) -> Iterator[RepresentationAudit]:
-        """Iterate over the representations."""
-        return iter(self.representations)
-
-    def __getitem__(self, name: str) -> RepresentationAudit:
-        """Return the findings about the representation with this name."""
-        for audit in self.representations:
-            if audit.name == name:
-                return audit
-        raise KeyError(f"name must be one of {', '.join(audit.name for audit in self.representations)}, got {name!r}")
 
     @property
     def ranking(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from shesha.report import (
     Column,
+    Columns,
     Drawing,
     Explained,
     Item,
@@ -28,14 +29,13 @@ from shesha.results.audit_verdict import (
     find_estimate,
     has_uninformative_axes,
     headline,
-    interval,
     list_names,
     readings,
     verdict,
     what_to_do,
 )
 from shesha.results.generic_page import run_details
-from shesha.results.number import numeral, numeral_of_p
+from shesha.results.number import format_value, strip
 from shesha.support.wording import count, lowercase_start
 
 if TYPE_CHECKING:
@@ -83,25 +83,19 @@ def _score_columns(audit: Audit, name: str, findings: list[RepresentationAudit])
     """Show one number for each representation, with its chance level if there is one."""
     title = audit.meanings[name].title
     if any(name in row.descriptors for row in findings):
-        return [Column(title, tuple(_format_number(row.descriptors.get(name)) for row in findings))]
+        return [Column.of(title, [row.descriptors.get(name) for row in findings])]
     scores = [find_estimate(row, name) for row in findings]
     known = [score if score is not None and score.has_null else None for score in scores]
     if not any(score is not None and score.has_value for score in scores):
         # The reason for a missing value is printed below the table.
         return []
-    return [
-        Column(title, tuple(interval(find_estimate(row, name)) for row in findings), "<", _strips(name, findings)),
-        Column("chance up to", tuple("" if chance is None else f"{chance.threshold:.3f}" for chance in known)),
-        Column("p", tuple("" if chance is None else f"{chance.p_value:.2g}" for chance in known)),
-    ]
+    return [Column.of(title, map(format_value, scores), map(strip, scores)), *_test_columns(known)]
 
 
-def _strips(name: str, findings: list[RepresentationAudit]) -> tuple[Strip | None, ...]:
-    """Show the values on a common scale, with their chance thresholds."""
-    scores = [find_estimate(row, name) for row in findings]
-    return tuple(
-        None if score is None or not score.has_value else Strip(score.value, score.low, score.high, score.threshold)
-        for score in scores
+def _test_columns(tests: Sequence[Estimate | None]) -> tuple[Column, Column]:
+    return (
+        Column.of("chance up to", [None if test is None else test.threshold for test in tests]),
+        Column.of("p", [None if test is None else test.p_value for test in tests]),
     )
 
 
@@ -109,8 +103,8 @@ def _size_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Col
     if len({(row.n_rows, row.n_features) for row in audit.representations}) == 1:
         return []
     if len({row.n_rows for row in audit.representations}) == 1:
-        return [Column("features", tuple(f"{row.n_features:,}" if row.n_features else "-" for row in findings))]
-    return [Column("rows x features", tuple(f"{row.n_rows:,} x {row.n_features or '-'}" for row in findings))]
+        return [Column.of("features", [row.n_features or "-" for row in findings])]
+    return [Column.of("rows x features", [f"{row.n_rows:,} x {row.n_features or '-'}" for row in findings])]
 
 
 def _rank_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Column]:
@@ -122,7 +116,7 @@ def _rank_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Col
         score, above = audit[name].ranking_score, audit[audit.ranking[position - 2]].ranking_score
         ties = position > 1 and score is not None and above is not None and score.high >= above.low
         ranks[name] = f"{position}{_TIES if ties else '  '}"
-    return [Column("rank", tuple(ranks.get(row.name, "") for row in findings))]
+    return [Column.of("rank", [ranks.get(row.name, "") for row in findings])]
 
 
 def _missing_reasons(audit: Audit, names: list[str], findings: list[RepresentationAudit]) -> Iterator[str]:
@@ -139,10 +133,6 @@ def _missing_reasons(audit: Audit, names: list[str], findings: list[Representati
     for (reason, which), row_names in missing.items():
         titles = ", ".join(audit.meanings[name].title for name in which)
         yield f"{list_names(row_names, len(audit.representations))}: no value of {titles}: {reason}"
-
-
-def _format_number(number: float | None) -> str:
-    return "" if number is None else "none" if number != number else f"{number:.4g}"
 
 
 _EFFECT = (
@@ -186,17 +176,12 @@ def drift(audit: Audit) -> Section | None:
         return Section("Drift", (Text(f"No drift was computed: {audit.drift_reason}"),))
     if drift_path is None:
         return None
-    kinds = {"from the first": drift_path.from_first, "from the previous": drift_path.from_previous}
-    columns = [Column(head, tuple(_describe_drift(value) for value in values)) for head, values in kinds.items()]
     why = tuple(
         Text(f"{name}: {reason}") for name, reason in zip(drift_path.names, drift_path.reasons, strict=False) if reason
     )
-    table = Table(drift_path.names, (tuple(columns),), "Drift", "representation")
+    columns: Columns = {"from the first": drift_path.from_first, "from the previous": drift_path.from_previous}
+    table = Table.of(drift_path.names, columns, "Drift", "representation")
     return Section("Drift along the given order", (table, *why), _DRIFT)
-
-
-def _describe_drift(value: float) -> str:
-    return "none" if value != value else f"{value:.4f}"
 
 
 def notes(audit: Audit) -> Section | None:
@@ -334,26 +319,18 @@ def _score_table(audit: Audit) -> tuple[Part, ...]:
         else ""
         for row, test in zip(known, tests, strict=True)
     ]
+    title = _ranking_name(audit) if is_stability else "alignment with labels"
     score = (
-        Column("verdict", tuple(verdicts), "<"),
-        Column(
-            _ranking_name(audit) if is_stability else "alignment with labels",
-            tuple(map(interval, scores)),
-            ">",
-            tuple(map(_strip, scores, tests)),
-        ),
+        Column.of("verdict", verdicts),
+        Column.of(title, map(format_value, scores), map(_strip, scores, tests)),
         *_rank_columns(audit, known),
-    )
-    test_columns = (
-        Column("chance up to", tuple("" if test is None else numeral(test.threshold) for test in tests)),
-        Column("p", tuple("" if test is None else numeral_of_p(test.p_value) for test in tests)),
     )
     names = [row.name for row in known]
     # Of many representations, the most and the least stable and the ends are shown first.
     shown = [*audit.ranking[:1], *audit.ranking[-1:], names[0], names[-1]]
     important = tuple(dict.fromkeys(names.index(name) for name in shown if name in names))
     full_width = _full_width_scores(known) if is_stability else []
-    groups = (score, test_columns, tuple(full_width), tuple(_size_columns(audit, known)))
+    groups = (score, _test_columns(tests), tuple(full_width), tuple(_size_columns(audit, known)))
     return (Table(tuple(names), groups, "Stability", "representation", important),)
 
 
@@ -404,7 +381,7 @@ def _full_width_scores(known: Sequence[RepresentationAudit]) -> list[Column]:
     """If representations are ranked at equal numbers of features, also show the scores of all features."""
     if all(row.same_width is None for row in known):
         return []
-    return [Column("with all features", tuple(interval(row.feature_split) for row in known))]
+    return [Column.of("with all features", [format_value(row.feature_split) for row in known])]
 
 
 def _ranking_name(audit: Audit) -> str:

@@ -97,15 +97,11 @@ def find_estimate(finding: RepresentationAudit, name: str) -> Estimate | None:
     return finding.scores.get(name) or finding.supervised.get(name)
 
 
-def interval(estimate: Estimate | None, digits: int = 3) -> str:
-    """Format a score with its interval."""
-    if estimate is None:
-        return ""
-    if estimate.value != estimate.value:
-        return "none"
+def interval(estimate: Estimate) -> str:
+    """Format a score with its interval for a sentence, with two decimals."""
     # Adding zero removes the sign of a value that rounds to zero.
-    value, low, high = (f"{round(x, digits) + 0.0:.{digits}f}" for x in (estimate.value, estimate.low, estimate.high))
-    return f"{value} [{low}, {high}]" if estimate.low == estimate.low else value
+    value, low, high = (f"{round(x, 2) + 0.0:.2f}" for x in (estimate.value, estimate.low, estimate.high))
+    return f"{value} [{low}, {high}]" if estimate.has_interval else value
 
 
 _ALIGNMENT = "supervised_alignment"
@@ -203,7 +199,7 @@ def _off_axes_sentence(which: str, group: Sequence[RepresentationAudit]) -> str:
 def _basis_averaged(findings: Sequence[RepresentationAudit]) -> str:
     known = [finding.basis_averaged_split for finding in findings]
     low, high = (choose(_value_or_lowest(estimate) for estimate in known) for choose in (min, max))
-    return interval(known[0], 2) if len(known) == 1 else f"{low:.2f} to {high:.2f}"
+    return interval(known[0]) if len(known) == 1 and known[0] is not None else f"{low:.2f} to {high:.2f}"
 
 
 _SENTENCES: dict[str, Callable[[str, Sequence[RepresentationAudit]], str]] = {
@@ -229,7 +225,7 @@ def _no_scores_sentence(audit: Audit) -> str:
 def _values(findings: Sequence[RepresentationAudit]) -> str:
     known = [finding.feature_split for finding in findings if finding.feature_split is not None]
     if len(known) == 1:
-        return interval(known[0], 2)
+        return interval(known[0])
     low, high = (round(choose(estimate.value for estimate in known), 2) for choose in (min, max))
     return f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
 
@@ -285,7 +281,7 @@ def _labels(audit: Audit) -> str:
         return intro
     best = max(known, key=lambda finding: finding.supervised[_ALIGNMENT].value)
     where = f" closest in {best.name}" if len(known) > 1 else " closer than other rows"
-    score = interval(best.supervised[_ALIGNMENT], 2)
+    score = interval(best.supervised[_ALIGNMENT])
     if best.supervised[_ALIGNMENT].low <= 0 or _not_above_chance(best):
         everywhere = " in any representation" * (len(known) > 1)
         return (

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import singledispatch, wraps
 from html import escape
 from pathlib import Path
-from types import UnionType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -64,25 +63,6 @@ def replace_non_json(value: Any) -> Any:
 def as_cell(value: Any) -> Any:
     """Return a value for a table cell; several values are joined into one text."""
     return "; ".join(map(str, value)) if isinstance(value, tuple) else value
-
-
-def restore(kind: Any, plain: Any) -> Any:
-    """Convert plain values back to the value of a field with this type."""
-    if isinstance(kind, UnionType):
-        kinds = [arg for arg in get_args(kind) if arg is not type(None)]
-        return None if plain is None else restore(kinds[0], plain)
-    if is_dataclass(kind) and isinstance(kind, type):
-        types = get_type_hints(kind)
-        values = {field.name: plain[field.name] for field in fields(kind) if field.name in plain}
-        return kind(**{name: restore(types[name], value) for name, value in values.items()})
-    if get_origin(kind) is dict:
-        return {name: restore(get_args(kind)[1], value) for name, value in plain.items()}
-    if kind is float:
-        return float("nan") if plain is None else float(plain)
-    if isinstance(plain, list | tuple):
-        inner = get_args(kind)[0] if get_origin(kind) is tuple else Any
-        return tuple(restore(inner, value) for value in plain)
-    return plain
 
 
 def as_plain_data(value: Any) -> Any:
@@ -158,24 +138,15 @@ def kind_name(result: type) -> str:
 
 def values_equal(first: Any, second: Any) -> bool:
     """Return whether two field values are equal, where NaN equals NaN, unlike in `==` on tuples."""
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return first.dtype == second.dtype and np.array_equal(first, second, equal_nan=first.dtype.kind in "fc")
     if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
-        return _arrays_equal(first, second)
+        return False
     if isinstance(first, tuple | list) and isinstance(second, tuple | list):
         return type(first) is type(second) and len(first) == len(second) and all(map(values_equal, first, second))
     if isinstance(first, dict) and isinstance(second, dict):
         return first.keys() == second.keys() and all(values_equal(value, second[key]) for key, value in first.items())
     return bool(first == second or (first != first and second != second))
-
-
-def _arrays_equal(value: Any, other: Any) -> bool:
-    if not (isinstance(value, np.ndarray) and isinstance(other, np.ndarray)):
-        return False
-    return value.dtype == other.dtype and np.array_equal(value, other, equal_nan=value.dtype.kind in "fc")
-
-
-def fields_equal(value: Any, other: Any) -> bool:
-    """Return whether two results of the same class have equal fields."""
-    return all(values_equal(getattr(value, name), getattr(other, name)) for name in list_compared_fields(value))
 
 
 def list_compared_fields(result: Any) -> Iterator[str]:
@@ -227,6 +198,39 @@ def draws_axes(method: Method) -> Method:
     return cast(Method, plot)
 
 
+Item = TypeVar("Item")
+
+
+class Listed(Generic[Item]):
+    """Named items of a result: iterate over them, or select one by its name."""
+
+    ITEMS: ClassVar[str] = "numbers"
+    """Name of the field with the items: a tuple, or a dictionary by name."""
+    KEY: ClassVar[str] = "name"
+    """What the name of an item is called in messages."""
+
+    def _items_by_name(self) -> dict[str, Item]:
+        items = getattr(self, self.ITEMS)
+        if isinstance(items, dict):
+            return items
+        known: dict[str, Item] = {}
+        for item in items:
+            known.setdefault(item.name, item)
+        return known
+
+    def __iter__(self) -> Iterator[Item]:
+        """Iterate over the items."""
+        items = getattr(self, self.ITEMS)
+        return iter(items.values() if isinstance(items, dict) else items)
+
+    def __getitem__(self, name: str) -> Item:
+        """Return the item with this name."""
+        known = self._items_by_name()
+        if str(name) not in known:
+            raise KeyError(f"{self.KEY} must be one of {', '.join(known) or 'none'}, got {name!r}")
+        return known[str(name)]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """A result that can be printed, compared, saved, and converted to plain values, tables and JSON."""
@@ -251,7 +255,9 @@ class Result:
 
     def __eq__(self, other: object) -> bool:
         """Return whether both results have the same class and equal fields, where NaN equals NaN."""
-        return fields_equal(self, other) if type(self) is type(other) else NotImplemented
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(values_equal(getattr(self, name), getattr(other, name)) for name in list_compared_fields(self))
 
     def __hash__(self) -> int:
         """Return a hash, which is the same for equal results."""
@@ -272,17 +278,6 @@ class Result:
         values = {name: as_plain_data(getattr(self, name)) for name in (*names, *self.aliases)}
         # Parts of a result and results of plain arrays have no statements on their inputs.
         return values | ({"inputs": self.inputs} if self.inputs else {})
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Build the result from the plain values of `to_dict`, even after a round trip through JSON.
-
-        Parameters
-        ----------
-        plain : mapping of str to any
-            Values by field name. Other names, including aliases, are ignored. A null in place of a number becomes NaN.
-        """
-        return cast(Self, restore(cls, plain))
 
     def to_frame(self, *, full: bool = False) -> pd.DataFrame:
         """Return the result as a table.

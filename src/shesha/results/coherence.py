@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any
@@ -10,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.report import Column, Drawing, Item, Page, Part, Section, Strip, Table, Text, texts
+from shesha.report import Columns, Drawing, Item, Page, Part, Section, Strip, Table, Text, texts
 from shesha.results import sentence_parts as say
-from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.correlation import Correlation
 from shesha.results.generic_page import as_table, field_explanations, run_details
-from shesha.results.number import NAN, Number, frame_of_numbers, numeral, table_of_numbers
+from shesha.results.number import NAN, Number, format_value, frame_of_numbers, table_of_numbers
 from shesha.support.seeds import draws_needed, undecided
 from shesha.support.wording import agree_with_share, count, join_items
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
     from matplotlib.axes import Axes
@@ -77,16 +76,19 @@ class Coherence(Number):
         is_at_limit = self.p_value <= doubled * (1 + 1e-9)
         return UNDECIDED if is_at_limit or not reaches_level(self.smallest_p, self.alpha) else "not above chance"
 
-    def _text(self) -> str:
-        """Return a text with the unbiased score and its p-value, then the other scores."""
-        tested = f"p = {self.p_value:.3g} ({count(self.n_draws, 'draw')})"
-        ends = f" [{self.low:.3f}, {self.high:.3f}]" if self.has_interval else ""
-        tested = tested if self.has_null else f"no chance level ({self.reason})"
+    @property
+    def _what(self) -> str:
+        return f"{self.name}: unbiased coherence"
+
+    def _further_lines(self) -> Iterator[str]:
+        """Yield the calibration or why it is missing, the rows, and the other scores."""
+        yield from super()._further_lines()
+        if not self.has_null:
+            yield f"no chance level ({self.reason})"
         chance = "" if isnan(self.coherence_chance) else f" (chance {self.coherence_chance:.3f})"
-        return (
-            f"{self.name}: unbiased coherence {self.value:.3f}{ends} for {self.n_rows:,} rows against "
-            f"{self.n_controls:,} controls, {tested}; coherence "
-            f"{self.coherence:.3f}{chance}, magnitude {self.magnitude:.3g}"
+        yield (
+            f"{self.n_rows:,} rows against {self.n_controls:,} controls; coherence {self.coherence:.3f}{chance}, "
+            f"magnitude {self.magnitude:.3g}"
         )
 
     def _claim(self) -> str:
@@ -99,8 +101,10 @@ _SOURCE = "coherence of shifts (Raju 2026)"
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoherenceTable(Result):
+class CoherenceTable(Listed[Coherence], Result):
     """How coherent each group in a table of rows is."""
+
+    ITEMS = "groups"
 
     groups: tuple[Coherence, ...]
     excluded: dict[str, str]
@@ -127,17 +131,6 @@ class CoherenceTable(Result):
     seed: int | None = None
     cosines: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     """Cosine between the shift of each row and the mean shift of its group; NaN for controls and unused rows."""
-
-    def __iter__(self) -> Iterator[Coherence]:
-        """Iterate over the groups."""
-        return iter(self.groups)
-
-    def __getitem__(self, name: str) -> Coherence:
-        """Return the result of the group with this name."""
-        for group in self.groups:
-            if group.name == name:
-                return group
-        raise KeyError(f"name must be one of {', '.join(group.name for group in self.groups)}, got {name!r}")
 
     @property
     def headline(self) -> str:
@@ -297,27 +290,15 @@ def coherence_page(result: CoherenceTable) -> Page:
 
 
 def _group_table(groups: Sequence[Coherence], noun: str) -> Table:
-    columns = (
-        Column("verdict", tuple(group.verdict for group in groups), "<"),
-        Column(
-            "unbiased coherence",
-            tuple(
-                f"{group.value:.3f} [{group.low:.3f}, {group.high:.3f}]"
-                if group.low == group.low
-                else f"{group.value:.3f}"
-                for group in groups
-            ),
-            ">",
-            tuple(Strip(group.value, group.low, group.high) for group in groups),
-        ),
-        Column(
-            "corrected p",
-            tuple("" if isnan(group.corrected_p_value) else f"{group.corrected_p_value:.2g}" for group in groups),
-        ),
-        Column("n", tuple(f"{group.n_rows:,}" for group in groups)),
-        Column("magnitude", tuple(numeral(group.magnitude) for group in groups)),
-    )
-    return Table(tuple(group.name for group in groups), (columns,), "Most coherent first", noun)
+    columns: Columns = {
+        "verdict": [group.verdict for group in groups],
+        "unbiased coherence": map(format_value, groups),
+        "corrected p": [group.corrected_p_value for group in groups],
+        "n": [group.n_rows for group in groups],
+        "magnitude": [group.magnitude for group in groups],
+    }
+    strips = {"unbiased coherence": [Strip(group.value, group.low, group.high) for group in groups]}
+    return Table.of([group.name for group in groups], columns, "Most coherent first", noun, strips=strips)
 
 
 def _not_scored(result: CoherenceTable) -> list[str]:
@@ -342,8 +323,10 @@ class EDistance(Number):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EDistances(Result):
+class EDistances(Listed[EDistance], Result):
     """E-distances between pairs of groups."""
+
+    ITEMS = "pairs"
 
     pairs: tuple[EDistance, ...]
     excluded: dict[str, str]
@@ -352,10 +335,6 @@ class EDistances(Result):
     alpha: float = 0.05
     seed: int | None = None
     notes: tuple[str, ...] = ()
-
-    def __iter__(self) -> Iterator[EDistance]:
-        """Iterate over the pairs."""
-        return iter(self.pairs)
 
     @property
     def significant(self) -> tuple[EDistance, ...]:
@@ -409,6 +388,6 @@ class EDistances(Result):
         """Return one row per pair, the most distant first, and the groups that were not compared."""
         pairs = sorted(self.pairs, key=lambda pair: -pair.value)
         rows = [replace(pair, name=f"{pair.first}, {pair.second}") for pair in pairs]
-        table = table_of_numbers(rows, "E-distances", "pair", {"E-distance": [numeral(p.e_distance) for p in pairs]})
+        table = table_of_numbers(rows, "E-distances", "pair", {"E-distance": [p.e_distance for p in pairs]})
         left_out = "; ".join(f"{name} ({why})" for name, why in self.excluded.items())
         return (*table, *texts([f"Not compared: {left_out}." if left_out else ""]))

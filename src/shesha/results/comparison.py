@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.charts import Style, full_range, heat_map, leaf_order, similarity_map, style_options
-from shesha.report import Column, Metric, Page, Section, Table
+from shesha.report import Columns, Metric, Page, Section, Table, numeral
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result, reaches_level
 from shesha.results.doubts import Doubts
-from shesha.results.number import Number, frame_of_numbers, numeral
+from shesha.results.number import Number, format_value, frame_of_numbers
 from shesha.support import types as kinds
 from shesha.support.seeds import undecided
 from shesha.support.wording import count, duration
@@ -191,15 +191,10 @@ def pair_sentences(first: str, second: str, scores: Sequence[Score], alpha: floa
     )
     led = next((score for score in tested if score.name in RECOMMENDED), best)
     yield (
-        f"{led.name} is {led.value:.3g}{format_interval(led)}, and {led.chance:.3g} on average for randomly "
+        f"{led.name} is {format_value(led)}, and {led.chance:.3g} on average for randomly "
         f"matched rows (p = {led.p_value:.2g}). The calibrated value is {led.calibrated:.2f} (0 at the chance "
         "threshold, 1 at the best value)."
     )
-
-
-def format_interval(score: Score) -> str:
-    """Format the interval in brackets; empty if there is none."""
-    return f" [{numeral(score.low)}, {numeral(score.high)}]" if score.has_interval else ""
 
 
 def _raw_value(score: Score) -> str:
@@ -227,11 +222,11 @@ def held_out_sections(scores: Sequence[Score], folds: int | None) -> tuple[Secti
     held_out_scores = [score for score in scores if score.held_out is not None]
     if not held_out_scores:
         return ()
-    cells = (
-        Column("all rows", tuple(f"{score.value:.4g}" for score in held_out_scores)),
-        Column("held out", tuple(f"{score.held_out:.4g}" for score in held_out_scores)),
-    )
-    table = Table(tuple(score.name for score in held_out_scores), (cells,), f"{folds} folds", "measure")
+    columns: Columns = {
+        "all rows": [score.value for score in held_out_scores],
+        "held out": [score.held_out for score in held_out_scores],
+    }
+    table = Table.of([score.name for score in held_out_scores], columns, f"{folds} folds", "measure")
     return (Section(f"Held out, {count(folds or 0, 'fold')}", (table,), _HELD_OUT_NOTE),)
 
 
@@ -336,23 +331,20 @@ def repeats_sections(scores: Sequence[Score]) -> tuple[Section, ...]:
     repeated = [score for score in scores if score.over_repeats is not None]
     if not repeated:
         return ()
-    columns = {
-        "over repeats": [_format_known(score.over_repeats) for score in repeated],
+    columns: Columns = {
+        "over repeats": [score.over_repeats for score in repeated],
         "ceiling": [
-            f"{score.ceiling_lower:.4g} to {score.ceiling_upper:.4g}" if score.has_ceiling else "" for score in repeated
-        ],
-        "reliability": [
-            ", ".join(filter(None, map(_format_known, (score.reliability_first, score.reliability_second))))
+            f"{numeral(score.ceiling_lower)} to {numeral(score.ceiling_upper)}" if score.has_ceiling else ""
             for score in repeated
         ],
-        "corrected": [_format_known(score.disattenuated) for score in repeated],
+        "reliability": [
+            ", ".join(filter(None, map(numeral, (score.reliability_first, score.reliability_second))))
+            for score in repeated
+        ],
+        "corrected": [score.disattenuated for score in repeated],
     }
     table = Table.of([score.name for score in repeated], columns, "Over repeats", "measure")
     return (Section("Compared with repeats", (table,), _REPEATS_NOTE),)
-
-
-def _format_known(value: float | None) -> str:
-    return "" if value is None or value != value else f"{value:.4g}"
 
 
 PairNumber = Literal["value", "calibrated", "p_value", "corrected_p_value", "chance"]
@@ -616,7 +608,8 @@ class PairwiseComparison(PairTables, Result):
         n_pairs = len({(pair.first, pair.second) for pair in self.scores})
         what = count(len(self.names), "representation") if self.names else count(n_pairs, "pair")
         null = say.draws(self.n_draws, self.exchanged) if self.exchanged else ""
-        corrected = f"p corrected for the number of pairs ({say.CORRECTIONS[self.correction]})" if null else ""
+        way = say.CORRECTIONS.get(self.correction, self.correction)
+        corrected = f"p corrected for the number of pairs ({way})" if null else ""
         return say.listing(
             f"Similarity of {what} over {say.span(n_rows)} rows", clauses, null, corrected, others="measures"
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from shesha.report import (
-    Column,
+    Columns,
     Explained,
     HeatMap,
     Item,
@@ -23,9 +23,9 @@ from shesha.report import (
     texts,
 )
 from shesha.results.base import reaches_level
-from shesha.results.comparison import RECOMMENDED, format_interval, held_out_sections, pair_sentences, repeats_sections
+from shesha.results.comparison import RECOMMENDED, held_out_sections, pair_sentences, repeats_sections
 from shesha.results.generic_page import run_details
-from shesha.results.number import numeral, numeral_of_p
+from shesha.results.number import format_value
 from shesha.results.sentence_parts import format_share
 from shesha.support.wording import agree
 
@@ -45,10 +45,16 @@ _CALIBRATED_PAIRS_NOTE = (
 def measure_table(result: PairwiseComparison, measure: str) -> Table:
     """Return the table for one measure; if there is no room for all pairs, those farthest from chance are shown."""
     pairs = select_pairs(result, measure)
-    names = tuple(pair.pair(", ") for pair in pairs)
+    columns: Columns = {
+        "value": [format_value(pair) or "none" for pair in pairs],
+        "chance": [pair.chance for pair in pairs],
+        "calibrated": [pair.calibrated for pair in pairs],
+        "p": [pair.p_value for pair in pairs],
+        "corrected p": [pair.corrected_p_value for pair in pairs],
+    }
     # NaN values are sorted to the end.
-    order = sorted(range(len(pairs)), key=lambda i: _distance_from_chance(pairs[i]))
-    return Table(names, tuple((column,) for column in _columns(pairs)), measure, "pair", tuple(order))
+    order = tuple(sorted(range(len(pairs)), key=lambda i: _distance_from_chance(pairs[i])))
+    return Table.of([pair.pair(", ") for pair in pairs], columns, measure, "pair", important=order)
 
 
 def _distance_from_chance(pair: Score) -> tuple[bool, float, float]:
@@ -92,28 +98,11 @@ def select_pairs(result: PairwiseComparison, measure: str) -> list[Score]:
     return [pair for pair in result.scores if pair.name == measure and pair.first != pair.second]
 
 
-def _columns(pairs: list[Score]) -> list[Column]:
-    scores = pairs
-    cells: dict[str, list[str]] = {
-        "value": [f"{score.value:.3f}" if score.has_value else "none" for score in scores],
-        "interval": [_interval(score) for score in scores],
-        "chance": [numeral(score.chance) for score in scores],
-        "calibrated": [numeral(score.calibrated) for score in scores],
-        "p": [numeral(score.p_value) for score in scores],
-        "corrected p": [numeral(score.corrected_p_value) for score in scores],
-    }
-    return [Column(head, tuple(column)) for head, column in cells.items()]
-
-
 def calibrated_pairs_note(result: PairwiseComparison) -> str:
     """Return sentences that explain the columns, with the levels of the intervals and of the thresholds."""
     brackets = f"Brackets are {format_share(result.confidence)} intervals. " if result.confidence is not None else ""
     design = f" Exchanged: {result.exchanged}." if result.exchanged not in ("", "all rows") else ""
     return brackets + _CALIBRATED_PAIRS_NOTE.format(alpha=result.alpha) + design
-
-
-def _interval(score: Score) -> str:
-    return f"[{score.low:.3f}, {score.high:.3f}]" if score.has_interval else ""
 
 
 _SEES = {
@@ -234,25 +223,19 @@ def comparison_metrics(result: Comparison) -> list[Metric]:
 
 def _scores(scores: Sequence[Score], title: str) -> Table:
     """Show the values with their intervals, directions, chance levels and p-values."""
-    columns = [
-        Column(
-            "value",
-            tuple(f"{numeral(score.value)}{format_interval(score)}" for score in scores),
-            ">",
-            tuple(map(_strip, scores)),
-        ),
-        Column("chance", tuple(numeral(score.chance) for score in scores)),
-        Column("calibrated", tuple(f"{score.calibrated:.3f}" if score.has_null else "" for score in scores)),
-        Column("p", tuple(f"{score.p_value:.2g}" if score.has_null else "" for score in scores)),
-        Column("corrected p", tuple(numeral_of_p(score.corrected_p_value) for score in scores)),
-    ]
     # Few measures are named with what they respond to; only a direction other than the usual one is shown.
-    is_short, directions = len(scores) <= _FEW, [score.closer for score in scores]
-    about = (
-        Column("closer is", ("",) * len(scores) if is_short and "lower" not in directions else tuple(directions), "<"),
-        Column("family", tuple("" if is_short else score.family for score in scores), "<"),
-    )
-    return Table(tuple(score.name for score in scores), (tuple(columns), about), title, "measure")
+    is_short = len(scores) <= _FEW
+    shows_direction = not is_short or any(score.closer == "lower" for score in scores)
+    columns: Columns = {
+        "value": map(format_value, scores),
+        "chance": [score.chance for score in scores],
+        "calibrated": [score.calibrated for score in scores],
+        "p": [score.p_value for score in scores],
+        "corrected p": [score.corrected_p_value for score in scores],
+        "closer is": [score.closer if shows_direction else "" for score in scores],
+        "family": ["" if is_short else score.family for score in scores],
+    }
+    return Table.of([score.name for score in scores], columns, title, "measure", strips={"value": map(_strip, scores)})
 
 
 def _strip(score: Score) -> Strip | None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shesha.report import Column, Drawing, Item, Page, Part, Section, Table, Text
+from shesha.report import Drawing, Item, Page, Part, Section, Table, Text
 from shesha.results import sentence_parts as say
-from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
-from shesha.results.number import Number, frame_of_numbers, numeral, numeral_of_p
+from shesha.results.number import Number, format_value, frame_of_numbers
 from shesha.support.seeds import undecided
 from shesha.support.wording import agree, count
 
@@ -28,8 +27,10 @@ class Member(Number):
 
 
 @dataclass(frozen=True)
-class Consensus(Result):
+class Consensus(Listed[Member], Result):
     """Several representations of the same rows, with their distances from the mean shape."""
+
+    ITEMS = "members"
 
     members: tuple[Member, ...]
     """Representations, sorted by increasing distance."""
@@ -55,17 +56,6 @@ class Consensus(Result):
     def shares_nothing(self) -> bool:
         """Whether the representations are no closer than after random matchings of their rows."""
         return self.shared_p_value == self.shared_p_value and not reaches_level(self.shared_p_value, self.alpha)
-
-    def __iter__(self) -> Iterator[Member]:
-        """Iterate over the representations, the nearest first."""
-        return iter(self.members)
-
-    def __getitem__(self, name: str) -> Member:
-        """Return the representation with this name."""
-        for member in self.members:
-            if member.name == name:
-                return member
-        raise KeyError(f"name must be one of {', '.join(member.name for member in self.members)}, got {name!r}")
 
     @property
     def outlying(self) -> tuple[str, ...]:
@@ -120,29 +110,28 @@ class Consensus(Result):
         )
 
     def _page(self) -> Page:
-        cells = (
-            Column("distance", tuple(f"{member.value:.3f}" for member in self.members)),
-            Column("interval", tuple(_interval(member) for member in self.members), "<"),
-            Column("to the mean of all", tuple(f"{member.distance_to_all:.3f}" for member in self.members)),
-            Column("corrected p", tuple(numeral(member.corrected_p_value) for member in self.members)),
+        table = Table.of(
+            [member.name for member in self.members],
+            {
+                "distance": map(format_value, self.members),
+                "to the mean of all": [member.distance_to_all for member in self.members],
+                "corrected p": [member.corrected_p_value for member in self.members],
+            },
+            "Distance to the mean shape of the others",
+            "representation",
         )
-        names = tuple(member.name for member in self.members)
         return Page(
             title="Consensus of representations",
             question="What shape do the representations share, how far is each from it, and which are outliers?",
             answer=(self.headline, f"Spread around the mean shape: {self.spread:.3f}."),
             numbers=(
-                Table(names, (cells,), "Distance to the mean shape of the others", "representation"),
+                table,
                 Text(_explanation(self), ""),
             ),
             doubts=tuple(Item(note) for note in self.notes),
             sections=(Section("Around the mean shape", (Drawing(_PICTURE, self.plot, wide=True),)),),
             ran=(("rows", f"{self.n_rows:,}"), *run_details(self)),
         )
-
-
-def _interval(member: Member) -> str:
-    return "" if member.low != member.low else f"[{member.low:.3f}, {member.high:.3f}]"
 
 
 _PICTURE = "Distance of each representation to the mean shape of the others, with its interval."
@@ -225,14 +214,12 @@ class UnitMatching(Number):
     def _numbers(self) -> tuple[Part, ...]:
         """Return the score, and the matched pairs, best first."""
         columns = {
-            "correlation": [numeral(value) for value in self.correlations],
-            "corrected p": [numeral_of_p(p) for p in self.corrected_p_values],
+            "correlation": self.correlations,
+            "corrected p": self.corrected_p_values,
         }
         names = [f"{i}, {j}" for i, j in zip(self.first, self.second, strict=True)]
-        mean = (
-            f"Mean correlation {numeral(self.value)}, chance {numeral(self.chance)} +- {self.chance_sd:.2g}, "
-            f"p = {self.p_value:.3g} ({self.n_draws} permutations, {self.exchanged})."
-        )
+        drawn = f"chance {self.chance:.3f} +- {self.chance_sd:.2g}, {self.n_draws} permutations, {self.exchanged}"
+        mean = f"Mean correlation {self.value:.3f}, p = {self.p_value:.3g} ({drawn})."
         return (Text(mean), Table.of(names, columns, "Matched units (column of X, column of Y)", "pair"))
 
     def _claim(self) -> str:

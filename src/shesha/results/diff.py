@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from shesha.report import Column, Drawing, Explained, Item, Page, Part, Section, Table, Text
+from shesha.report import Columns, Drawing, Explained, Item, Page, Part, Section, Table, Text, numeral
 from shesha.results import sentence_parts as say
-from shesha.results.base import Result, draws_axes
+from shesha.results.base import Listed, Result, draws_axes
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, frame_of_numbers, table_of_numbers
 from shesha.results.row_map import RowMap
@@ -190,8 +190,11 @@ class Recall(Number):
 
 
 @dataclass(frozen=True)
-class IndexChange(Result):
+class IndexChange(Listed[Recall], Result):
     """How well new queries find their neighbours among old vectors, compared with new vectors."""
+
+    ITEMS = "recalls"
+    KEY = "way"
 
     layer: str
     k: int
@@ -210,13 +213,6 @@ class IndexChange(Result):
     confidence: float = 0.95
     undecided: str = ""
     """Why no advice can be given; empty if there is advice."""
-
-    def __getitem__(self, way: str) -> Recall:
-        """Return the recall of this option."""
-        for score in self.recalls:
-            if score.name == way:
-                return score
-        raise KeyError(f"way must be one of {', '.join(score.name for score in self.recalls)}, got {way!r}")
 
     @property
     def headline(self) -> str:
@@ -340,8 +336,10 @@ class MovedRow(Result):
 
 
 @dataclass(frozen=True)
-class Diff(Result):
+class Diff(Listed[LayerChange], Result):
     """Layers before and after a change, with the rows that moved most."""
+
+    ITEMS = "layers"
 
     before: str
     after: str
@@ -378,16 +376,6 @@ class Diff(Result):
     """Confidence level of the intervals; movements of classes are tested at 1 minus this level."""
     n_layers: int = 0
     """Number of layers of the side that has more; those without a counterpart were not compared."""
-
-    def __iter__(self) -> Iterator[LayerChange]:
-        """Iterate over the layers."""
-        return iter(self.layers.values())
-
-    def __getitem__(self, name: str) -> LayerChange:
-        """Return the layer with this name."""
-        if name not in self.layers:
-            raise KeyError(f"name must be one of {', '.join(self.layers)}, got {name!r}")
-        return self.layers[name]
 
     @property
     def changed(self) -> list[str]:
@@ -561,8 +549,8 @@ _RDM_DRIFT = "RDM drift is 1 - Spearman correlation of the cosine distances betw
 
 
 def format_number(value: float) -> str:
-    """Format a number with three significant digits."""
-    return "none" if value != value else "0" if value == 0 else f"{value:.2g}" if value < 0.01 else f"{value:.3f}"
+    """Format a number with three decimals, or two digits of a small one."""
+    return "0" if value == 0 else numeral(value, 0.01) or "none"
 
 
 def cell(score: MeasureChange) -> str:
@@ -631,28 +619,28 @@ def diff_page(result: Diff) -> Page:
 
 
 def _layers(result: Diff) -> Table:
-    layers = list(result)
+    layers, lost = list(result), "neighbours lost"
     titles = [score.title for score in layers[0].scores] if layers else []
-    columns = [
-        Column("verdict", tuple(layer.verdict for layer in layers), "<"),
-        Column(titles[0] if titles else "change", tuple(_format_drift(layer, name="") for layer in layers)),
-        Column("limit", tuple(format_number(layer.limit) for layer in layers)),
-    ]
-    shown = [i for i, title in enumerate(titles) if title == "neighbours lost"]
-    groups = (tuple(columns), tuple(_measure_column(layers, i) for i in shown))
-    return Table(tuple(layer.name for layer in layers), groups, "Layers", "layer", _important(layers))
+    columns: Columns = {
+        "verdict": [layer.verdict for layer in layers],
+        titles[0] if titles else "change": [_format_drift(layer, name="") for layer in layers],
+        "limit": [format_number(layer.limit) for layer in layers],
+        **({lost: _cells(layers, titles.index(lost))} if lost in titles else {}),
+    }
+    return Table.of([layer.name for layer in layers], columns, "Layers", "layer", important=_important(layers))
 
 
-def _measure_column(layers: Sequence[LayerChange], i: int) -> Column:
-    return Column(layers[0].scores[i].title, tuple(cell(layer.scores[i]) for layer in layers))
+def _cells(layers: Sequence[LayerChange], i: int) -> list[str]:
+    return [cell(layer.scores[i]) for layer in layers]
 
 
 def _noise_section(result: Diff) -> Section:
     """Return the noise of each layer, and the change by further measures."""
     layers = list(result)
-    columns = [Column("noise", tuple(format_number(layer.noise) for layer in layers))]
-    columns += [_measure_column(layers, i) for i in range(1, len(layers[0].scores) if layers else 0)]
-    table = Table(tuple(layer.name for layer in layers), (tuple(columns),), "Noise and other measures", "layer")
+    further = enumerate(layers[0].scores[1:], 1) if layers else ()
+    columns: Columns = {"noise": [format_number(layer.noise) for layer in layers]}
+    columns |= {score.title: _cells(layers, i) for i, score in further}
+    table = Table.of([layer.name for layer in layers], columns, "Noise and other measures", "layer")
     return Section("Noise and other measures", (table,), printed=False)
 
 
@@ -680,20 +668,17 @@ def _change_sections(result: Diff) -> tuple[Section, ...]:
 
 
 def _classes(result: Diff) -> Table:
-    columns = (
-        Column(
-            "verdict", tuple(pair.in_words if pair.significant else "no movement found" for pair in result.classes), "<"
-        ),
-        Column("before", tuple(format_number(pair.before) for pair in result.classes)),
-        Column("after", tuple(format_number(pair.after) for pair in result.classes)),
-        Column("change", tuple(f"{pair.change:+.3f}" for pair in result.classes)),
-        Column("p", tuple(format_number(pair.p_value) for pair in result.classes)),
-        Column("corrected p", tuple(format_number(pair.corrected_p_value) for pair in result.classes)),
-    )
-    names = tuple(
-        pair.first if pair.first == pair.second else f"{pair.first}, {pair.second}" for pair in result.classes
-    )
-    return Table(names, (columns,), "Classes", "classes")
+    pairs = result.classes
+    columns: Columns = {
+        "verdict": [pair.in_words if pair.significant else "no movement found" for pair in pairs],
+        "before": [format_number(pair.before) for pair in pairs],
+        "after": [format_number(pair.after) for pair in pairs],
+        "change": [f"{pair.change:+.3f}" for pair in pairs],
+        "p": [pair.p_value for pair in pairs],
+        "corrected p": [pair.corrected_p_value for pair in pairs],
+    }
+    names = [", ".join(dict.fromkeys((pair.first, pair.second))) for pair in pairs]
+    return Table.of(names, columns, "Classes", "classes")
 
 
 _CLASSES = (
@@ -705,14 +690,7 @@ _CLASSES = (
 def _index(result: Diff) -> tuple[Section, ...]:
     if result.index is None:
         return ()
-    recalls = result.index.recalls
-    columns = (
-        Column(f"recall@{result.index.k}", tuple(format_number(recall.value) for recall in recalls)),
-        Column("low", tuple(format_number(recall.low) for recall in recalls)),
-        Column("high", tuple(format_number(recall.high) for recall in recalls)),
-        Column("note", tuple(recall.reason for recall in recalls), "<"),
-    )
-    table = Table(tuple(recall.name for recall in recalls), (columns,), "New queries among old vectors", "queries")
+    table, *_ = result.index._numbers()
     about = _INDEX.format(result.index.k, METRICS[result.index.metric], result.index.n_rows, result.index.chance)
     return (Section("May the index be kept?", (table,), about),)
 
@@ -727,19 +705,16 @@ _INDEX = (
 def _movement_sections(result: Diff) -> tuple[Section, ...]:
     if not result.moved:
         return ()
-    columns = (
-        Column("label", tuple(row.label for row in result.moved), "<"),
-        Column("neighbours lost", tuple(f"{row.neighbours_lost:.0%}" for row in result.moved)),
-        Column(
-            _noise_column(result), tuple("" if row.noise != row.noise else f"{row.noise:.0%}" for row in result.moved)
-        ),
-        Column("moved", tuple(format_number(row.movement) for row in result.moved)),
-    )
-    table = Table(tuple(row.name for row in result.moved), (columns,), f"In {result.moved_layer}", "row")
-    parts: list[Part] = [table]
+    columns: Columns = {
+        "label": [row.label for row in result.moved],
+        "neighbours lost": [f"{row.neighbours_lost:.0%}" for row in result.moved],
+        _noise_column(result): ["" if row.noise != row.noise else f"{row.noise:.0%}" for row in result.moved],
+        "moved": [format_number(row.movement) for row in result.moved],
+    }
+    parts = [Table.of([row.name for row in result.moved], columns, f"In {result.moved_layer}", "row")]
     if result.lost_by_class:
-        lost = Column("neighbours lost", tuple(f"{share:.0%}" for share in result.lost_by_class.values()))
-        parts.insert(0, Table(tuple(result.lost_by_class), ((lost,),), "By class", "class"))
+        lost: Columns = {"neighbours lost": [f"{share:.0%}" for share in result.lost_by_class.values()]}
+        parts.insert(0, Table.of(result.lost_by_class, lost, "By class", "class"))
     return (Section("Rows that moved most", tuple(parts), _MOVED.format(result.k)),)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from shesha.report import (
-    Column,
+    Columns,
     Drawing,
     Explained,
     Item,
@@ -18,14 +19,15 @@ from shesha.report import (
     Strip,
     Table,
     Text,
+    numeral,
     page_width,
     texts,
     wrap,
 )
 from shesha.results import sentence_parts as say
-from shesha.results.base import Result, draws_axes
+from shesha.results.base import Listed, Result, draws_axes
 from shesha.results.generic_page import run_details
-from shesha.results.number import Number, frame_of_numbers, numeral_of_p
+from shesha.results.number import Number, frame_of_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,8 +96,11 @@ class CheckSequence(Result):
 
 
 @dataclass(frozen=True)
-class DriftVerdict(Result):
+class DriftVerdict(Listed[DriftScore], Result):
     """The result of comparing new encodings of the same inputs with those by the unchanged model."""
+
+    ITEMS = "scores"
+    KEY = "measure"
 
     state: State
     scores: tuple[DriftScore, ...]
@@ -130,17 +135,6 @@ class DriftVerdict(Result):
     def needs_attention(self) -> bool:
         """Whether there is an alert, or the encodings could not be evaluated."""
         return self.state in ("alert", "not estimable")
-
-    def __iter__(self) -> Iterator[DriftScore]:
-        """Iterate over the scores."""
-        return iter(self.scores)
-
-    def __getitem__(self, measure: str) -> DriftScore:
-        """Return the score according to this measure."""
-        for score in self.scores:
-            if score.name == measure:
-                return score
-        raise KeyError(f"measure must be one of {', '.join(s.name for s in self.scores)}, got {measure!r}")
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per score."""
@@ -327,26 +321,18 @@ def _drift_against_floor(verdict: DriftVerdict, score: DriftScore) -> str:
 
 
 def _scores(verdict: DriftVerdict) -> Table:
-    scores = verdict.scores
-    columns = (
-        Column("role", tuple(score.tier for score in scores), "<"),
-        Column("drift", tuple(_number(score.value) for score in scores), ">", tuple(map(_strip, scores))),
-        Column("lower limit", tuple(_number(score.low) for score in scores)),
-        Column("mean if unchanged", tuple(_number(score.chance) for score in scores)),
-        Column("threshold", tuple(_number(score.threshold) for score in scores)),
-    )
-    tests = (
-        Column("p", tuple(numeral_of_p(score.p_value) for score in scores)),
-        Column("verdict", tuple(map(_judgement, scores)), "<"),
-    )
-    names = short_names(scores)
-    return Table(tuple(names[score.name] for score in scores), (columns, tests), "Scores", "measure")
-
-
-def _judgement(score: DriftScore) -> str:
-    if score.value != score.value:
-        return "no value"
-    return "above" if score.beyond else "below"
+    scores, names = verdict.scores, short_names(verdict.scores)
+    columns: Columns = {
+        "role": [score.tier for score in scores],
+        "drift": [_number(score.value) for score in scores],
+        "lower limit": [_number(score.low) for score in scores],
+        "mean if unchanged": [_number(score.chance) for score in scores],
+        "threshold": [_number(score.threshold) for score in scores],
+        "p": [score.p_value for score in scores],
+        "verdict": [("above" if score.beyond else "below") if score.has_value else "no value" for score in scores],
+    }
+    strips = {"drift": map(_strip, scores)}
+    return Table.of([names[score.name] for score in scores], columns, "Scores", "measure", strips=strips)
 
 
 def _threshold_ratio(score: DriftScore) -> float:
@@ -368,12 +354,12 @@ def _picture(verdict: DriftVerdict) -> tuple[Section, ...]:
 
 
 def _movement_part(title: str, moved: tuple[Moved, ...]) -> Table:
-    columns = (
-        Column("label", tuple(row.label for row in moved), "<"),
-        Column("moved", tuple(_number(row.movement) for row in moved)),
-        Column("largest if unchanged", tuple(_number(row.floor) for row in moved)),
-    )
-    return Table(tuple(row.name for row in moved), (columns,), title, "name")
+    columns: Columns = {
+        "label": [row.label for row in moved],
+        "moved": [_number(row.movement) for row in moved],
+        "largest if unchanged": [_number(row.floor) for row in moved],
+    }
+    return Table.of([row.name for row in moved], columns, title, "name")
 
 
 def _explanations(verdict: DriftVerdict) -> Iterator[Part]:
@@ -395,9 +381,8 @@ _SEES = {
 }
 
 
-def _number(value: float) -> str:
-    """Format a drift, which may be as small as rounding errors."""
-    return "" if value != value else f"{value:.3g}"
+_number = partial(numeral, least=0.01)
+"""Format a drift, which may be as small as rounding errors."""
 
 
 @dataclass(frozen=True)
@@ -495,23 +480,21 @@ class TwoSample(Number):
         drawn = "rows divided at random"
         return null_distribution(self.null, self.value, self.threshold, label=self.name, drawn=drawn, ax=ax)
 
-    def _text(self) -> str:
-        """Return a text with the statistic and the values that samples from the same distribution give."""
-        if self.reason:
-            return "\n".join(wrap(f"{self.name}: not estimable ({self.reason})", page_width()))
-        verdict = "the samples differ" if self.significant else "no difference found"
+    @property
+    def _verdict_at_level(self) -> str:
         if self.dependence and self.significant:
-            verdict = "cannot decide"
-        doubt = f" The p-value is too small: {self.dependence}." if self.dependence else ""
-        return "\n".join(
-            wrap(
-                f"{self.name}: {self.value:.4g}, {verdict} (p = {self.p_value:.3g}, {self.n_draws} "
-                f"permutations). Samples from one distribution have a mean of {self.chance:.4g} and exceed "
-                f"{self.threshold:.4g} in {100 * self.alpha:g} % of cases ({self.n_reference:,} and {self.n_window:,} "
-                f"rows).{doubt}",
-                page_width(),
-            )
+            return "cannot decide"
+        return f"{'the samples differ' if self.significant else 'no difference found'} at {self.alpha:g}"
+
+    def _further_lines(self) -> Iterator[str]:
+        """Yield the values that samples from the same distribution give, and why p may be too small."""
+        yield (
+            f"{self.n_reference:,} and {self.n_window:,} rows. Samples from one distribution have a mean of "
+            f"{self.chance:.4g} and exceed {self.threshold:.4g} in {100 * self.alpha:g} % of cases ({self.n_draws:,} "
+            "permutations)"
         )
+        if self.dependence:
+            yield f"The p-value is too small: {self.dependence}"
 
     def _claim(self) -> str:
         dependent = ", which depend on their neighbours, so that p is too small" if self.dependence else ""

@@ -10,11 +10,11 @@ from __future__ import annotations
 import base64
 import math
 import os
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields
 from importlib import import_module
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,22 +48,6 @@ def fits(value: Any, kind: Any) -> bool:
     if kind in (float, int, bool):
         return isinstance(value, float | int)
     return isinstance(value, origin or kind)
-
-
-Kind = TypeVar("Kind")
-
-
-def require_types(result: Kind) -> Kind:
-    """Return a dataclass, or raise TypeError if a value in it has another type than its field."""
-    types = get_type_hints(type(result))
-    for field in fields(result):  # type: ignore[arg-type]
-        value = getattr(result, field.name)
-        if not fits(value, types[field.name]):
-            raise TypeError(f"{field.name} must be {field.type}, got {value!r:.60}")
-        for inner in value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,):
-            if is_dataclass(inner):
-                require_types(inner)
-    return result
 
 
 def _tuple(value: tuple[Any, ...], inner: tuple[Any, ...]) -> bool:
@@ -132,13 +116,20 @@ def load(path: str | os.PathLike[str]) -> Any:
             f"{content['format']!r} in {path}, saved by shesha {content.get('shesha')}: load it with that version"
         )
     try:
-        result = _decode(content["result"], "result")
+        return decode(content["result"])
     except RecursionError as error:
         raise ValueError(
             f"path must contain a result that `save` wrote, got JSON nested too deeply in {path}"
         ) from error
+    except TypeError as error:
+        raise ValueError(f"path must contain a saved result, got {error} in {path}") from error
+
+
+def decode(plain: Any) -> Any:
+    """Return the result of which `encode` made these plain values; raise TypeError if they are something else."""
+    result = _decode(plain, "result")
     if not isinstance(result, Result):
-        raise ValueError(f"path must contain a saved result, got {type(result).__name__} in {path}")
+        raise TypeError(type(result).__name__)
     return result
 
 

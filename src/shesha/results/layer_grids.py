@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
-from math import isnan
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from shesha.charts import Style, full_range, heat_map, null_distribution, style_options
 from shesha.report import (
-    Column,
+    Columns,
     Drawing,
     Explained,
     HeatMap,
@@ -26,7 +25,7 @@ from shesha.results.comparison import PairNumber, PairTables, Score
 from shesha.results.comparison_pages import NO_CHANCE, measures_explained, points
 from shesha.results.doubts import Doubts
 from shesha.results.generic_page import run_details
-from shesha.results.number import NAN, Number
+from shesha.results.number import NAN, Number, format_value
 from shesha.results.sentence_parts import equal_p, format_share
 from shesha.support.wording import agree, count
 
@@ -271,17 +270,17 @@ class LayerComparison(PairTables, Number):
         }
         return [text for text, applies in remarks.items() if applies]
 
-    def _partner_columns(self) -> list[Column]:
+    def _partners(self) -> Table:
         """Return the table of each layer's closest partner."""
-        pairs, same = self.partners, {pair.first: f"{pair.value:.3g}" for pair in self.same_layers}
-        return [
-            Column("closest", tuple(pair.second for pair in pairs), "<"),
-            Column("value", tuple(f"{pair.value:.3g}" for pair in pairs)),
-            Column("interval", tuple(f"{p.low:.3g} to {p.high:.3g}" if p.has_interval else "" for p in pairs)),
-            Column("chance", tuple("" if isnan(pair.chance) else f"{pair.chance:.3g}" for pair in pairs)),
-            Column("corrected p", tuple(f"{p.corrected_p_value:.2g}" if p.has_null else "" for p in pairs)),
-            Column("same name", tuple(same.get(pair.first, "") for pair in pairs)),
-        ]
+        pairs, same = self.partners, {pair.first: pair.value for pair in self.same_layers}
+        columns: Columns = {
+            "closest": [pair.second for pair in pairs],
+            "value": map(format_value, pairs),
+            "chance": [pair.chance for pair in pairs],
+            "corrected p": [pair.corrected_p_value for pair in pairs],
+            "same name": [same.get(pair.first) for pair in pairs],
+        }
+        return Table.of([pair.first for pair in pairs], columns, "", "layer")
 
     def _claim(self) -> str:
         measure, over = say.add_source(self.name), f"{self.n_rows:,} inputs"
@@ -305,9 +304,6 @@ class LayerComparison(PairTables, Number):
         grid = HeatMap(
             self.name, self.rows, self.columns, values, self.closer, framed, legend if len(framed) > 1 else ""
         )
-        partners = Table(
-            tuple(pair.first for pair in self.partners), tuple((c,) for c in self._partner_columns()), "", "layer"
-        )
         explained = (Explained(
             self.aggregate,
             "The summary of the grid, compared with that of grids with randomly matched rows.",
@@ -317,7 +313,7 @@ class LayerComparison(PairTables, Number):
             title=f"{len(self.rows)} x {len(self.columns)} layers by {self.name}",
             question=f"Which layers of the two models match? {self.size}.",
             answer=tuple(self._answer()),
-            numbers=(*((partners,) if self.partners else ()), grid, Text(f"{self.size}.")),
+            numbers=(*((self._partners(),) if self.partners else ()), grid, Text(f"{self.size}.")),
             doubts=(*points(self.doubts), *map(Text, self._remarks()), *(() if tested else (NO_CHANCE,))),
             sections=(
                 *((Section("The null", (self._null_drawing(),)),) if self.null else ()),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from shesha.report import Column, Drawing, Item, Page, Part, Section, Table, Text
+from shesha.report import Columns, Drawing, Item, Page, Part, Section, Table, Text, numeral
 from shesha.results import sentence_parts as say
-from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
-from shesha.results.number import Number, frame_of_numbers, numeral
+from shesha.results.number import Number, format_value, frame_of_numbers
 from shesha.support.wording import agree, count
 
 if TYPE_CHECKING:
@@ -84,8 +83,10 @@ class ModelCombination(Result):
 
 
 @dataclass(frozen=True)
-class ModelRanking(Result):
+class ModelRanking(Listed[RankedModel], Result):
     """Models ranked by how well they explain data."""
+
+    ITEMS = "models"
 
     measure: str
     closer: str
@@ -115,17 +116,6 @@ class ModelRanking(Result):
     """Number of pairs of rows with a distance in each subject, if some are missing; empty if all are known."""
     notes: tuple[str, ...] = ()
     seed: int | None = None
-
-    def __iter__(self) -> Iterator[RankedModel]:
-        """Iterate over the models, the closest first."""
-        return iter(self.models)
-
-    def __getitem__(self, name: str) -> RankedModel:
-        """Return the model with this name."""
-        for model in self.models:
-            if model.name == name:
-                return model
-        raise KeyError(f"name must be one of {', '.join(model.name for model in self.models)}, got {name!r}")
 
     def pair(self, first: str, second: str) -> ModelDifference:
         """Return the difference between two models, in this order.
@@ -298,11 +288,6 @@ def format_share(value: float) -> str:
     return "" if value != value else f"{value:.1%}"
 
 
-def format_interval(low: float, high: float) -> str:
-    """Format an interval in brackets; empty if there is none."""
-    return "" if low != low else f"[{numeral(low) or '0'}, {numeral(high) or '0'}]"
-
-
 def ranking_page(result: ModelRanking) -> Page:
     """Return the page: the answer, the picture, every model, and every pair of models."""
     sentences = (headline(result), ceiling_sentence(result), combination_sentence(result))
@@ -326,42 +311,37 @@ def ranking_page(result: ModelRanking) -> Page:
 
 
 def _model_table(result: ModelRanking) -> Table:
-    listed = result.models
-    cells = (
-        Column("value", tuple(numeral(model.value) for model in listed)),
-        Column("interval", tuple(format_interval(model.low, model.high) for model in listed), "<"),
-        Column("place", tuple(map(format_place, listed)), "<"),
-        Column("corrected p, chance", tuple(numeral(model.corrected_p_value) for model in listed)),
-        Column("p, ceiling", tuple(numeral(model.p_ceiling) for model in listed)),
-    )
-    return Table(tuple(model.name for model in listed), (cells,), result.measure, "model")
+    columns: Columns = {
+        "value": map(format_value, result.models),
+        "place": map(format_place, result.models),
+        "corrected p, chance": [model.corrected_p_value for model in result.models],
+        "p, ceiling": [model.p_ceiling for model in result.models],
+    }
+    return Table.of([model.name for model in result.models], columns, result.measure, "model")
 
 
 def _pair_table(result: ModelRanking) -> Table:
-    cells = (
-        Column("difference", tuple(numeral(pair.value) for pair in result.pairs)),
-        Column("interval", tuple(format_interval(pair.low, pair.high) for pair in result.pairs), "<"),
-        Column("p", tuple(numeral(pair.p_value) for pair in result.pairs)),
-        Column("corrected p", tuple(numeral(pair.corrected_p_value) for pair in result.pairs)),
-        Column("verdict", tuple("differ" if result.is_different(pair) else "tie" for pair in result.pairs), "<"),
-    )
-    return Table(tuple(f"{pair.first}, {pair.second}" for pair in result.pairs), (cells,), "Differences", "pair")
+    columns: Columns = {
+        "difference": map(format_value, result.pairs),
+        "p": [pair.p_value for pair in result.pairs],
+        "corrected p": [pair.corrected_p_value for pair in result.pairs],
+        "verdict": ["differ" if result.is_different(pair) else "tie" for pair in result.pairs],
+    }
+    return Table.of([f"{pair.first}, {pair.second}" for pair in result.pairs], columns, "Differences", "pair")
 
 
 def _share_sections(result: ModelRanking) -> tuple[Section, ...]:
     if result.explained != result.explained:
         return ()
-    cells = (
-        Column("alone", tuple(format_share(model.alone) for model in result.models)),
-        Column("unique", tuple(format_share(model.unique) for model in result.models)),
-        Column(
-            "interval of unique",
-            tuple(format_interval(model.unique_low, model.unique_high) for model in result.models),
-            "<",
-        ),
-        Column("shared", tuple(format_share(model.shared) for model in result.models)),
-    )
-    table = Table(tuple(model.name for model in result.models), (cells,), "Shares of the variance", "model")
+    columns = {
+        "alone": [format_share(model.alone) for model in result.models],
+        "unique": [
+            f"{format_share(model.unique)} [{numeral(model.unique_low)}, {numeral(model.unique_high)}]"
+            for model in result.models
+        ],
+        "shared": [format_share(model.shared) for model in result.models],
+    }
+    table = Table.of([model.name for model in result.models], columns, "Shares of the variance", "model")
     parts: list[Part] = [Text(variance_sentence(result)), table]
     return (Section("Variance explained by each model alone, and by no other model", tuple(parts), _SHARES),)
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.report import Column, Part, Table, Text, page_width, texts, wrap
+from shesha.report import Columns, Part, Table, Text, numeral, texts
 from shesha.results import sentence_parts as say
-from shesha.results.base import Result, draws_axes, reaches_level
-from shesha.results.number import NAN, Number, frame_of_numbers, numeral, numeral_of_p
+from shesha.results.base import Listed, Result, draws_axes, reaches_level
+from shesha.results.number import NAN, Number, format_value, frame_of_numbers
 from shesha.support.wording import count
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ _TIE = 1e-12
 @dataclass(frozen=True, kw_only=True)
 class TrialScore(Number):
     """A score of trials with its null distribution; `exchanged` describes which trials were permuted."""
+
+    SHOWS_DIRECTION = False
 
     closer: str
     """Direction of the effect: 'higher', 'lower' or 'either'."""
@@ -48,11 +50,6 @@ class TrialScore(Number):
         """Whether some permutation gives another value than the recorded order."""
         return self.has_null and not all(abs(draw - self.value) <= _TIE for draw in self.null)
 
-    @property
-    def _p_value_text(self) -> str:
-        side = "below" if self.value < self.chance else "above"
-        return f"{abs(self.z):.3g} sd {side}" if self.z == self.z else "all draws equal"
-
     @draws_axes
     def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw the null distribution with the observed value."""
@@ -64,32 +61,23 @@ class TrialScore(Number):
             self.value,
             threshold,
             label=self.name,
-            drawn=f"{self.n_draws} {_score_sentence(self)}",
+            drawn=f"{self.n_draws} {'permutations' if self.exchanged == 'all rows' else self.exchanged}",
             ax=ax,
         )
 
-    def _text(self) -> str:
-        """Return a text with the score, its chance level, and the data that it is based on."""
-        if self.value != self.value:
-            return "\n".join(wrap(f"{self.name}: not estimable ({self.reason})", page_width()))
-        lines = [f"{self.name}: {self.value:.4f}"]
-        if self.has_null:
-            verdict = f"{'' if self.significant else 'not '}{SIDES[self.closer]} chance at {self.alpha:g}"
-            lines[0] += (
-                f", {verdict if self.is_tested else 'cannot be tested, because every permutation gives this value'}"
-            )
-            lines.append(
-                f"  chance {self.chance:.4f} +- {self.chance_sd:.2g} ({self._p_value_text}), p = {self.p_value:.3g} "
-                f"({self.n_draws} {_score_sentence(self)})"
-            )
+    @property
+    def _verdict_at_level(self) -> str:
+        if not self.is_tested:
+            return "cannot be tested, because every permutation gives this value"
+        return f"{'' if self.significant else 'not '}{SIDES[self.closer]} chance at {self.alpha:g}"
+
+    def _further_lines(self) -> Iterator[str]:
+        """Yield the calibration, the trials that the score is based on, and further numbers."""
+        yield from super()._further_lines()
         unused = f" ({self.n_unused:,} unused in each draw)" if self.n_unused else ""
-        size = f"  {self.n_rows:,} trials{unused} x {self.n_neurons:,} neurons"
-        lines.append(size + (f", {self.n_conditions} conditions" if self.n_conditions else ""))
-        lines += [f"  {name} {value:.4f}" for name, value in self.further.items()]
-        if self.n_lost:
-            lines.append(f"  {count(self.n_lost, 'permutation')} without a score; they were counted as extreme")
-        lines += [f"  note: {text}" for text in self.notes]
-        return "\n".join(part for line in lines for part in wrap(line, page_width(), hanging="    "))
+        conditions = f", {count(self.n_conditions, 'condition')}" if self.n_conditions else ""
+        yield f"{self.n_rows:,} trials{unused} x {self.n_neurons:,} neurons{conditions}"
+        yield from (f"{name} {value:.4f}" for name, value in self.further.items())
 
     def _claim(self) -> str:
         unused = f" ({self.n_unused:,} of them unused in each draw)" if self.n_unused else ""
@@ -98,12 +86,6 @@ class TrialScore(Number):
         drawn = say.draws(self.n_draws, "the trials" if self.exchanged in ("", "all rows") else self.exchanged)
         name = self.name.replace("_", " ")
         return say.statement(self, f"The score {name}", over, side=SIDES[self.closer], drawn=drawn)
-
-
-def _score_sentence(score: TrialScore) -> str:
-    if score.exchanged in ("all rows", "circular shifts"):
-        return {"all rows": "permutations"}.get(score.exchanged, score.exchanged)
-    return f"permutations, {score.exchanged}"
 
 
 @dataclass(frozen=True)
@@ -276,8 +258,11 @@ class SessionPart(Number):
 
 
 @dataclass(frozen=True)
-class SessionPair(Result):
+class SessionPair(Listed[SessionPart], Result):
     """Two sessions, with their common neurons and conditions and how well they agree."""
+
+    ITEMS = "parts"
+    KEY = "part"
 
     first: str
     second: str
@@ -288,17 +273,6 @@ class SessionPair(Result):
     parts: tuple[SessionPart, ...] = ()
     reason: str = ""
     """Why numbers are missing; empty if none is."""
-
-    def __iter__(self) -> Iterator[SessionPart]:
-        """Iterate over the respects in which the sessions are compared."""
-        return iter(self.parts)
-
-    def __getitem__(self, name: str) -> SessionPart:
-        """Return the part with this name."""
-        known = {part.name: part for part in self.parts}
-        if name not in known:
-            raise KeyError(f"part must be one of {', '.join(known) or 'none'}, got {name}")
-        return known[name]
 
 
 @dataclass(frozen=True)
@@ -393,16 +367,16 @@ class SessionDrift(Result):
         parts: list[Part] = []
         for index in range(len(known[0].parts) if known else 0):
             rows = [pair.parts[index] for pair in known]
-            columns = {
-                "neurons": [str(pair.n_shared) for pair in known],
-                "between": [numeral(row.value) for row in rows],
-                "chance": [numeral(row.chance) for row in rows],
-                "p": [numeral_of_p(row.p_value) for row in rows],
-                "within": [numeral(row.within) for row in rows],
+            columns: Columns = {
+                "neurons": [pair.n_shared for pair in known],
+                "between": [row.value for row in rows],
+                "chance": [row.chance for row in rows],
+                "p": [row.p_value for row in rows],
+                "within": [row.within for row in rows],
                 "change": [
                     f"{numeral(row.change)} [{numeral(row.change_low)}, {numeral(row.change_high)}]" for row in rows
                 ],
-                "p change": [numeral_of_p(row.corrected_change_p_value) for row in rows],
+                "p change": [row.corrected_change_p_value for row in rows],
             }
             title = rows[0].name.replace("_", " ")
             parts += [Text(f"{title[:1].upper()}{title[1:]}"), Table.of(names, columns, title, "pair")]
@@ -507,8 +481,11 @@ class Group(Result):
 
 
 @dataclass(frozen=True)
-class SessionTable(Result):
+class SessionTable(Listed[Group], Result):
     """Scores of areas in sessions (`lines`) and of groups of areas (`groups`), highest first."""
+
+    ITEMS = "groups"
+    KEY = "group"
 
     lines: tuple[AreaLine, ...]
     groups: tuple[Group, ...]
@@ -521,17 +498,6 @@ class SessionTable(Result):
     scores: tuple[str, ...]
     options: dict[str, Any] = field(default_factory=dict)
     alpha: float = 0.05
-
-    def __iter__(self) -> Iterator[Group]:
-        """Iterate over the groups of areas."""
-        return iter(self.groups)
-
-    def __getitem__(self, name: str) -> Group:
-        """Return the group with this name."""
-        known = {group.name: group for group in self.groups}
-        if name not in known:
-            raise KeyError(f"group must be one of {', '.join(known) or 'none'}, got {name}")
-        return known[name]
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per area and session, with scores, chance levels and p-values."""
@@ -569,8 +535,8 @@ class SessionTable(Result):
         n_beyond = sum(group.means[name].n_beyond for group in known)
         n = sum(group.means[name].n_rows for group in known)
         return (
-            f"{name.replace('_', ' ').capitalize()} is highest in {best.name} ({_format_interval(mean)}, chance "
-            f"{_number(mean.chance)}); {n_beyond} of {n} combinations of area and session are beyond chance "
+            f"{name.replace('_', ' ').capitalize()} is highest in {best.name} ({format_value(mean)}, chance "
+            f"{numeral(mean.chance)}); {n_beyond} of {n} combinations of area and session are beyond chance "
             f"at {self.alpha:g} (uncorrected)."
         )
 
@@ -599,11 +565,10 @@ class SessionTable(Result):
         if name not in self.scores:
             raise ValueError(f"score must be one of {', '.join(self.scores)}, got {name!r}")
         means = [group.means[name] for group in self.groups]
-        values = Series([mean.value for mean in means], [mean.low for mean in means], [mean.high for mean in means])
         chance = [mean.chance for mean in means]
         names = [f"{group.name} ({group.n})" for group in self.groups]
         series = {
-            name.replace("_", " "): values,
+            name.replace("_", " "): Series.of(means),
             "chance level": Series(chance, [NAN] * len(chance), [NAN] * len(chance)),
         }
         return intervals(names, series, label=name.replace("_", " "), joined=False, ax=ax)
@@ -617,9 +582,13 @@ class SessionTable(Result):
             f"{count(n_animals, 'animal')}) by {self.by}; brackets are {100 * self.confidence:g}% intervals of the "
             f"mean over {self.interval}s."
         )
-        areas = Column("areas", tuple(str(group.n) for group in self.groups))
-        groups = ((areas,), *(tuple(self._columns(name)) for name in self.scores))
-        table = Table(tuple(group.name for group in self.groups), groups, "Scores", self.by)
+        columns: Columns = {"areas": [group.n for group in self.groups]}
+        for name in self.scores:
+            means, title = [group.means[name] for group in self.groups], name.replace("_", " ")
+            columns[title] = map(format_value, means)
+            columns[f"{title}, chance"] = [mean.chance for mean in means]
+            columns[f"{title}, beyond"] = [f"{mean.n_beyond}/{mean.n_rows}" for mean in means]
+        table = Table.of([group.name for group in self.groups], columns, "Scores", self.by)
         is_single = any(mean.low != mean.low for group in self.groups for mean in group.means.values())
         single = f"There is no interval for groups with a single {self.interval}." if is_single else ""
         return (*([table] if self.groups else []), *texts([head, single]))
@@ -646,14 +615,6 @@ class SessionTable(Result):
         """Trials that were not used, and sessions and areas that were left out."""
         return (*self._unused_trials(), *self._exclusions())
 
-    def _columns(self, name: str) -> list[Column]:
-        means = [group.means[name] for group in self.groups]
-        return [
-            Column(name.replace("_", " "), tuple(_format_interval(mean) for mean in means), "<"),
-            Column("chance", tuple(_number(mean.chance) for mean in means)),
-            Column("beyond", tuple(f"{mean.n_beyond}/{mean.n_rows}" for mean in means)),
-        ]
-
     def _unused_trials(self) -> Iterator[str]:
         """Yield how many trials are not used because conditions must have equally many."""
         for name in self.scores:
@@ -679,13 +640,3 @@ class SessionTable(Result):
 
 def _join_places(places: list[str]) -> str:
     return ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
-
-
-def _number(value: float) -> str:
-    return f"{value:.3f}" if value == value else "-"
-
-
-def _format_interval(group: GroupMean) -> str:
-    if group.low != group.low:
-        return _number(group.value)
-    return f"{group.value:.3f} [{group.low:.2f}, {group.high:.2f}]"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shesha.report import Column, Part, Strip, Table, texts
-from shesha.results.base import Result, as_cell, draws_axes, reaches_level
-from shesha.support.wording import agree, agree_with_share, count, join_items, join_names
+from shesha.report import Part, Strip, Table, numeral, page_width, texts, wrap
+from shesha.results.base import Listed, Result, as_cell, draws_axes, reaches_level
+from shesha.support.wording import agree, agree_with_share, count, join_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +64,8 @@ class Number(Result):
     notes: tuple[str, ...] = ()
 
     aliases: ClassVar[tuple[str, ...]] = ("significant",)
+    SHOWS_DIRECTION: ClassVar[bool] = True
+    """Whether the first line of the text says if lower values mean more agreement."""
 
     @property
     def has_value(self) -> bool:
@@ -170,20 +172,30 @@ class Number(Result):
 
     def _text(self) -> str:
         """Return the number in one line, with its calibration, its extras and its notes below."""
-        if not self.has_value:
-            return self.line()
-        lines = [self.line(), *(f"  {line}" for line in self._further_lines())]
-        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+        lines = [self.line()]
+        if self.has_value:
+            lines += [f"  {line}" for line in self._further_lines()]
+        lines += [f"  note: {note}" for note in self.notes if self.has_value]
+        return "\n".join(part for line in lines for part in wrap(line, page_width(), hanging="    "))
+
+    @property
+    def _what(self) -> str:
+        """What the value is, as the first line of the text calls it."""
+        return self.name
+
+    @property
+    def _verdict_at_level(self) -> str:
+        return f"{self.verdict} at {self.alpha:g}"
 
     def line(self) -> str:
         """Return the value with its interval, verdict and p-value as one line."""
         if not self.has_value:
             return f"{self.name}: not estimable ({self.reason})"
         interval = f" [{self.low:.4g}, {self.high:.4g}]" if self.has_interval else ""
-        direction = " (lower is closer)" if self.closer == "lower" else ""
+        direction = " (lower is closer)" if self.closer == "lower" and self.SHOWS_DIRECTION else ""
         corrected = "" if isnan(self.corrected_p_value) else f", corrected {self.corrected_p_value:.3g}"
-        test = f", {self.verdict} at {self.alpha:g} (p = {self.p_value:.3g}{corrected})" if self.has_null else ""
-        return f"{self.name} {self.value:.4g}{interval}{direction}{test}"
+        test = f", {self._verdict_at_level} (p = {self.p_value:.3g}{corrected})" if self.has_null else ""
+        return f"{self._what} {self.value:.4g}{interval}{direction}{test}"
 
     def _further_lines(self) -> Iterable[str]:
         """Yield further lines of the text; classes with more fields extend this."""
@@ -247,29 +259,19 @@ def frame_of_numbers(
     return pd.DataFrame(head | {name: cells for name, cells in table.items() if name not in left_out})
 
 
-def numeral(value: float) -> str:
-    """Format a number for a cell: three decimals, or as many digits as a small or large one needs; empty if unknown.
-
-    Examples
-    --------
-    >>> numeral(0.66426), numeral(0.0000126), numeral(29.2401), numeral(float("nan"))
-    ('0.664', '1.3e-05', '29.24', '')
-    """
-    if isnan(value):
+def format_value(number: Number | None) -> str:
+    """Format a value with its interval for a cell; empty if there is none."""
+    if number is None:
         return ""
-    if value and abs(value) < 0.0005:
-        return f"{value:.2g}"
-    return f"{value:.3f}" if abs(value) < 10 else f"{value:.4g}"
-
-
-def format_value(number: Number) -> str:
-    """Format a value with its interval for a cell."""
     ends = f" [{numeral(number.low)}, {numeral(number.high)}]" if number.has_interval else ""
     return f"{numeral(number.value)}{ends}"
 
 
 def table_of_numbers(
-    numbers: Sequence[Number], title: str = "", head: str = "", further: Mapping[str, Sequence[str]] | None = None
+    numbers: Sequence[Number],
+    title: str = "",
+    head: str = "",
+    further: Mapping[str, Iterable[str | float | None]] | None = None,
 ) -> tuple[Part, ...]:
     """Return the table of a report with one row per number, and below it why values or chance levels are missing.
 
@@ -278,34 +280,37 @@ def table_of_numbers(
     numbers : sequence of Number
     title, head : str
         Title of the table, and what a row is, in the singular.
-    further : mapping of str to sequence of str, optional
+    further : mapping of str to sequence, optional
         Further columns: the header, and one cell per number.
     """
-    columns = (
-        Column("value", tuple(map(format_value, numbers)), ">", tuple(map(strip, numbers))),
-        Column("chance", tuple(numeral(each.chance) for each in numbers)),
-        Column("p", tuple(numeral_of_p(each.p_value) for each in numbers)),
-        Column("corrected p", tuple(numeral_of_p(each.corrected_p_value) for each in numbers)),
-        *(Column(name, tuple(cells)) for name, cells in (further or {}).items()),
-    )
     are_tested = any(each.has_null for each in numbers)
-    verdicts = Column("verdict", tuple(each.verdict if are_tested else "" for each in numbers), "<")
+    table = Table.of(
+        [each.name for each in numbers],
+        {
+            "value": map(format_value, numbers),
+            "chance": [each.chance for each in numbers],
+            "p": [each.p_value for each in numbers],
+            "corrected p": [each.corrected_p_value for each in numbers],
+            **(further or {}),
+            "verdict": [each.verdict if are_tested else "" for each in numbers],
+        },
+        title,
+        head,
+        strips={"value": map(strip, numbers)},
+    )
     reasons: dict[str, list[str]] = {}
     for each in numbers:
         if each.reason:
             reasons.setdefault(each.reason, []).append(each.name)
     missing = [f"{join_names(names)}: {reason}" for reason, names in reasons.items()]
-    return (Table(tuple(each.name for each in numbers), (columns, (verdicts,)), title, head), *texts(missing))
+    return (table, *texts(missing))
 
 
-def numeral_of_p(p_value: float) -> str:
-    """Format a p-value for a cell; empty if unknown."""
-    return "" if isnan(p_value) else f"{p_value:.2g}"
-
-
-def strip(number: Number) -> Strip | None:
+def strip(number: Number | None) -> Strip | None:
     """Return the drawing of a number beside its value; None if there is no value."""
-    return Strip(number.value, number.low, number.high, number.threshold) if number.has_value else None
+    if number is None or not number.has_value:
+        return None
+    return Strip(number.value, number.low, number.high, number.threshold)
 
 
 _MOST_DRAWN = 20
@@ -313,7 +318,7 @@ _MOST_DRAWN = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberTable(Result):
+class NumberTable(Listed[Number], Result):
     """Several numbers of one kind that were tested together."""
 
     numbers: tuple[Number, ...]
@@ -324,20 +329,9 @@ class NumberTable(Result):
     NAMES: ClassVar[tuple[str, ...]] = ()
     """Further fields of each number that its row of the table shows after its name."""
 
-    def __iter__(self) -> Iterator[Number]:
-        """Iterate over the numbers."""
-        return iter(self.numbers)
-
     def __len__(self) -> int:
         """Return how many numbers there are."""
         return len(self.numbers)
-
-    def __getitem__(self, name: str) -> Number:
-        """Return the number of this name."""
-        known = {each.name: each for each in self.numbers}
-        if name not in known:
-            raise KeyError(f"name must be one of {join_items(known)}, got {name!r}")
-        return known[name]
 
     @property
     def significant(self) -> tuple[Number, ...]:
@@ -360,13 +354,10 @@ class NumberTable(Result):
         from shesha.charts import Series, intervals
 
         shown = self.numbers[:_MOST_DRAWN]
-        values, lows, highs, thresholds = (
-            [getattr(each, field) for each in shown] for field in ("value", "low", "high", "threshold")
-        )
-        names = [each.name for each in shown]
-        series = {"value": Series(values, lows, highs)}
-        ax = intervals(names, series, thresholds, label=self.WHAT, joined=False, ax=ax)
-        tallest = [x for x in (*values, *highs, *thresholds) if isfinite(x)]
+        thresholds = [each.threshold for each in shown]
+        series = {"value": Series.of(shown)}
+        ax = intervals([each.name for each in shown], series, thresholds, label=self.WHAT, joined=False, ax=ax)
+        tallest = [x for each in shown for x in (each.value, each.high, each.threshold) if isfinite(x)]
         ax.set_ylim(top=max(1.02, 1.05 * max(tallest, default=1.0)))
         return ax
 

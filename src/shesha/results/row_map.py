@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shesha.report import Column, Item, Page, PointMap, Section, Table
+from shesha.report import Columns, Item, Page, PointMap, Section, Table
 from shesha.results.base import Result, draws_axes
 from shesha.results.generic_page import run_details
 
@@ -112,20 +112,21 @@ class RowMap(Result):
         )
 
     def _trust(self) -> Table:
-        columns = (
-            Column("squared distances shown", tuple(f"{share:.1%}" for share in self.held.values())),
-            Column("trustworthiness", tuple(f"{value:.3f}" for value in self.trustworthiness.values())),
-        )
-        return Table(tuple(self.held), (columns,), "Trust", "map")
+        columns: Columns = {
+            "squared distances shown": [f"{share:.1%}" for share in self.held.values()],
+            "trustworthiness": self.trustworthiness.values(),
+        }
+        return Table.of(self.held, columns, "Trust", "map")
 
     def _moved_rows(self) -> tuple[Section, ...]:
         if not self.neighbours_lost:
             return ()
         chosen = self.moved[:_LISTED]
-        columns = [Column("neighbours lost", tuple(f"{self.neighbours_lost[i]:.0%}" for i in chosen))]
-        if self.labels:
-            columns.insert(0, Column("label", tuple(self.labels[i] for i in chosen), "<"))
-        table = Table(tuple(self.row_names[i] for i in chosen), (tuple(columns),), "Rows that moved most", "row")
+        columns = {
+            "label": [self.labels[i] if self.labels else "" for i in chosen],
+            "neighbours lost": [f"{self.neighbours_lost[i]:.0%}" for i in chosen],
+        }
+        table = Table.of([self.row_names[i] for i in chosen], columns, "Rows that moved most", "row")
         return (Section("Rows that moved most", (table,), _MOVED.format(self.k)),)
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shesha.report import Column, Part, Table
+from shesha.report import Part, Table, numeral
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes
-from shesha.results.number import NAN, Number, frame_of_numbers, numeral
+from shesha.results.number import NAN, Number, frame_of_numbers
 from shesha.support import types as kinds
 from shesha.support.wording import agree, agree_with_share, count, join_items
 
@@ -94,19 +94,16 @@ class SettingsTable(Result):
         from shesha.charts import Series, intervals
 
         names, blank = list(self.by_name), SettingNumber()
-        series = {}
-        for setting in self.settings:
-            row = [self.by_name[name].get(setting, blank) for name in names]
-            series[setting] = Series([x.value for x in row], [x.low for x in row], [x.high for x in row])
+        series = {
+            setting: Series.of(self.by_name[name].get(setting, blank) for name in names) for setting in self.settings
+        }
         return intervals(names, series, label="value", joined=False, ax=ax)
 
     def _numbers(self) -> tuple[Part, ...]:
         """Return the value and verdict of each number under each setting; those that depend on settings come first."""
         ordered = sorted(self.by_name.items(), key=lambda item: item[0] not in self.dependent)
-        columns = tuple(
-            Column(setting, tuple(_cell(row.get(setting)) for _, row in ordered), "<") for setting in self.settings
-        )
-        return (Table(tuple(name for name, _ in ordered), (columns,), "Value and verdict", "number"),)
+        columns = {setting: [_cell(row.get(setting)) for _, row in ordered] for setting in self.settings}
+        return (Table.of([name for name, _ in ordered], columns, "Value and verdict", "number"),)
 
     def _claim(self) -> str:
         clauses = [

@@ -8,10 +8,10 @@ from math import hypot
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shesha.charts import curves, name_ticks
-from shesha.report import Part, Table
+from shesha.report import Columns, Part, Table
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes
-from shesha.results.number import NAN, Number, numeral
+from shesha.results.number import NAN, Number
 from shesha.support.wording import count
 
 if TYPE_CHECKING:
@@ -119,9 +119,9 @@ class DriftPath(Result):
     def _numbers(self) -> tuple[Part, ...]:
         """Return one row per representation."""
         reasons = self.reasons or ("",) * len(self.names)
-        columns = {
-            "from the first": [numeral(value) for value in self.from_first],
-            "from the previous": [numeral(value) for value in self.from_previous],
+        columns: Columns = {
+            "from the first": self.from_first,
+            "from the previous": self.from_previous,
             "": reasons,
         }
         return (Table.of(self.names, columns, "Drift", "representation"),)

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shesha.report import Part, Text, texts
+from shesha.report import Columns, Part, Text, texts
 from shesha.results import sentence_parts as say
-from shesha.results.base import Result, draws_axes, reaches_level
-from shesha.results.number import NAN, Number, frame_of_numbers, numeral, table_of_numbers
+from shesha.results.base import Listed, Result, draws_axes, reaches_level
+from shesha.results.number import NAN, Number, frame_of_numbers, table_of_numbers
 from shesha.support.wording import count
 
 if TYPE_CHECKING:
@@ -227,8 +227,10 @@ class RankedLayer(Number):
 
 
 @dataclass(frozen=True)
-class LayerRanking(Result):
+class LayerRanking(Listed[RankedLayer], Result):
     """Layers ranked from best to worst; the best is compared with the best layer for shuffled labels."""
+
+    ITEMS = "layers"
 
     by: str
     layers: tuple[RankedLayer, ...]
@@ -268,17 +270,6 @@ class LayerRanking(Result):
         """Return whether the best layer is better than the best layer for shuffled labels."""
         return reaches_level(self.best.p_value, self.level)
 
-    def __iter__(self) -> Iterator[RankedLayer]:
-        """Iterate over the layers."""
-        return iter(self.layers)
-
-    def __getitem__(self, name: str) -> RankedLayer:
-        """Return the result of the layer with this name."""
-        known = {layer.name: layer for layer in self.layers}
-        if str(name) not in known:
-            raise KeyError(f"name must be one of {', '.join(known)}, got {name}")
-        return known[str(name)]
-
     @property
     def headline(self) -> str:
         """Which layer is best, whether it is above chance, and which others may be as good."""
@@ -305,17 +296,16 @@ class LayerRanking(Result):
         """Draw every layer with its interval and chance level, and the threshold for the best layer."""
         from shesha.charts import Series, chance_band, intervals
 
-        series = Series(*([getattr(layer, field) for layer in self.layers] for field in ("value", "low", "high")))
         names = [layer.name for layer in self.layers]
-        ax = intervals(names, {BY[self.by]: series}, label=BY[self.by], ax=ax)
+        ax = intervals(names, {BY[self.by]: Series.of(self.layers)}, label=BY[self.by], ax=ax)
         chance_band(ax, [layer.chance for layer in self.layers], self.null, self.best.threshold)
         return ax
 
     def _numbers(self) -> tuple[Part, ...]:
         """Return the layers, best first."""
         layers = self.layers_best_first
-        gaps = ["tied" if layer.is_tied and layer.rank > 1 else numeral(layer.behind) for layer in layers]
-        further = {"behind": gaps, "half flip at": [numeral(layer.strength) for layer in layers]}
+        gaps = ["tied" if layer.is_tied and layer.rank > 1 else layer.behind for layer in layers]
+        further: Columns = {"behind": gaps, "half flip at": [layer.strength for layer in layers]}
         return (
             *table_of_numbers(layers, f"Layers by {BY[self.by]}", "layer", further),
             *texts(

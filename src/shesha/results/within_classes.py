@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import nan
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shesha.report import Column, Drawing, Item, Page, Part, Section, Strip, Table, Text
+from shesha.report import Columns, Drawing, Item, Page, Part, Section, Strip, Table, Text, numeral
 from shesha.results import sentence_parts as say
-from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.comparison import Comparison, Score
 from shesha.results.comparison_pages import measure_explained
 from shesha.results.generic_page import run_details
@@ -45,8 +46,10 @@ def mixing_sentence(mixing: Mapping[str, Mapping[str, Number]]) -> str:
 
 
 @dataclass(frozen=True)
-class WithinClasses(Result):
+class WithinClasses(Listed[Comparison], Result):
     """Comparisons within each class (and block), and their mean over all classes."""
+
+    ITEMS = "classes"
 
     first: str
     second: str
@@ -84,16 +87,6 @@ class WithinClasses(Result):
         "lies above the value that remains if a fifth of the variance within the class is exchanged between its rows. "
         "Lost: not above chance, and the interval lies below the value that remains if four fifths are exchanged."
     )
-
-    def __iter__(self) -> Iterator[Comparison]:
-        """Iterate over the classes."""
-        return iter(self.classes.values())
-
-    def __getitem__(self, name: str) -> Comparison:
-        """Return the comparison within the class with this name."""
-        if name not in self.classes:
-            raise KeyError(f"name must be one of {', '.join(self.classes)}, got {name!r}")
-        return self.classes[name]
 
     @property
     def is_interrupted(self) -> bool:
@@ -330,12 +323,6 @@ def _line_names() -> tuple[str, ...]:
     return ("name", "value", "chance", "p_value", "calibrated", "low", "high", "closer", "reason")
 
 
-def _cell(value: float | str) -> str:
-    if isinstance(value, str):
-        return value
-    return "" if value != value else f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
-
-
 @dataclass(frozen=True)
 class SeveralWithinClasses(Result):
     """How several representations compare with one reference representation within each class."""
@@ -507,40 +494,32 @@ def measure_table(result: WithinClasses, measure: str) -> Table:
     """Return a table with one line per class, and one for all rows."""
     scores = {name: comparison[measure] for name, comparison in result.classes.items()}
     known = [*scores.values(), result.whole[measure]]
-    sizes = [*(f"{result.sizes[name]:,}" for name in scores), f"{result.whole.shapes[0][0]:,}"]
-    corrected = [result.corrected.get(measure, {}).get(name, float("nan")) for name in scores]
-    verdicts = [result.verdict(measure, name) for name in scores]
-    columns = (
-        Column("n", tuple(sizes)),
-        Column("calibrated", tuple(_number(score.calibrated) for score in known), ">", tuple(map(_strip, known))),
-        Column("value", tuple(_number(score.value) for score in known)),
-        Column("chance", tuple(_number(score.chance) for score in known)),
-        Column("corrected p", (*(f"{p:.2g}" if p == p else "" for p in corrected), "")),
-        Column("verdict", (*verdicts, ""), "<"),
-    )
-    return Table((*scores, "all rows"), (columns,), f"{measure} within each class", "class")
+    columns: Columns = {
+        "n": [*(result.sizes[name] for name in scores), result.whole.shapes[0][0]],
+        "calibrated": [score.calibrated for score in known],
+        "value": [score.value for score in known],
+        "chance": [score.chance for score in known],
+        "corrected p": [*(result.corrected.get(measure, {}).get(name, nan) for name in scores), nan],
+        "verdict": [*(result.verdict(measure, name) for name in scores), ""],
+    }
+    strips = {"calibrated": map(_strip, known)}
+    return Table.of((*scores, "all rows"), columns, f"{measure} within each class", "class", strips=strips)
 
 
 def several_table(result: SeveralWithinClasses, measure: str) -> Table:
     """Return a table of calibrated scores, with a line per class and a column per representation."""
-    return Table(result.classes, (several_columns(result, measure),), f"{measure}, calibrated", "class")
-
-
-def several_columns(result: SeveralWithinClasses, measure: str) -> tuple[Column, ...]:
-    """Return the numbers of rows by class, and a column of calibrated scores per representation."""
     sizes = {name: size for comparison in result for name, size in comparison.sizes.items()}
-    cells = (
-        Column(comparison.second, tuple(calibrated_cell(comparison, measure, name) for name in result.classes))
-        for comparison in result
-    )
-    return (Column("rows", tuple(f"{sizes[name]:,}" for name in result.classes)), *cells)
+    columns: Columns = {"rows": [sizes[name] for name in result.classes]}
+    for comparison in result:
+        columns[comparison.second] = [calibrated_cell(comparison, measure, name) for name in result.classes]
+    return Table.of(result.classes, columns, f"{measure}, calibrated", "class")
 
 
 def calibrated_cell(result: WithinClasses, measure: str, name: str) -> str:
     """Format the calibrated score within a class, with a star if it is above chance."""
     if name not in result.classes:
         return ""
-    return f"{_number(result[name][measure].calibrated)}{' *' if result.is_above(measure, name) else '  '}"
+    return f"{numeral(result[name][measure].calibrated)}{' *' if result.is_above(measure, name) else '  '}"
 
 
 def _excluded_classes(result: WithinClasses) -> tuple[Part, ...]:
@@ -553,7 +532,3 @@ def _explanations(result: WithinClasses) -> tuple[Part, ...]:
 
 def _strip(score: Score) -> Strip | None:
     return Strip(score.calibrated, float("nan"), float("nan"), 0.0) if score.calibrated == score.calibrated else None
-
-
-def _number(value: float) -> str:
-    return "" if value != value else f"{value:.3f}"

@@ -19,18 +19,14 @@ from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed
 from shesha.support.warnings import NotEstimable
 from shesha.views.features import Features, SplitHalves
-from shesha.views.representation import Representation, View
+from shesha.views.representation import Representation, Unordered
 
 
 @dataclass(frozen=True)
-class Scalar(View):
+class Scalar(Unordered):
     """A number that does not depend on the order of the rows."""
 
     value: float
-
-    def permute(self, order: Index) -> Scalar:
-        """Return this view, because the order of the rows does not matter."""
-        return self
 
 
 class Magnitude(Scalar):

@@ -34,7 +34,7 @@ from shesha.support.device_arrays import column_medians, is_numpy, namespace, no
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views.representation import Representation, Rows, UndirectedRowsError, View
+from shesha.views.representation import Representation, Rows, UndirectedRowsError, Unordered, View
 
 Draw = Index | np.random.Generator
 """Random draw that defines a partition: a permutation of the features, or the generator of a random rotation."""
@@ -417,6 +417,8 @@ def _triangular_factor(rows: Matrix) -> Matrix:
 class Standard(View):
     """Rows in standard form for a metric, optionally after subtracting column means."""
 
+    distances_suffice = True
+
     metric: Metric
     rows: Matrix | None
     given: Matrix | None
@@ -438,11 +440,6 @@ class Standard(View):
         if len(bad):
             raise UndirectedRowsError(bad, metric, "X minus its column means")
         return cls(metric, standard_rows(shifted, metric), None)
-
-    @classmethod
-    def takes_distances(cls, **options: Any) -> bool:
-        """True, because the view can be computed from distances alone."""
-        return True
 
     @property
     def n_rows(self) -> int:
@@ -496,7 +493,7 @@ class Standard(View):
 
 
 @dataclass(frozen=True)
-class Projections(View):
+class Projections(Unordered):
     """The rows projected onto random unit directions, with each projection sorted."""
 
     values: Matrix
@@ -513,7 +510,3 @@ class Projections(View):
         directions /= np.linalg.norm(directions, axis=0)
         values = (features.rows @ directions).T * features.unit
         return cls(np.sort(values, axis=1), d)
-
-    def permute(self, order: Index) -> Projections:
-        """Return this view, because the order of the rows does not matter."""
-        return self

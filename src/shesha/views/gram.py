@@ -34,7 +34,7 @@ from shesha.support.device_arrays import (
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views.features import Features, centred_rows, compact_rows
-from shesha.views.representation import Representation, Symmetric, View
+from shesha.views.representation import Representation, Symmetric, Unordered, View
 
 if TYPE_CHECKING:
     from shesha.views.representation import Rows
@@ -475,7 +475,7 @@ def _singular_value_rounding(features: Features, values: Vector) -> float:
 
 
 @dataclass(frozen=True)
-class Spectrum(View):
+class Spectrum(Unordered):
     """Squared singular values of the centred rows, largest first, as shares of their sum."""
 
     variances: Vector
@@ -493,17 +493,13 @@ class Spectrum(View):
         """Memory for the features, and for a square matrix whose size is the smaller dimension."""
         return 24 * n * d, 16 * n * d + 24 * min(n, d) ** 2
 
-    def permute(self, order: Index) -> Spectrum:
-        """Return this view, because the order of the rows does not matter."""
-        return self
-
 
 _ENTRIES = 1 << 18
 """Number of values processed together."""
 
 
 @dataclass(frozen=True)
-class Variances(View):
+class Variances(Unordered):
     """Share of the variance along each principal direction, descending; zeros if all rows are equal."""
 
     shares: Vector
@@ -522,7 +518,3 @@ class Variances(View):
         for start, block in source.blocks(_ENTRIES):
             check.finite(block, source.name, first_row=start)
         return cls(centred_variances(source), fourth_moments(source))
-
-    def permute(self, order: Index) -> Variances:
-        """Return this view, because the order of the rows does not matter."""
-        return self

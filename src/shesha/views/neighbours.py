@@ -23,7 +23,15 @@ from shesha.support.device_arrays import is_numpy, largest, take_rows, to_host
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views.features import Features
-from shesha.views.representation import STANDARDS, Representation, RowSource, Standard, UndirectedRowsError, View
+from shesha.views.representation import (
+    STANDARDS,
+    Representation,
+    RowSource,
+    Standard,
+    UndirectedRowsError,
+    Unordered,
+    View,
+)
 
 Search = Callable[[Matrix], kernel.Found]
 _SPARE = 15
@@ -38,6 +46,8 @@ class Neighbours(View):
 
     A relabelled view shares the results of the original view and only translates row numbers.
     """
+
+    distances_suffice = True
 
     lists: Index
     """Matrix whose row i contains the numbers of the neighbours of row i."""
@@ -122,11 +132,6 @@ class Neighbours(View):
         cls, result: kernel.Found, rows: Matrix | None, distances: Vector | None, search: Search | None
     ) -> Neighbours:
         return Neighbours(result.lists, rows, distances, result.tied, search, result.ties)
-
-    @classmethod
-    def takes_distances(cls, **options: Any) -> bool:
-        """True, because the view can be computed from distances alone."""
-        return True
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
@@ -351,7 +356,7 @@ MOST_RANKS = 64
 
 
 @dataclass(frozen=True)
-class NeighbourDistances(View):
+class NeighbourDistances(Unordered):
     """Euclidean distances to the neighbours of ranks 1, 2, 4, ..., 64, without repeated rows."""
 
     rows: Matrix
@@ -388,10 +393,6 @@ class NeighbourDistances(View):
         """Memory for the rows, and for panels of distances."""
         return 16 * n * d + 56 * n, 8 * n * d + 64 * 256 * n
 
-    def permute(self, order: Index) -> NeighbourDistances:
-        """Return this view, because the order of the rows does not matter."""
-        return self
-
 
 _PANEL = 256
 
@@ -403,6 +404,8 @@ class RowRanks(View):
     Rows that tie for the last places among the k nearest get equal shares of these places. If row numbers decided ties
     instead, two representations with ties would agree for that reason alone.
     """
+
+    distances_suffice = True
 
     ranks: NDArray[np.float32]
     """Matrix whose row i contains the rank of every other row, counted from 1; the diagonal is 0."""
@@ -427,11 +430,6 @@ class RowRanks(View):
         places = [_rank_panel(distances, start, k, tolerance, ranks) for start in range(0, n, _PANEL)]
         rows, nearest, shares = (np.concatenate(part) for part in zip(*places, strict=True))
         return cls(ranks, rows, nearest, shares)
-
-    @classmethod
-    def takes_distances(cls, **options: Any) -> bool:
-        """True, because the view can be computed from distances alone."""
-        return True
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
@@ -577,8 +575,10 @@ def _standard(source: RowSource, queries: Index, metric: Standard) -> kernel.Row
 
 
 @dataclass(frozen=True)
-class HeatTrace(View):
+class HeatTrace(Unordered):
     """Heat trace of the graph of k nearest (Euclidean) neighbours, with one number for each time."""
+
+    distances_suffice = True
 
     trace: Vector
 
@@ -590,16 +590,7 @@ class HeatTrace(View):
         )
 
     @classmethod
-    def takes_distances(cls, **options: Any) -> bool:
-        """True, because the view can be computed from distances alone."""
-        return True
-
-    @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
         """Memory for the neighbours, and for the powers of the graph."""
         kept, working = Neighbours.memory(n, d, **options)
         return kept, working + min(8 * 3 * n * n, 2**30)
-
-    def permute(self, order: Index) -> HeatTrace:
-        """Return this view, because the order of the rows does not matter."""
-        return self

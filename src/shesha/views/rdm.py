@@ -56,6 +56,8 @@ class RankedRdm(View):
     so they do not contribute to it.
     """
 
+    distances_suffice = True
+
     folding = "columns"
 
     n_rows: int
@@ -107,11 +109,6 @@ class RankedRdm(View):
             distances -= namespace(distances).mean(distances)
         distances /= sqrt(condensed_matrices.inner(distances, distances))
         return cls(n_rows, distances)
-
-    @classmethod
-    def takes_distances(cls, **options: Any) -> bool:
-        """True, because the view can be computed from distances alone."""
-        return True
 
     @classmethod
     def average(cls, views: Sequence[Self], *, method: Method = "spearman", **options: Any) -> Self:
@@ -305,6 +302,8 @@ class PartialRdm(RankedRdm):
 class Distances(View):
     """Euclidean distances between rows, in the units of the features."""
 
+    distances_suffice = True
+
     n_rows: int
     condensed: Vector
 
@@ -317,11 +316,6 @@ class Distances(View):
         if not source.has_distances_only:
             distances *= source.view(Features).unit
         return cls(source.n_rows, distances)
-
-    @classmethod
-    def takes_distances(cls, **options: Any) -> bool:
-        """True, because the view can be computed from distances alone."""
-        return True
 
     @classmethod
     def average(cls, views: Sequence[Self], **options: Any) -> Self:
@@ -352,6 +346,8 @@ _QUANTILE = 0.9
 class DistanceSubsets(View):
     """Euclidean distances within subsets of the rows, divided by the subset's 0.9 quantile."""
 
+    distances_suffice = True
+
     subsets: tuple[Index, ...]
     rows: Matrix | None
     distances: Vector | None
@@ -372,11 +368,6 @@ class DistanceSubsets(View):
         if source.has_distances_only:
             return cls(subsets, None, source.condensed_distances("euclidean")[0], n)
         return cls(subsets, standard_rows(source.view(Features).rows, "euclidean"), None, n)
-
-    @classmethod
-    def takes_distances(cls, **options: Any) -> bool:
-        """True, because the view can be computed from distances alone."""
-        return True
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
@@ -413,6 +404,8 @@ _TABLE_ROWS = 4096
 class Comparisons(View):
     """Signs of d(i, j) - d(k, l) for triplets (k = i) or quadruplets of different rows."""
 
+    distances_suffice = True
+
     tuples: Index
     """Row numbers i, j, k and l of each comparison, of shape (4, n_comparisons)."""
     n_rows: int
@@ -448,11 +441,6 @@ class Comparisons(View):
         if not comparisons.signs.any():
             raise NotEstimable("all distances between rows are equal, so comparisons of distances are undefined")
         return comparisons
-
-    @classmethod
-    def takes_distances(cls, **options: Any) -> bool:
-        """True, because the view can be computed from distances alone."""
-        return True
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:

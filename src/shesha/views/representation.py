@@ -215,6 +215,8 @@ class View:
 
     folding: ClassVar[Folding] = "rows"
     """Whether the positions of feature maps are folded into rows or into columns."""
+    distances_suffice: ClassVar[bool] = False
+    """Whether the view can be computed from distances alone."""
 
     @classmethod
     def build(cls, source: Representation) -> Self:
@@ -238,8 +240,8 @@ class View:
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """Whether the view can be computed from distances alone."""
-        return False
+        """Whether the view can be computed from distances alone, with these options."""
+        return cls.distances_suffice
 
     def permute(self, order: Index) -> Self:
         """Reorder the rows: row i of the result is row order[i] of this view."""
@@ -266,6 +268,14 @@ class View:
 
 
 _BETWEEN = "_between"
+
+
+class Unordered(View):
+    """A view that does not depend on the order of the rows."""
+
+    def permute(self, order: Index) -> Self:
+        """Return this view."""
+        return self
 
 
 class Representation:

@@ -141,6 +141,7 @@ def test_killed_again_and_again_it_ends_with_the_same_numbers(start, tmp_path, u
         else:
             before = len(lines(calls)) + len(lines(trained))
             assert until(lambda before=before: len(lines(calls)) + len(lines(trained)) > before)
+            assert until(lambda: n_logged(store) > 0)
             time.sleep(draw.uniform(0, 2.5))
         os.kill(program.process.pid, signal.SIGKILL)
         said, _ = program.process.communicate(timeout=PATIENCE)
@@ -152,7 +153,6 @@ def test_killed_again_and_again_it_ends_with_the_same_numbers(start, tmp_path, u
         assert 0 <= in_flight <= CHUNK * 2 * WORKERS
         lost += in_flight
         assert repeated(lines(trained)) <= (number + 1) * WORKERS
-    assert n_logged(store) > 0
     program = start()
     said, _ = program.process.communicate(timeout=5 * PATIENCE)
     assert program.process.returncode == 0, said
