@@ -25,7 +25,7 @@ _BUCKET_BITS = 10
 """Log2 of the number of entries in a bucket; it is chosen so that a bucket is sorted within the first-level cache."""
 _MOST_BITS = 11
 """Log2 of the number of buckets per pass, limited by the size of the second-level cache."""
-_KEEP_KEYS, _KEEP_INDICES, _MULTIPLY = 0, 1, 3
+_KEEP_KEYS, _KEEP_INDICES, _MULTIPLY = range(3)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _dealt(values: Vector, form: FixedPoint, keys: Keys) -> Index:
     def deal(piece: int) -> None:
         start, bits = piece * _COMPILED_PIECE, (form.key_bits, form.index_bits, top)
         part = values[start : start + _COMPILED_PIECE]
-        native.call("shesha_deal", len(part), part, start, None, form.low, form.scale, *bits, slots[piece], keys)
+        native.call("shesha_deal", len(part), part, start, form.low, form.scale, *bits, slots[piece], keys)
 
     _each(count, range(len(counts)))
     starts = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
@@ -133,7 +133,7 @@ def _sort_groups(starts: Index, form: FixedPoint, keys: Keys, then: int, ranks: 
         ends = starts[cuts[group] : cuts[group + 1] + 1]
         stats, squares = np.zeros(7, dtype=np.intp), np.zeros(1)
         bits = form.key_bits + form.index_bits - top, form.index_bits, form.gap
-        if native.call("shesha_sort_buckets", len(ends) - 1, ends, *bits, keys, then, None, ranks, n, stats, squares):
+        if native.call("shesha_sort_buckets", len(ends) - 1, ends, *bits, keys, then, ranks, n, stats, squares):
             raise MemoryError(f"sorting {n:,} values")
         stats[6] = ends[-1] - ends[0]
         return stats, float(squares[0])

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from shesha.support.types import Index, Matrix, Vector
 
 _LIBRARY = Path(__file__).with_name("libshesha.so")
-_ABI = 2
+_ABI = 3
 _LEVELS = ("plain", "avx2", "avx512")
 """Names of the instruction sets; the library's level is an index into this list."""
 _SMALL = 16

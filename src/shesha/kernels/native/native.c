@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#define ABI 2
+#define ABI 3
 
 #include "levels.h"
 

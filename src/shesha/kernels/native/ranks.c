@@ -1,7 +1,7 @@
-/* Sorting of values by fixed-point keys, and sums of products of ranks; radix.py calls them.
+/* Sorting of values by fixed-point keys, and sums of products of ranks; sorting.py calls them.
  *
  * A key is the leading fraction bits of a value moved and scaled into [1, 2); key and index are one integer, as in
- * ranks.py, and no operation may be fused with another, so that the keys are those of NumPy bit for bit. Entries are
+ * sorting.py, and no operation may be fused with another, so that the keys are those of NumPy bit for bit. Entries are
  * dealt out to buckets by the leading bits of their keys, then sorted bucket by bucket in the cache.
  */
 
@@ -57,14 +57,13 @@ void OWN(shesha_take)(int64_t n, const double *values, const int64_t *order, dou
     range[1] = high;
 }
 
-/* Pack key and index, which is first + i or indices[i], and put each entry into the next place of its bucket. */
-void OWN(shesha_deal)(int64_t n, const double *values, int64_t first, const uint32_t *indices, double low,
-                      double scale, int64_t key_bits, int64_t index_bits, int64_t top, int64_t *places, key *out)
+/* Pack key and index, which is first + i, and put each entry into the next place of its bucket. */
+void OWN(shesha_deal)(int64_t n, const double *values, int64_t first, double low, double scale, int64_t key_bits,
+                      int64_t index_bits, int64_t top, int64_t *places, key *out)
 {
     for (int64_t i = 0; i < n; i++) {
         const key entry = fixed_point(values[i], low, scale, key_bits);
-        const key index = indices == NULL ? (key)(first + i) : indices[i];
-        out[places[entry >> (key_bits - top)]++] = entry << index_bits | index;
+        out[places[entry >> (key_bits - top)]++] = entry << index_bits | (key)(first + i);
     }
 }
 
@@ -219,19 +218,18 @@ void OWN(shesha_products)(int64_t n, const key *order, int64_t first, const doub
 }
 
 /* What becomes of sorted entries. */
-enum { KEEP_KEYS, KEEP_INDICES, PUT_PLACES, MULTIPLY };
+enum { KEEP_KEYS, KEEP_INDICES, MULTIPLY };
 
 /* Sort buckets that lie one after another, bucket b from starts[b] to starts[b + 1], whose bits from top_bit on are equal.
  *
- * Indices come in order and equal keys leave them so, but for MULTIPLY, where indices must be looked at as well.
- * With PUT_PLACES, place[index] becomes the index's place in the order. With MULTIPLY, indices are places in the order
- * of another vector of `total` entries with the given ranks (NULL if none tie), and products of ranks are summed as
- * above. out: the sum; lengths of the first and the last run of linked entries; first and last key. squares: the sum
- * of squared lengths of the other runs. Returns 0, or 1 without memory.
+ * Indices come in order and equal keys leave them so. With MULTIPLY, indices are places in the order of another vector
+ * of `total` entries with the given ranks (NULL if none tie), and products of ranks are summed as above. out: the sum;
+ * lengths of the first and the last run of linked entries; first and last key. squares: the sum of squared lengths of
+ * the other runs. Returns 0, or 1 without memory.
  */
 int64_t OWN(shesha_sort_buckets)(int64_t n_buckets, const int64_t *starts, int64_t top_bit, int64_t index_bits,
-                                 int64_t gap, key *entries, int64_t then, uint32_t *place,
-                                 const double *ranks, int64_t total, int64_t *out, double *squares)
+                                 int64_t gap, key *entries, int64_t then, const double *ranks, int64_t total,
+                                 int64_t *out, double *squares)
 {
     const key mask = ((key)1 << index_bits) - 1;
     int64_t largest = 0;
@@ -247,16 +245,13 @@ int64_t OWN(shesha_sort_buckets)(int64_t n_buckets, const int64_t *starts, int64
         key *own = entries + starts[b];
         if (n == 0)
             continue;
-        sort_bucket(own, n, top_bit, then == MULTIPLY ? 0 : index_bits, scratch);
+        sort_bucket(own, n, top_bit, index_bits, scratch);
         if (found.run == 0)
             out[4] = (int64_t)(own[0] >> index_bits);
         follow(&found, own, n, index_bits, (key)gap);
         if (then == KEEP_INDICES)
             for (int64_t i = 0; i < n; i++)
                 own[i] &= mask;
-        else if (then == PUT_PLACES)
-            for (int64_t i = 0; i < n; i++)
-                place[own[i] & mask] = (uint32_t)(starts[b] + i);
         else if (then == MULTIPLY && ranks == NULL)
             sum += products(n, own, mask, starts[b], NULL, NULL, total);
         else if (then == MULTIPLY)
@@ -278,31 +273,6 @@ void OWN(shesha_put_ranks)(int64_t n, const int64_t *order, int64_t first, const
     for (int64_t i = 0; i < n; i++) {
         const double rank = ranks == NULL ? (double)(first + i) : ranks[i];
         out[order[i]] = (rank - centre) * scale;
-    }
-}
-
-/* How many of the places have each number of leading bits that `shift` leaves. */
-void OWN(shesha_count_places)(int64_t n, const int64_t *order, int64_t shift, int64_t *counts)
-{
-    for (int64_t i = 0; i < n; i++)
-        counts[order[i] >> shift]++;
-}
-
-/* Pair each place with its position and put it beside those whose leading bits are the same, 32 bits each. */
-void OWN(shesha_deal_places)(int64_t n, const int64_t *order, int64_t first, int64_t shift, int64_t *places, key *out)
-{
-    for (int64_t i = 0; i < n; i++)
-        out[places[order[i] >> shift]++] = (key)order[i] << 32 | (key)(first + i);
-}
-
-/* As put_ranks, for such pairs. */
-void OWN(shesha_put_dealt_ranks)(int64_t n, const key *pairs, const double *ranks, double centre, double scale,
-                                 double *out)
-{
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t position = pairs[i] & 0xffffffff;
-        const double rank = ranks == NULL ? (double)position : ranks[position];
-        out[pairs[i] >> 32] = (rank - centre) * scale;
     }
 }
 
