@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from shesha.cli._outputs import echo
 from shesha.support.provenance import ignore_statements, state, state_left_out
-from shesha.support.wording import natural_key
+from shesha.support.wording import natural_place
 
 if TYPE_CHECKING:
     from shesha.io.array_selection import Contents
@@ -280,7 +280,7 @@ _FEWEST_LISTED = 3
 
 def in_natural_order(files: Sequence[Path]) -> list[Path]:
     """Return files in natural order, with layer_2 before layer_10, if they are sorted as text, as shells sort them."""
-    natural = sorted(files, key=lambda path: natural_key(str(path)))
+    natural = sorted(files, key=natural_place)
     if len(files) < _FEWEST_LISTED or natural == list(files) or list(files) != sorted(files, key=str):
         return list(files)
     state(f"files in the order of their numbers: {natural[0].name} to {natural[-1].name}")

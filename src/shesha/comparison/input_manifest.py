@@ -34,7 +34,7 @@ from shesha.support.progress import track
 from shesha.support.provenance import state, state_left_out
 from shesha.support.types import Index
 from shesha.support.warnings import MeasureWarning, warn
-from shesha.support.wording import count, join_names, natural_key
+from shesha.support.wording import count, join_names, natural_place
 from shesha.views import Rdm, Representation, Rows, looks_like_distances, rows_or_distances
 
 _HASHED_ENTRIES = 1 << 18
@@ -420,7 +420,7 @@ def _expand_paths(
 
 def files_of(folder: Path) -> list[Path]:
     """Return the paths in a folder in natural order, with layer_2 before layer_10."""
-    return sorted(folder.iterdir(), key=lambda path: natural_key(path.name))
+    return sorted(folder.iterdir(), key=natural_place)
 
 
 def is_folder(path: Path, *, distances: bool = False) -> bool:

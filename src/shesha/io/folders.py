@@ -24,7 +24,7 @@ from shesha.io.tables import Table, parquet_table, stack_blocks
 from shesha.io.torch_files import torch_item
 from shesha.support.provenance import state
 from shesha.support.types import Array
-from shesha.support.wording import join_names, natural_key
+from shesha.support.wording import join_names, natural_key, natural_place
 
 _PART = re.compile(
     r"(?P<split>.*?)[-_.]?\d+-of-\d+.*|part[-_.]?\d+.*|\d{4,}|.*[-_.]part[-_.]?\d+|data[-_]?\d+", re.IGNORECASE
@@ -48,7 +48,7 @@ def _data_files(path: Path) -> list[Path]:
     if not path.is_dir():
         return []
     files = [file for file in path.iterdir() if not file.name.startswith((".", "_")) and file.is_file()]
-    return sorted(files, key=lambda file: natural_key(file.name))
+    return sorted(files, key=natural_place)
 
 
 def _tables_inside(path: Path) -> list[Path]:

@@ -37,7 +37,7 @@ from shesha.io.tables import arrow_vectors, parquet_table
 from shesha.support.memory import memory_budget, readable
 from shesha.support.provenance import ignore_statements, state
 from shesha.support.types import Array
-from shesha.support.wording import join_names, natural_key
+from shesha.support.wording import join_names, natural_place
 
 _UNKNOWN = "contains values of {} bytes of a type that NumPy lacks, such as float8; save them as float32"
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -201,7 +201,7 @@ class ShardedMatrix(MatrixInParts):
     """
 
     def __init__(self, path: Path, openers: dict[str, Opener]) -> None:
-        self.files = sorted(_shards(path, openers), key=lambda file: natural_key(file.name))
+        self.files = sorted(_shards(path, openers), key=natural_place)
         self._openers = openers
         widths: list[int] = []
         dtypes: list[np.dtype[Any]] = []

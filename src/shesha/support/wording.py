@@ -6,6 +6,7 @@ import difflib
 import html
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from shesha.support import provenance
@@ -184,6 +185,17 @@ def natural_key(text: str) -> tuple[tuple[str, int], ...]:
     """
     parts = _NUMBER.split(text)
     return tuple(zip(parts[::2], [*map(int, parts[1::2]), -1], strict=True))
+
+
+def natural_place(path: Path) -> tuple[object, ...]:
+    """Return a sort key of paths that compares numbers by value, and endings last.
+
+    Examples
+    --------
+    >>> [path.name for path in sorted(map(Path, ("zoo10.npy", "zoo2.npy", "zoo.npy")), key=natural_place)]
+    ['zoo.npy', 'zoo2.npy', 'zoo10.npy']
+    """
+    return natural_key(str(path.parent)), natural_key(path.stem), path.suffix
 
 
 V = TypeVar("V")
