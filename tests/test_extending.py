@@ -163,7 +163,7 @@ print(found.value)
 def test_a_descriptor_has_a_place_in_every_audit(place, data):
     report = command(place, data, "audit", "X.npy", "--full", "--bootstrap", 0, "--permutations", 19)
     share = (np.load(data / "X.npy") == 0).mean()
-    assert f" {share:.4g}\n" in report
+    assert f" {share:.3f}\n" in report
     assert "Zeros: share of the entries that are zero" in " ".join(report.split())
     assert command(place, data, "scores", "Zeros").startswith("zeros: Zeros. Share of the entries that are zero.")
 

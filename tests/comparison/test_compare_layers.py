@@ -83,7 +83,7 @@ def test_partners_have_intervals_on_request(layers, other):
     for pair in found.partners:
         one = compare(layers[pair.first], other[pair.second], "CKA", calibrate=True, confidence=0.9)["CKA"]
         assert (pair.low, pair.high) == pytest.approx((one.low, one.high), rel=1e-12)
-        assert f"{one.low:.3g} to {one.high:.3g}" in str(found)
+        assert f"[{one.low:.3f}, {one.high:.3f}]" in str(found)
     assert sum(pair.has_interval for pair in found.scores) == len(layers)
     tested = compare_layers(layers, other, "CKA", calibrate=True, confidence=0.9, n_permutations=19)
     assert [pair.low for pair in tested.partners] == pytest.approx([pair.low for pair in found.partners])

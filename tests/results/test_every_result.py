@@ -4,7 +4,8 @@ import json
 import pickle
 import subprocess
 import sys
-from dataclasses import FrozenInstanceError, fields, replace
+from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
+from math import nan
 
 import numpy as np
 import pandas as pd
@@ -80,6 +81,32 @@ def test_what_calls_return_fits_a_terminal_and_comes_back(real_kind, real_result
     back = shesha.load(found.save(tmp_path / "found.json"))
     assert back == found
     assert str(back) == str(found)
+
+
+_EVIDENCE = ("value", "low", "high", "chance", "chance_sd", "threshold", "calibrated", "p_value", "corrected_p_value")
+
+
+def without_values(found):
+    """Return a result in which no number has a value, as for data that no score can be computed from."""
+    if isinstance(found, dict):
+        return {name: without_values(one) for name, one in found.items()}
+    if type(found) in (list, tuple):
+        return type(found)(map(without_values, found))
+    if not is_dataclass(found):
+        return found
+    changed = {one.name: without_values(getattr(found, one.name)) for one in fields(found) if one.init}
+    if isinstance(found, shesha.results.Number):
+        changed |= {name: nan for name in _EVIDENCE if name in changed} | {"reason": "all rows are equal"}
+    return replace(found, **changed)
+
+
+def test_what_has_no_values_still_prints_and_has_a_page_and_a_sentence(real_kind, real_result, tmp_path):
+    found = without_values(real_result(real_kind))
+    assert str(found)
+    assert isinstance(found.to_frame(), pd.DataFrame)
+    assert found.save_html(tmp_path / "page.html").stat().st_size
+    if not isinstance(found, shesha.results.RowMap):  # which is a part of a result
+        assert found.sentence()
 
 
 def test_alarms_and_what_could_not_be_judged_need_attention(sample):

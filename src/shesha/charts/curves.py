@@ -210,6 +210,7 @@ def against_chance(
     finish(ax, above=True)
     if len(names) <= _NAMED:
         # Only the upper half is named, because names in the crowded lower half would overlap.
-        upper = [place for place in np.argsort(-y).tolist() if y[place] >= np.nanmedian(y) and place < len(names)]
+        middle = np.median(y[np.isfinite(y)]) if np.isfinite(y).any() else np.inf
+        upper = [place for place in np.argsort(-y).tolist() if y[place] >= middle and place < len(names)]
         _name_points(ax, list(zip(x, y, strict=True)), {place: names[place] for place in upper})
     return ax

@@ -465,8 +465,9 @@ def compare(
     >>> import numpy as np
     >>> X = np.random.default_rng(0).standard_normal((50, 8))
     >>> print(compare(X, 3 * X[:, ::-1], ["CKA", "HardCorr"])["CKA"])
-    CKA 1, chance 0.1372
+    CKA 1
       higher is closer, possible values 0 to 1
+      chance 0.1372
     """
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     if isinstance(X, Moments):

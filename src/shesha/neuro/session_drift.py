@@ -575,8 +575,9 @@ def centroid_drift(
     >>> rng = np.random.default_rng(0)
     >>> rates = np.linspace(rng.gamma(2, 2, 20), rng.gamma(2, 2, 20), 200)
     >>> print(centroid_drift(rng.poisson(rates)))
-    centroid drift: 0.9284, below chance at 0.05
-      chance 0.9976 +- 0.00097 (71.6 sd below), p = 0.002 (500 permutations)
+    centroid drift 0.9284, below chance at 0.05 (p = 0.002)
+      chance 0.9976 (500 draws, all rows)
+      excess over the threshold 0.06725, threshold 0.9957, null sd 0.00097
       200 trials x 20 neurons
       share of the chance level 0.9306
     """

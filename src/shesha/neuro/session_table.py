@@ -352,12 +352,12 @@ def session_table(
     >>> days = {f"day {k}": recorded("mouse") for k in range(3)}
     >>> found = session_table(days, scores=["trial_split"], n_permutations=39)
     >>> print(found)
-    Trial split is highest in VISp (0.724 [0.48, 0.96], chance 0.051); 3 of 6
+    Trial split is highest in VISp (0.724 [0.484, 0.965], chance 0.051); 3 of 6
     combinations of area and session are beyond chance at 0.05 (uncorrected).
     <BLANKLINE>
-            areas  trial split           chance  beyond
-      VISp      3  0.724 [0.48, 0.96]     0.051     3/3
-      CA1       3  -0.208 [-0.48, 0.06]  -0.031     0/3
+            areas             trial split  chance  beyond
+      VISp      3    0.724 [0.484, 0.965]   0.051     3/3
+      CA1       3  -0.208 [-0.479, 0.062]  -0.031     0/3
       6 combinations of area and session (3 sessions, 1 animal) by area; brackets
         are 95% intervals of the mean over sessions.
     <BLANKLINE>

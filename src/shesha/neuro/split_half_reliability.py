@@ -177,9 +177,10 @@ def trial_split(
     >>> shown = rng.integers(6, size=240)
     >>> X = rng.poisson(rng.gamma(2, 2, size=(6, 30))[shown])
     >>> print(trial_split(X, shown, seed=0))
-    split of trials (odd and even trials, 13 trials per condition): 0.9427, above
-        chance at 0.05
-      chance 0.0202 +- 0.15 (6.11 sd above), p = 0.00995 (200 circular shifts)
+    split of trials (odd and even trials, 13 trials per condition) 0.9427, above
+        chance at 0.05 (p = 0.00995)
+      chance 0.02018 (200 draws, circular shifts)
+      calibrated 0.9245, threshold 0.2409, null sd 0.15
       240 trials (84 unused in each draw) x 30 neurons, 6 conditions
       note: 84 of 240 trials are unused, because numbers of trials are equalised. To
         use more, leave out rare conditions (min_trials=), or pass

@@ -601,7 +601,7 @@ class PairwiseComparison(PairTables, Result):
         few = len(self.measures) <= say.MOST + 1
         for name in sorted(self.measures, key=lambda name: not few and name not in RECOMMENDED):
             known = [pair for pair in self._pairs_for(name) if pair.has_value and pair.first != pair.second]
-            ordered = sorted(known, key=lambda pair: pair.value, reverse=known[0].closer == "higher")
+            ordered = sorted(known, key=lambda pair: pair.value, reverse=bool(known) and known[0].closer == "higher")
             ends = " to ".join(say.clause(pair, pair.pair()) for pair in dict.fromkeys((*ordered[:1], *ordered[-1:])))
             tested = f", {significance_sentence(self, name)}" if known else ""
             clauses.append(f"{say.add_source(name)} {f'from {ends}' if ends else 'not estimable'}{tested}")

@@ -586,8 +586,9 @@ class SessionTable(Listed[Group], Result):
         for name in self.scores:
             means, title = [group.means[name] for group in self.groups], name.replace("_", " ")
             columns[title] = map(format_value, means)
-            columns[f"{title}, chance"] = [mean.chance for mean in means]
-            columns[f"{title}, beyond"] = [f"{mean.n_beyond}/{mean.n_rows}" for mean in means]
+            prefix = f"{title}, " * (len(self.scores) > 1)
+            columns[f"{prefix}chance"] = [mean.chance for mean in means]
+            columns[f"{prefix}beyond"] = [f"{mean.n_beyond}/{mean.n_rows}" for mean in means]
         table = Table.of([group.name for group in self.groups], columns, "Scores", self.by)
         is_single = any(mean.low != mean.low for group in self.groups for mean in group.means.values())
         single = f"There is no interval for groups with a single {self.interval}." if is_single else ""
