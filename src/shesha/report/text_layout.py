@@ -12,6 +12,8 @@ from inspect import Parameter
 from math import isnan, nan
 from typing import Any, Literal
 
+from shesha.support.wording import differing_parts
+
 
 def columns(rows: Sequence[Sequence[str]], align: str, *, indent: str = "") -> list[str]:
     """Return one line per row; each column is as wide as its widest cell, with two spaces in between.
@@ -141,10 +143,10 @@ def table(names: Sequence[str], groups: Sequence[Sequence[Column]], width: int) 
     --------
     >>> groups = [[Column("halves agree", ("0.71", "0.64")), Column("p", ("0.005", "0.2"))]]
     >>> print(*table(["early", "late"], groups, 60), sep="\\n")
-           halves
-            agree      p
-    early    0.71  0.005
-    late     0.64    0.2
+                halves
+                 agree      p
+    early         0.71  0.005
+    late          0.64    0.2
     """
     has_name_lines = max(map(len, names), default=0) > width // 2
     side = 2 if has_name_lines else max(map(len, names), default=0)
@@ -178,17 +180,27 @@ _SHORTEST_NAME = 16
 
 
 def fit_names(names: Sequence[str], groups: Sequence[Sequence[Column]], width: int) -> list[str]:
-    """Cut long names in the middle if all columns then fit beside them and the names still differ.
+    """Shorten long names if all columns then fit beside them and the names still differ.
+
+    Names lose the parts between dots that all of them share or, if this is not enough, their middle.
 
     Examples
     --------
-    >>> names = ["model.layers.0.mlp.down_proj.output", "model.layers.1.mlp.down_proj.output"]
-    >>> fit_names(names, [[Column("change", ("0.01", "0.02"))]], 36)
-    ['model.layers.0.mlp.down_p...', 'model.layers.1.mlp.down_p...']
+    >>> change = [[Column("change", ("0.01", "0.02"))]]
+    >>> fit_names(["model.layers.0.mlp.down_proj.output", "model.layers.1.mlp.down_proj.output"], change, 36)
+    ['layers.0', 'layers.1']
+    >>> fit_names(["a representation with a long name, 1", "a representation with a long name, 2"], change, 36)
+    ['a representation with a ...1', 'a representation with a ...2']
     """
     room = width - _columns_that_fit([column for group in groups for column in group if not column.empty])
     longest = max(map(len, names), default=0)
-    for head in range(room - 3, 0, -1) if _SHORTEST_NAME <= room < longest else ():
+    if not _SHORTEST_NAME <= room < longest:
+        return list(names)
+    label, _ = differing_parts(names)
+    short = [label[name] for name in names]
+    if max(map(len, short)) <= room:
+        return short
+    for head in range(room - 3, 0, -1):
         tail = room - 3 - head
         cut = [name if len(name) <= room else f"{name[:head]}...{name[len(name) - tail :]}" for name in names]
         if len(set(cut)) == len(set(names)):

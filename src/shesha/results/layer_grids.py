@@ -27,7 +27,7 @@ from shesha.results.doubts import Doubts
 from shesha.results.generic_page import run_details
 from shesha.results.number import NAN, Number, format_value
 from shesha.results.sentence_parts import equal_p, format_share
-from shesha.support.wording import agree, count
+from shesha.support.wording import agree, count, differing_parts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 _LONGEST = 160
 """Most characters of the partners that a sentence names; the table has all."""
+_LONG_NAME = 16
+"""Characters of a name beyond which tables leave out what all names share."""
 _BEST_OF_MANY = (
     "The closest of many pairs is close by chance alone. Calibrate the maximum, not a single entry (`calibrate=True`)."
 )
@@ -121,6 +123,13 @@ class LayerComparison(PairTables, Number):
             return ()
         pairs = [pair for pair in self.scores if pair.first == pair.second and pair.has_value]
         return tuple(sorted(pairs, key=lambda pair: pair.value, reverse=self.closer == "higher"))
+
+    @property
+    def _labels(self) -> tuple[dict[str, str], str]:
+        """Names of layers for tables, and the pattern of the full names if long names are shown by what differs."""
+        names = [*self.rows, *self.columns]
+        is_long = max(map(len, names), default=0) > _LONG_NAME
+        return differing_parts(names) if is_long else ({name: name for name in names}, "")
 
     def matrix(self, what: PairNumber = "value") -> pd.DataFrame:
         """Return the grid, with a row for each layer of the first model and a column for each of the second.
@@ -214,7 +223,8 @@ class LayerComparison(PairTables, Number):
         places = [self.columns.index(pair.second) for pair in self.partners]
         rises = len(set(places)) > 1 and all(a <= b for a, b in pairwise(places))
         order = ", in the same order in both models" * rises
-        named = [f"{pair.first} - {pair.second}" for pair in self.partners]
+        label, _ = self._labels
+        named = [f"{label[pair.first]} - {label[pair.second]}" for pair in self.partners]
         n_shown = max(1, sum(length <= _LONGEST for length in accumulate(len(pair) + 2 for pair in named)))
         return f"Closest partners{order}: {', '.join(named[:n_shown])}{', ...' * (n_shown < len(named))}."
 
@@ -273,14 +283,15 @@ class LayerComparison(PairTables, Number):
     def _partners(self) -> Table:
         """Return the table of each layer's closest partner."""
         pairs, same = self.partners, {pair.first: pair.value for pair in self.same_layers}
+        label, _ = self._labels
         columns: Columns = {
-            "closest": [pair.second for pair in pairs],
+            "closest": [label[pair.second] for pair in pairs],
             "value": map(format_value, pairs),
             "chance": [pair.chance for pair in pairs],
             "corrected p": [pair.corrected_p_value for pair in pairs],
             "same name": [same.get(pair.first) for pair in pairs],
         }
-        return Table.of([pair.first for pair in pairs], columns, "", "layer")
+        return Table.of([label[pair.first] for pair in pairs], columns, "", "layer")
 
     def _claim(self) -> str:
         measure, over = say.add_source(self.name), f"{self.n_rows:,} inputs"
@@ -301,9 +312,10 @@ class LayerComparison(PairTables, Number):
         tested = any(pair.has_null for pair in self.scores)
         legend = f"closest partner of each layer{', if above chance' * tested}"
         framed = self.framed_cells if self.partners else ()
-        grid = HeatMap(
-            self.name, self.rows, self.columns, values, self.closer, framed, legend if len(framed) > 1 else ""
-        )
+        label, pattern = self._labels
+        rows, columns = (tuple(label[name] for name in names) for names in (self.rows, self.columns))
+        size = f"{self.size}.{f' Tables leave out what the names share: {pattern}.' if pattern else ''}"
+        grid = HeatMap(self.name, rows, columns, values, self.closer, framed, legend if len(framed) > 1 else "")
         explained = (Explained(
             self.aggregate,
             "The summary of the grid, compared with that of grids with randomly matched rows.",
@@ -313,7 +325,7 @@ class LayerComparison(PairTables, Number):
             title=f"{len(self.rows)} x {len(self.columns)} layers by {self.name}",
             question=f"Which layers of the two models match? {self.size}.",
             answer=tuple(self._answer()),
-            numbers=(*((self._partners(),) if self.partners else ()), grid, Text(f"{self.size}.")),
+            numbers=(*((self._partners(),) if self.partners else ()), grid, Text(size)),
             doubts=(*points(self.doubts), *map(Text, self._remarks()), *(() if tested else (NO_CHANCE,))),
             sections=(
                 *((Section("The null", (self._null_drawing(),)),) if self.null else ()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import html
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -196,6 +196,33 @@ def natural_place(path: Path) -> tuple[object, ...]:
     ['zoo.npy', 'zoo2.npy', 'zoo10.npy']
     """
     return natural_key(str(path.parent)), natural_key(path.stem), path.suffix
+
+
+def differing_parts(names: Sequence[str]) -> tuple[dict[str, str], str]:
+    """Return each name without the parts between dots that all names share, and the pattern of the names.
+
+    A number keeps the part before it.
+
+    Examples
+    --------
+    >>> differing_parts(["model.layers.0.mlp.output", "model.layers.10.mlp.output"])
+    ({'model.layers.0.mlp.output': 'layers.0', 'model.layers.10.mlp.output': 'layers.10'}, 'model.*.mlp.output')
+    >>> differing_parts(["early", "late"])
+    ({'early': 'early', 'late': 'late'}, '')
+    """
+    parts = {name: name.split(".") for name in names}
+    fewest = min(map(len, parts.values()), default=1) - 1
+    same = [len({tuple(part[:n]) for part in parts.values()}) == 1 for n in range(1, fewest + 1)]
+    head = same.index(False) if False in same else len(same)
+    same = [len({tuple(part[len(part) - n :]) for part in parts.values()}) == 1 for n in range(1, fewest - head + 1)]
+    tail = same.index(False) if False in same else len(same)
+    if any(part[head].isdigit() for part in parts.values()):
+        head = max(0, head - 1)
+    if len(parts) < 2 or not head + tail:
+        return {name: name for name in names}, ""
+    some = next(iter(parts.values()))
+    pattern = ".".join([*some[:head], "*", *some[len(some) - tail :]])
+    return {name: ".".join(part[head : len(part) - tail]) for name, part in parts.items()}, pattern
 
 
 V = TypeVar("V")
