@@ -128,7 +128,7 @@ def compare_moments(
 ) -> Comparison:
     """Compare both sides with each measure that needs only sums; other scores state the reason.
 
-    Intervals are added on request, and beside chance levels.
+    With `calibrate` or `with_intervals`, scores have intervals.
     """
     if len(moments.widths) != 2:
         raise ValueError(f"moments must be of two representations of at least one row, got {moments!r}")
@@ -200,8 +200,7 @@ def _add_intervals(
     views_of: ViewsOf, parts: Sequence[Sums], measures: Sequence[Measure], scores: dict[str, Score], confidence: float
 ) -> dict[str, Score]:
     """Add intervals from a jackknife that leaves out one part of consecutive rows at a time."""
-    wide = sum(side.n_features for side in parts[0].sides) > _WIDE
-    few = compact_parts(parts, _FEW_PARTS if wide else len(parts))
+    few = jackknife_parts(parts)
     if len(few) < FEWEST_CLUSTERS:
         note = f"no interval: an interval needs at least {FEWEST_CLUSTERS} parts of the rows, got {len(few)}"
         return {measure.name: add_note(scores[measure.name], note) for measure in measures}
@@ -211,6 +210,12 @@ def _add_intervals(
         measure.name: _add_interval(scores[measure.name], column, sizes, confidence, measure.bounds)
         for measure, column in zip(measures, columns, strict=True)
     }
+
+
+def jackknife_parts(parts: Sequence[Sums]) -> Sequence[Sums]:
+    """Return the parts of the rows of which the jackknife leaves out one at a time: fewer for wide features."""
+    wide = sum(side.n_features for side in parts[0].sides) > _WIDE
+    return compact_parts(parts, _FEW_PARTS if wide else len(parts))
 
 
 def values_without_parts(views_of: ViewsOf, parts: Sequence[Sums], measures: Sequence[Measure]) -> Matrix:

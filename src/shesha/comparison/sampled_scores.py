@@ -14,7 +14,7 @@ from scipy.stats import t
 
 from shesha.comparison import engine
 from shesha.comparison.engine import add_note, failure, make_score, missing_score, score_not_reached
-from shesha.comparison.moment_scores import compare_moments
+from shesha.comparison.moment_scores import compare_moments, jackknife_parts
 from shesha.inputs import validation as check
 from shesha.kernels.distances import (
     PANEL,
@@ -201,10 +201,14 @@ def reason_against(measure: Measure) -> str:
     return "" if isinstance(measure.sample, SampledRows) else measure.sample.lacks(measure.parameters)
 
 
-def sampled_scores(measures: Sequence[Measure], X: RowSource, Y: RowSource, sampling: Sampling) -> Iterator[Score]:
-    """Yield the score of each measure, estimated from query rows or from pairs of rows."""
+def _require_equal_lengths(X: RowSource, Y: RowSource) -> None:
     if X.n_rows != Y.n_rows:
         raise ValueError(f"{Y.name} must have as many rows as {X.name} ({X.n_rows}), got {Y.n_rows}")
+
+
+def sampled_scores(measures: Sequence[Measure], X: RowSource, Y: RowSource, sampling: Sampling) -> Iterator[Score]:
+    """Yield the score of each measure, estimated from query rows or from pairs of rows."""
+    _require_equal_lengths(X, Y)
     batches = _Queries(X, Y, sampling)
     for measure in measures:
         start = time.perf_counter()
@@ -542,7 +546,9 @@ def compare_stored(
                 moments = Moments.of(X, Y, names=names) if rows is None else _sum_rows(first, second, rows)
             options = {**chance, "confidence": sampling.confidence, "seed": sampling.seed}
             known = compare_moments(moments, summed, **options, with_intervals=chance["calibrate"] or rows is not None)
-            scores |= {score.name: _describe_sum(score, first.n_rows, rows, sampling) for score in known.scores}
+            n_parts = len(jackknife_parts(moments.parts()))
+            for score in known.scores:
+                scores[score.name] = _describe_sum(score, first.n_rows, rows, n_parts, sampling)
             exchanged = known.exchanged
         for score in track(sampled_scores(estimated, first, second, sampling), len(estimated), "sampling"):
             scores[score.name] = add_note(score, _NO_CHANCE) if chance["calibrate"] else score
@@ -585,8 +591,7 @@ def rows_to_sum(X: RowSource, Y: RowSource, measures: Sequence[Measure], samplin
 
 def _sum_rows(X: RowSource, Y: RowSource, rows: Index) -> Moments:
     """Return the sums over some rows, read in the order of the files."""
-    if X.n_rows != Y.n_rows:
-        raise ValueError(f"{Y.name} must have as many rows as {X.name} ({X.n_rows}), got {Y.n_rows}")
+    _require_equal_lengths(X, Y)
     moments = Moments((X.name, Y.name))
     step = max(1, _HELD // max(X.n_features, Y.n_features))
     for start in track(range(0, len(rows), step), -(-len(rows) // step), "chunks of sampled rows"):
@@ -595,12 +600,13 @@ def _sum_rows(X: RowSource, Y: RowSource, rows: Index) -> Moments:
     return moments
 
 
-def _describe_sum(score: Score, n_rows: int, rows: Index | None, sampling: Sampling) -> Score:
+def _describe_sum(score: Score, n_rows: int, rows: Index | None, n_parts: int, sampling: Sampling) -> Score:
     """Say from which rows a score was computed; the interval over sampled rows is that of the sampling error."""
     if not score.has_value or rows is None:
         return add_note(score, _ONE_PASS) if score.has_value else score
-    half = (score.high - score.low) / 2
-    error = half / float(t.ppf(0.5 + sampling.confidence / 2, len(rows)))
+    # One end may be cut at a bound of the measure.
+    half = max(score.high - score.value, score.value - score.low)
+    error = half / float(t.ppf(0.5 + sampling.confidence / 2, n_parts - 1))
     note = (
         f"estimated from {len(rows):,} of {n_rows:,} rows: standard error {error:.2g}, "
         f"{100 * sampling.confidence:g} % interval {score.low:.4g} to {score.high:.4g}; --exact (exact=True) uses all"

@@ -140,7 +140,7 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _mode(path: Path) -> str:
-    """Return how to open a file: only for reading, without a log beside it, if nothing can be written in its folder."""
+    """Return the options of SQLite for a file: read-only if its folder cannot be written."""
     if os.access(path.absolute().parent, os.W_OK):
         return ""
     log = path.with_name(f"{path.name}-wal")

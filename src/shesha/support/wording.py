@@ -6,6 +6,7 @@ import difflib
 import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -198,6 +199,11 @@ def natural_place(path: Path) -> tuple[object, ...]:
     return natural_key(str(path.parent)), natural_key(path.stem), path.suffix
 
 
+def _n_shared(lists: Iterable[list[str]]) -> int:
+    """Return how many items all lists share at their beginnings."""
+    return sum(1 for _ in takewhile(lambda items: len(set(items)) == 1, zip(*lists, strict=False)))
+
+
 def differing_parts(names: Sequence[str]) -> tuple[dict[str, str], str]:
     """Return each name without the parts between dots that all names share, and the pattern of the names.
 
@@ -211,11 +217,10 @@ def differing_parts(names: Sequence[str]) -> tuple[dict[str, str], str]:
     ({'early': 'early', 'late': 'late'}, '')
     """
     parts = {name: name.split(".") for name in names}
+    # At least one part of every name remains.
     fewest = min(map(len, parts.values()), default=1) - 1
-    same = [len({tuple(part[:n]) for part in parts.values()}) == 1 for n in range(1, fewest + 1)]
-    head = same.index(False) if False in same else len(same)
-    same = [len({tuple(part[len(part) - n :]) for part in parts.values()}) == 1 for n in range(1, fewest - head + 1)]
-    tail = same.index(False) if False in same else len(same)
+    head = min(fewest, _n_shared(parts.values()))
+    tail = min(fewest - head, _n_shared(part[::-1] for part in parts.values()))
     if any(part[head].isdigit() for part in parts.values()):
         head = max(0, head - 1)
     if len(parts) < 2 or not head + tail:
