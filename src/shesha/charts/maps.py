@@ -352,10 +352,11 @@ def similarity_map(
     )
     if len(group_of) != len(names):
         raise ValueError(f"groups must have one entry per name ({len(names)}), got {len(group_of)}")
-    for number, kind in enumerate(dict.fromkeys(group_of)):
+    known = list(dict.fromkeys(group_of))
+    for number, (kind, label) in enumerate(zip(known, tick_labels(known), strict=True)):
         points = places[[group == kind for group in group_of]]
         colour, mark = PALETTE[number % len(PALETTE)], _MARKS[number % len(_MARKS)]
-        ax.scatter(points[:, 0], points[:, 1], s=36, label=literal(kind), color=colour, marker=mark)
+        ax.scatter(points[:, 0], points[:, 1], s=36, label=label, color=colour, marker=mark)
     # Only distances are meaningful, so both axes have the same scale and no tick labels.
     ax.set_aspect("equal", adjustable="datalim")
     ax.margins(0.15)
