@@ -170,7 +170,7 @@ def _climb(configurations: Sequence[Matrix], rotations: Array, step: int) -> tup
 
 def _squared_length(configurations: Sequence[Matrix]) -> Callable[[Array], tuple[float, Array]]:
     """Return a function of the rotations: the squared norm of the sum, and its skew-symmetric gradients."""
-    product = _product_with_rotated(_beside(configurations), configurations[0].shape[1], _FAR)
+    product = _product_with_rotated(_stack_configurations(configurations), configurations[0].shape[1], _FAR)
 
     def objective(rotations: Array) -> tuple[float, Array]:
         pulls = product(rotations)
@@ -180,7 +180,7 @@ def _squared_length(configurations: Sequence[Matrix]) -> Callable[[Array], tuple
     return objective
 
 
-def _beside(
+def _stack_configurations(
     configurations: Sequence[Matrix],
     orders: Sequence[Index] | None = None,
     *,
@@ -221,7 +221,9 @@ def norm_of_rough_mean(
 
     The rows of each configuration may be permuted by an order of its own, and each may be scaled to unit norm.
     """
-    product = _product_with_rotated(_beside(configurations, orders, unit=unit), configurations[0].shape[1], n_steps + 1)
+    product = _product_with_rotated(
+        _stack_configurations(configurations, orders, unit=unit), configurations[0].shape[1], n_steps + 1
+    )
     rotations = np.zeros((len(configurations), *np.repeat(configurations[0].shape[1], 2)))
     rotations[0] = np.eye(rotations.shape[1])
     for _ in range(n_steps):
@@ -255,7 +257,7 @@ def in_joint_basis(configurations: Sequence[Matrix]) -> Sequence[Matrix]:
     widths = [rows.shape[1] for rows in configurations]
     if len(configurations[0]) <= _TALL * sum(widths):
         return configurations
-    raw, *_ = lapack.dgeqrf(_beside(configurations, order="F"), lwork=_BLOCK * sum(widths), overwrite_a=1)
+    raw, *_ = lapack.dgeqrf(_stack_configurations(configurations, order="F"), lwork=_BLOCK * sum(widths), overwrite_a=1)
     return np.split(np.triu(raw[: sum(widths)]), np.cumsum(widths)[:-1], axis=1)
 
 
