@@ -356,6 +356,8 @@ def cell_design(
     is_control = np.isin(labels, controls.labels)
     declared = {value for value in (groupby, per, blocks, groups) if isinstance(value, str)}
     undeclared = notes_on_units(adata.obs, rows, labels, is_control, declared, has_units=groups is not None)
+    for note in undeclared.values():
+        provenance.state_warning(note)
     if blocks is None:
         _warn_of_uneven_columns(adata.obs, rows, labels, is_control, matrix, declared)
     within = values_by_name.get("blocks")
