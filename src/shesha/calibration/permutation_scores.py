@@ -290,7 +290,8 @@ def prepare(
         raise ValueError(f"Y must have as many rows as X ({a.n_rows}), got {b.n_rows}")
 
     def without(rows: Index) -> float:
-        few = prepare(*(side.take_rows(rows) for side in sides), measure, options, truncate=truncate, seed=seed)
+        first, second = (side.take_rows(rows) for side in sides)
+        few = prepare(first, second, measure, options, truncate=truncate, seed=seed)
         return float(next(iter(few.scores([np.arange(len(rows))])))[0, 0])
 
     return Subject(
