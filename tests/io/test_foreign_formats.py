@@ -303,7 +303,7 @@ def test_folders_of_10x(tmp_path, options):
     scipy.io.mmwrite(tmp_path / "alone.mtx", sparse.coo_matrix(COUNTS.T))
     with collect_statements() as statements:
         expect(tmp_path / "alone.mtx", None, COUNTS.T)
-    assert "alone: 30 x 40, rows as in the file, because no barcodes show" in next(iter(statements))
+    assert "alone: 30 x 20, rows as in the file, because no barcodes show" in next(iter(statements))
 
 
 @pytest.mark.parametrize("group", ["matrix", "GRCh38"])
