@@ -130,7 +130,7 @@ NOT_DATA = {
     "condensed": (
         X.ravel()[:10],
         ValueError,
-        "must be 2-D (n_samples, n_features), got shape (10,); if these are the distances between 5 rows, pass shesha.Rdm(",
+        "must be 2-D (n_samples, n_features), got shape (10,); if these are the distances between 5 rows, pass ",
     ),
     "5-D": (X[None, None, None], ValueError, "must be 2-D (n_samples, n_features), got shape (1, 1, 1, 24, 5)"),
     "text": (X.astype(str), TypeError, "must be a matrix of real numbers, got an array of dtype <U32"),

@@ -342,7 +342,9 @@ def cell_design(
     values_by_name = {name: _labels(adata, value, name) for name, value in named.items() if value is not None}
     free = _controls_without_units(values_by_name, control)
     wanted = {
-        "with a missing label" if name == "groupby" else f"without a value of {name}": np.not_equal(values, None)
+        "with a missing label" if name == "groupby" else f"without a value of {name}": np.array(
+            [value is not None for value in values]
+        )
         for name, values in values_by_name.items()
     }
     if check.choice(missing, ("refuse", "drop"), "missing") == "drop":

@@ -240,11 +240,12 @@ def _rdms_as_matrix(rdms: Any) -> tuple[Matrix, int]:
         raise ValueError(f"{error}; for trials, pass conditions" if "got shape" in str(error) else error) from error
     if len(repeats) < 2:
         raise ValueError(f"rdms must contain at least 2 repeats, got {len(repeats)}")
-    named = [None if one.names is None else one.names.values.astype(str).tolist() for one in repeats]
+    named = [one.names.values.astype(str).tolist() for one in repeats if one.names is not None]
     sizes = sorted({one.n_rows for one in repeats})
-    if None in named and len(sizes) > 1:
-        raise ValueError(f"rdms must have names if their numbers of conditions differ, got {check.join_items(sizes)}")
-    if None in named:
+    if len(named) < len(repeats):
+        if len(sizes) > 1:
+            found = check.join_items(sizes)
+            raise ValueError(f"rdms must have names if their numbers of conditions differ, got {found}")
         return np.stack([one.condensed for one in repeats]), sizes[0]
     order = {name: place for place, name in enumerate(dict.fromkeys(chain(*named)))}
     squares = np.full((len(repeats), len(order), len(order)), np.nan)
