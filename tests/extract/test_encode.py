@@ -250,8 +250,20 @@ def test_what_cannot_be_encoded_is_refused(tmp_path, monkeypatch, model, data, e
 @pytest.mark.parametrize(
     ("file", "keys", "value", "error", "message"),
     [
-        ("tokenizer.json", ("model", "unk_token"), "<none>", ValueError, "tokenizer must be able to encode the texts, got"),
-        ("tokenizer_config.json", ("model_max_length",), {}, TypeError, "token limit of the model must be a number, got dict"),
+        (
+            "tokenizer.json",
+            ("model", "unk_token"),
+            "<none>",
+            ValueError,
+            "tokenizer must be able to encode the texts, got",
+        ),
+        (
+            "tokenizer_config.json",
+            ("model_max_length",),
+            {},
+            TypeError,
+            "token limit of the model must be a number, got dict",
+        ),
     ],
 )
 def test_damaged_tokenizers_are_refused(folder, file, keys, value, error, message):
