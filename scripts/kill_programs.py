@@ -1,4 +1,4 @@
-"""Stop programs at random moments, and test that what they write stays readable and that they resume with equal results.
+"""Stop programs at random moments, and test that their files stay readable and that they resume with equal results.
 
     python scripts/kill_programs.py monitor [--kills 50]
     python scripts/kill_programs.py bench [--kills 50]

@@ -208,7 +208,10 @@ def _product_with_rotated(
     width = d * len(configurations)
     panels = _panels(configurations, orders, unit=unit)
     by_gram = n * width**2 + 2 * n_uses * width**2 * d < 4 * n_uses * n * width * d
-    factor = sum(panel.T @ panel for panel in panels) if by_gram else _beside(panels, (n, width))
+    if by_gram:
+        factor: Matrix = sum((panel.T @ panel for panel in panels), np.zeros((width, width)))
+    else:
+        factor = _beside(panels, (n, width))
 
     def product(rotations: Array) -> Array:
         stacked = rotations.reshape(width, d)
