@@ -376,6 +376,8 @@ class Diff(Listed[LayerChange], Result):
     """Confidence level of the intervals; movements of classes are tested at 1 minus this level."""
     n_layers: int = 0
     """Number of layers of the side that has more; those without a counterpart were not compared."""
+    interrupted: bool = False
+    """Whether Ctrl-C left out the last layers and the details."""
 
     @property
     def changed(self) -> list[str]:
@@ -585,6 +587,7 @@ _VERDICTS = {
     ),
 }
 _PICTURE = "Change of each layer over depth (dots with intervals). The dashed line is the noise limit."
+_INTERRUPTED = "Interrupted: the last layers or the details of the change are missing."
 _ROTATION = (
     "Rotating or rescaling all vectors does not change the distances used here, so an unchanged geometry does not "
     "mean that old and new vectors can be mixed in one index."
@@ -599,7 +602,7 @@ def diff_page(result: Diff) -> Page:
         question="Which layers changed, where does the change begin, and does it exceed noise?",
         answer=(*((index.headline,) if index else ()), headline(result)),
         numbers=(*((Text(index.in_numbers),) if index else ()), _layers(result), Text(_scale_note(result), "")),
-        doubts=tuple(Item(note) for note in result.notes),
+        doubts=tuple(Item(note) for note in (*[_INTERRUPTED] * result.interrupted, *result.notes)),
         sections=(
             *_change_sections(result),
             *_movement_sections(result),

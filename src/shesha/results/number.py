@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NAN = float("nan")
+INTERRUPTED = "interrupted"
+"""Reason for values that were not computed because of Ctrl-C."""
 TIE = 1e-12
 """Values that differ by less than this share of the largest value are ties."""
 
