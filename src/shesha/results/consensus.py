@@ -131,7 +131,7 @@ class Consensus(Listed[Member], Result):
                 Text(_explanation(self), ""),
             ),
             doubts=tuple(Item(note) for note in (*[_INTERRUPTED] * self.interrupted, *self.notes)),
-            sections=(Section("Around the mean shape", (Drawing(_PICTURE, self.plot, wide=True),)),),
+            sections=(Section("Around the mean shape", (Drawing(_PICTURE, self.plot),)),),
             ran=(("rows", f"{self.n_rows:,}"), *run_details(self)),
         )
 
