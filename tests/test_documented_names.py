@@ -10,20 +10,6 @@ import pytest
 DOCS = Path(__file__).parents[1]
 _NAME = re.compile(r"`(shesha\.(?:drift|bio|neuro|steering|coherence|transfer|descriptors|extract)(?:\.[a-z_]\w*)+)`?")
 _RESOLVE = "import sys, functools, shesha; functools.reduce(getattr, sys.argv[1].split('.')[1:], shesha)"
-_IMPORT_ALL = """
-import contextlib, importlib, pkgutil, sys, types, shesha
-for found in pkgutil.walk_packages(shesha.__path__, "shesha."):
-    with contextlib.suppress(ImportError):
-        importlib.import_module(found.name)
-for name, package in list(sys.modules.items()):
-    if name.startswith("shesha.") and hasattr(package, "__path__"):
-        for one in getattr(package, "__all__", ()):
-            with contextlib.suppress(ImportError):
-                value = getattr(package, one)
-                if isinstance(value, types.ModuleType):
-                    print(f"{name}.{one}")
-"""
-"""Print the public names of folders that are modules once every module was imported, although they are functions."""
 PAGES = [DOCS / "README.md", *(DOCS / "docs").glob("*.md")]
 NAMES = sorted({name for page in PAGES for name in _NAME.findall(page.read_text(encoding="utf-8"))})
 
@@ -41,13 +27,3 @@ def test_every_namespace_of_the_reference_is_an_attribute_and_tab_offers_nothing
     spaces = re.findall(r'^    "shesha\.(\w+)": ', page, re.MULTILINE)
     assert set(spaces) <= set(shesha.__all__)
     assert [name for name in dir(shesha) if not name.startswith("__")] == sorted(shesha.__all__)
-
-
-def test_no_module_hides_a_function_of_its_name():
-    done = subprocess.run([sys.executable, "-c", _IMPORT_ALL], capture_output=True, text=True, timeout=120)
-    modules = {
-        "shesha.doubting": {"feature_doubts", "pair_doubts", "row_doubts"},
-        "shesha.drift": {"callbacks", "perturb"},
-    }
-    expected = {f"{folder}.{name}" for folder, names in modules.items() for name in names}
-    assert set(done.stdout.split()) == expected, done.stderr[-500:]
