@@ -24,7 +24,7 @@ from shesha.nulls.restricted_permutations import Exchange
 from shesha.results.consensus import Consensus, Member
 from shesha.support import memory
 from shesha.support import types as kinds
-from shesha.support.progress import track
+from shesha.support.progress import best_answer, collect, track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
@@ -123,8 +123,10 @@ def consensus(
         mean = kernel.mean_of_rotated(shapes, rotations)
         to_all = [_distance(shape.copy(), mean.copy()) for shape in shapes]
         mean = kernel.mean_of_rotated(small, rotations)
-        distances, ends, errors = _distances_to_others(shapes, small, mean, evidence, row_exchange.clusters)
-        shared_p_value = _shared_p_value(shapes, row_exchange, alpha, seed, unit=not scale)
+        with best_answer(lambda: _describe_distances(names, to_all)):
+            distances, ends, errors = _distances_to_others(shapes, small, mean, evidence, row_exchange.clusters)
+        with best_answer(lambda: _describe_distances(names, distances)):
+            shared_p_value, interrupted = _shared_p_value(shapes, row_exchange, alpha, seed, unit=not scale)
     # Distances are skewed to the right, so testing them directly would find too many outliers; their logarithms are
     # nearly symmetric.
     p_values = outlier_p_values(np.log(np.maximum(distances, _SMALLEST)), errors)
@@ -149,6 +151,7 @@ def consensus(
         number(seed),
         evidence.n_clusters,
         shared_p_value,
+        interrupted,
     )
 
 
@@ -181,6 +184,12 @@ def mean_shape(representations: Mapping[str, ArrayLike], *, scale: bool = True) 
         u, values, _ = np.linalg.svd(mean, full_matrices=False)
     shape: Matrix = u * values
     return shape
+
+
+def _describe_distances(names: Sequence[str], distances: Sequence[float]) -> str:
+    """Return which representations are nearest and farthest so far, for the progress."""
+    (near, nearest), *_, (far, farthest) = sorted(zip(names, distances, strict=True), key=lambda one: one[1])
+    return f"distances from the mean so far: {nearest:.3g} ({near}) to {farthest:.3g} ({far})"
 
 
 def outlier_p_values(distances: Vector, errors: Vector | None = None) -> Vector:
@@ -291,13 +300,16 @@ def _count_threads(shapes: Sequence[Matrix]) -> int:
     return max(1, memory.memory_budget() // (_COPIES * sum(shape.nbytes for shape in shapes)))
 
 
-def _shared_p_value(shapes: Sequence[Matrix], design: Exchange, alpha: float, seed: Seed, *, unit: bool) -> float:
+def _shared_p_value(
+    shapes: Sequence[Matrix], design: Exchange, alpha: float, seed: Seed, *, unit: bool
+) -> tuple[float, bool]:
     """Return the p-value that the shapes share anything: their mean is longer than after permutations of rows.
 
-    Each draw permutes the rows of all but the first shape independently. NaN if the design has too few permutations.
+    Each draw permutes the rows of all but the first shape independently. NaN if the design has too few permutations, or
+    if Ctrl-C ended the draws early, which the second return value tells.
     """
     if design.log_count < np.log(1 / alpha) - 1e-9:
-        return float("nan")
+        return float("nan"), False
     rng = spawn(seed, _PERMUTING)
     same = np.arange(design.n_rows)
     draws = ([same, *(design.draw(rng) for _ in shapes[1:])] for _ in range(draws_needed(1, alpha)))
@@ -306,8 +318,12 @@ def _shared_p_value(shapes: Sequence[Matrix], design: Exchange, alpha: float, se
     def shared(orders: Sequence[Index]) -> float:
         return kernel.norm_of_rough_mean(shapes, _SHARED_STEPS, orders, unit=unit)
 
-    observed, *null = track(parallel(shared, orders, at_once=_count_threads(shapes)), len(orders), "permutations")
-    return summarise(observed, np.array(null), "higher", alpha, None).p_value
+    lengths, interrupted = collect(
+        parallel(shared, orders, at_once=_count_threads(shapes)), len(orders), "permutations"
+    )
+    if interrupted:
+        return float("nan"), True
+    return summarise(lengths[0], np.array(lengths[1:]), "higher", alpha, None).p_value, False
 
 
 def _interval(rows: Matrix, target: Matrix, value: float, evidence: Evidence) -> tuple[float, float]:
