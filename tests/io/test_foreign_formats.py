@@ -314,6 +314,10 @@ def tenx(folder, *, prefix="", packed=True, transposed=True):
 @pytest.mark.parametrize("options", [{}, {"packed": False}, {"prefix": "GSM1_"}, {"transposed": False}])
 def test_folders_of_10x(tmp_path, options):
     expect(tenx(tmp_path / "sample", **options), NAMES, COUNTS)
+    scipy.io.mmwrite(tmp_path / "alone.mtx", sparse.coo_matrix(COUNTS.T))
+    with collect_statements() as statements:
+        expect(tmp_path / "alone.mtx", None, COUNTS.T)
+    assert "alone: 30 x 20, rows as in the file, because no barcodes show" in next(iter(statements))
 
 
 @pytest.mark.parametrize("group", ["matrix", "GRCh38"])

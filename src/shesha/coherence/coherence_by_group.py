@@ -26,6 +26,7 @@ from shesha.nulls.null_summary import benjamini_hochberg, draw_stages, open_test
 from shesha.results import Coherence, CoherenceTable, Correlation
 from shesha.results.number import format_value
 from shesha.support.progress import best_answer
+from shesha.support.provenance import state
 from shesha.support.seeds import default_draws, draw_seed, generator, number
 from shesha.support.types import Index, Matrix, Seed
 from shesha.support.warnings import CalibrationWarning, warn
@@ -404,10 +405,12 @@ def _notes(row_layout: Layout, drawn: NullGroupScores, *, is_drawn: bool) -> tup
     """Return notes on rows that were left out, missing chance levels and limits of the p-values."""
     notes = []
     units = row_layout.unit is not None
-    if row_layout.n_lonely:
-        rows = f"{count(row_layout.n_lonely, 'row')} {agree(row_layout.n_lonely, 'is', 'are')}"
+    if n := row_layout.n_lonely:
         where = "units (values of groups)" if row_layout.is_paired else "blocks"
-        notes.append(f"{rows} left out, because their {where} have fewer than {FEWEST_CONTROLS} controls")
+        few = f"fewer than {FEWEST_CONTROLS} controls"
+        notes.append(f"{count(n, 'row')} {agree(n, 'is', 'are')} left out, because their {where} have {few}")
+        n_rows = len(row_layout.group)
+        state(f"{n_rows - n:,} of {count(n_rows, 'row')} used: {n:,} in {where} with {few} left out")
     if row_layout.is_paired:
         notes.append(
             "units (values of groups) contain both controls and other rows, so shifts start from the controls of the "
