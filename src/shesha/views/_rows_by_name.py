@@ -19,7 +19,7 @@ from shesha.support.provenance import state
 from shesha.support.types import Index
 from shesha.views.representation import Rdm, Representation, Rows
 
-S = TypeVar("S", Representation, Rows, Rows | Rdm)
+S = TypeVar("S", Representation, Rows, Rows | Rdm, Representation | Rows | Rdm)
 ROWS: tuple[RowChoice, ...] = ("same", "shared")
 MISSING: tuple[MissingRows, ...] = ("refuse", "drop")
 _LABELS = {"y": "label", "labels": "label", "blocks": "block", "groups": "group", "within": "stratum"}
