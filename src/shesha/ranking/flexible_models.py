@@ -67,9 +67,11 @@ class FlexibleModels:
         found = {}
         for name, places in self.parts.items():
             sizes, axes = np.linalg.eigh(centred[:, places][:, :, places])
-            roots = np.sqrt(np.maximum(sizes, _SMALLEST * sizes[:, -1:]))[:, :, None]
+            roots = np.sqrt(np.maximum(sizes, _SMALLEST * np.maximum(sizes[:, -1:], _SMALLEST)))[:, :, None]
             design, goals = roots * axes.transpose(0, 2, 1), axes.transpose(0, 2, 1) @ centred[:, places, n:] / roots
-            weights = np.array([[nnls(a, goal)[0] for goal in b.T] for a, b in zip(design, goals, strict=True)])
+            weights = (axes @ (goals / roots)).transpose(0, 2, 1)
+            for block, subject in np.argwhere((weights < 0).any(axis=2)):
+                weights[block, subject] = nnls(design[block], goals[block, :, subject])[0]
             total = weights.sum(axis=2, keepdims=True)
             weights = np.where(total > 0, weights / np.where(total > 0, total, 1), 1 / len(places))
             sums = np.empty(self.targets.shape)

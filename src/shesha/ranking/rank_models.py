@@ -223,9 +223,9 @@ def add_flexible(
             f"flexible must be None unless the measure correlates distances of at least {2 * _FEWEST} rows (or "
             f"groups), got {problem.measure.name} and {problem.n_units}"
         )
+    look: Any = problem.measure.look
     models, units = (
-        np.array([problem.measure.look(side).ranks for side in sides])
-        for sides in (problem.models.values(), problem.subjects)
+        np.array([look(side).ranks for side in sides]) for sides in (problem.models.values(), problem.subjects)
     )
     if np.isnan(models).any() or np.isnan(units).any():
         raise ValueError("flexible must be None if distances are missing (NaN), got missing ones")

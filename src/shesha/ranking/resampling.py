@@ -13,8 +13,8 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
 from shesha.nulls.null_summary import max_statistic_p_values
 from shesha.nulls.permutations import identity_first
+from shesha.ranking.flexible_models import Cube
 from shesha.ranking.problem import (
-    Cube,
     DistanceVectors,
     Evaluations,
     Problem,
