@@ -93,6 +93,9 @@ def test_what_cannot_be_scored_keeps_its_place(folder, arrays, classes, store, q
     assert plain(quick_audit(folder, classes, store=store)) == plain(expected)
     assert plain(quick_audit(folder, classes, store=store)) == plain(expected)
     assert expected["p"].reason.startswith("NaN or infinity in 60 rows of 60")
+    assert expected["p"].reason.endswith(
+        'missing="drop" leaves out columns without any number, and the other such rows'
+    )
     for name in "pq":
         (folder / f"{name}.npy").unlink()
     expected = quick_audit({**arrays, "r": equal})

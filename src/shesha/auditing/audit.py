@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import cached_property
@@ -43,7 +43,7 @@ from shesha.support import types as kinds
 from shesha.support.device_arrays import array_shape
 from shesha.support.layer_axis import LayerAxis, split_layers
 from shesha.support.memory import memory_budget
-from shesha.support.progress import mute_progress, track
+from shesha.support.progress import collect, mute_progress, track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import N_BOOTSTRAP, N_PERMUTATIONS, draw_seed, generator
 from shesha.support.sqlite import StoreError
@@ -517,20 +517,18 @@ def _audit_in_turn(
     subjects: Mapping[str, Subject], y: ArrayLike | None, settings: Settings
 ) -> tuple[list[RepresentationAudit], bool]:
     """Audit one representation after another; on Ctrl-C, return those completed so far."""
-    audits: list[RepresentationAudit] = []
     alone = len(subjects) == 1
-    try:
-        for name, subject in subjects.items() if alone else track(subjects.items(), len(subjects), "representations"):
+
+    def audits() -> Iterator[RepresentationAudit]:
+        for name, subject in subjects.items():
             # A single representation shows progress within its audit; several show only the overall progress.
             with nullcontext() if alone else mute_progress(), warnings.catch_warnings():
                 # The result contains the reason, so the warning is not needed.
                 warnings.simplefilter("ignore", NotEstimableWarning)
-                audits.append(audit_representation(name, subject.load(), y, settings))
-    except KeyboardInterrupt:
-        if not audits:
-            raise
-        return audits, True
-    return audits, False
+                yield audit_representation(name, subject.load(), y, settings)
+
+    found, interrupted = collect(audits(), len(subjects), "" if alone else "representations", fewest=1)
+    return found, interrupted or found[-1].is_interrupted
 
 
 def _classes(y: ArrayLike) -> LabelClasses:

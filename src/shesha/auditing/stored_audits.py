@@ -7,6 +7,7 @@ import importlib
 import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -24,6 +25,7 @@ from shesha.nulls.permutations import nonempty_arguments
 from shesha.results import Faults, RepresentationAudit
 from shesha.results.base import encode
 from shesha.results.json_loading import decode
+from shesha.results.number import INTERRUPTED
 from shesha.runs import ResultStore
 from shesha.stability import Variant, registered_variants
 from shesha.stability.split_scores import exact_bytes
@@ -167,14 +169,18 @@ _SHORT_OF_MEMORY = "must fit the memory budget"
 
 
 class Audits(runs.Kept):
-    """Audits that are kept in a store, except those that ran out of memory: the next run may have more."""
+    """Audits that are kept in a store, except those that are incomplete: the next run may have more memory or time."""
 
     def keep_result(self, job: runs.Job, result: Any) -> float:
-        """Store the findings unless the audit ran out of memory; return the seconds it took."""
+        """Store the findings of a complete audit; return the seconds it took. After an interrupt, end the run."""
         seconds, plain = result
-        if _SHORT_OF_MEMORY not in json.dumps(plain):
+        text = json.dumps(plain)
+        is_interrupted = json.dumps({"reason": INTERRUPTED})[1:-1] in text
+        if not is_interrupted and _SHORT_OF_MEMORY not in text:
             return super().keep_result(job, result)
         self.results[job.key] = plain
+        if is_interrupted:
+            raise KeyboardInterrupt
         return float(seconds)
 
 
@@ -196,7 +202,7 @@ def audit_with_store(
     request, labels = settings_key(y, settings), None if y is None else np.asarray(y)
     keys = {name: _key(subject, request) for name, subject in subjects.items()}
     jobs = {
-        key: runs.Job(key, "audit", 1, audit_subject, (subjects[name], labels, settings, modules))
+        key: runs.Job(key, "audit", 1, audit_subject, (subjects[name], labels, settings, modules, len(keys) == 1))
         for name, key in keys.items()
     }
     executor = runs.executor(workers, scheduler) if in_workers else runs.Here()
@@ -213,13 +219,13 @@ def audit_with_store(
 
 
 def audit_subject(
-    subject: Subject, y: ArrayLike | None, settings: Settings, modules: tuple[str, ...]
+    subject: Subject, y: ArrayLike | None, settings: Settings, modules: tuple[str, ...], alone: bool = False
 ) -> dict[str, Any]:
     """Audit one representation in this process; the caller adds its name to the result."""
     for module in modules:
         # Importing a module registers the scores that are decorated in it.
         importlib.import_module(module)
-    with mute_progress(), warnings.catch_warnings():
+    with nullcontext() if alone else mute_progress(), warnings.catch_warnings():
         # The result contains the reason, so the warning is not needed.
         warnings.simplefilter("ignore", NotEstimableWarning)
         plain: dict[str, Any] = encode(audit_representation("X", subject.load(), y, settings), "audit")

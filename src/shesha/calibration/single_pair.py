@@ -30,8 +30,8 @@ from shesha.nulls.null_summary import best_value, require_attainable_maximum, su
 from shesha.nulls.permutations import Design, draw_permutations, identity_first, nonempty_arguments
 from shesha.results import Dependence, Doubt, Doubts, Score
 from shesha.results.doubts import LEVEL
+from shesha.support import progress
 from shesha.support.memory import memory_budget, readable
-from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import N_PERMUTATIONS, number, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
@@ -620,11 +620,12 @@ def _plain(value: Any) -> Any:
 
 def collect(scores: Iterator[Matrix], total: int) -> tuple[Matrix, bool]:
     """Collect the scores; after Ctrl-C, return those so far if they include at least one draw."""
-    collected: list[Matrix] = []
-    try:
-        collected.extend(track(scores, total, "permuting"))
-    except KeyboardInterrupt:
-        if len(collected) < 2:
-            raise
-        return np.stack(collected), True
-    return np.stack(collected), False
+    collected, interrupted = progress.collect(scores, total, "permuting", fewest=2, describe=_describe_draws)
+    return np.stack(collected), interrupted
+
+
+def _describe_draws(scores: list[Matrix]) -> str:
+    """Return the largest observed score and its chance level so far, for the progress."""
+    observed = float(np.nanmax(scores[0])) if np.isfinite(scores[0]).any() else float("nan")
+    chance = [float(np.nanmax(draw)) for draw in scores[1:] if np.isfinite(draw).any()]
+    return f"score {observed:.3g}, chance {np.mean(chance):.3g} so far" if chance else f"score {observed:.3g}"

@@ -23,7 +23,7 @@ from shesha.ranking.problem import (
     cells,
     complete_resamples,
 )
-from shesha.support.progress import track
+from shesha.support.progress import best_answer, track
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
@@ -166,9 +166,10 @@ def evaluate_distances(
     observed = np.hstack(_values_and_shares(vectors, vectors.correlations(np.ones(vectors.n_pairs))))
     first, second = [], []
     resampled = resampled_correlations(vectors, n_resamples, rng)
-    for moved, drawn in track(resampled, n_resamples, "resamples"):
-        second.append(np.hstack(_values_and_shares(vectors, drawn)))
-        first.append(observed + (np.hstack(_values_and_shares(vectors, moved)) - observed) / STEP)
+    with best_answer(lambda: _describe_models(problem, observed)):
+        for moved, drawn in track(resampled, n_resamples, "resamples"):
+            second.append(np.hstack(_values_and_shares(vectors, drawn)))
+            first.append(observed + (np.hstack(_values_and_shares(vectors, moved)) - observed) / STEP)
     n = max(2, problem.n_units)
     kinds = (
         RowResamples(complete_resamples(first), n / (n - 1), 2.0),
@@ -178,6 +179,18 @@ def evaluate_distances(
     n_values = len(problem.names) + (len(problem.subjects) > 1)
     columns = np.arange(observed.shape[1])
     return Evaluations(results.take(columns[:n_values]), len(problem.subjects) > 1, results.take(columns[n_values:]))
+
+
+_SHOWN = 3
+"""Number of models in the progress."""
+
+
+def _describe_models(problem: Problem, values: Matrix) -> str:
+    """Return the best models so far, for the progress."""
+    mean = values.mean(axis=0)
+    names = list(problem.models)
+    best = sorted(range(len(names)), key=lambda k: -np.nan_to_num(mean[k]))[:_SHOWN]
+    return "best so far: " + ", ".join(f"{names[k]} {mean[k]:.3g}" for k in best)
 
 
 def _values_and_shares(vectors: DistanceVectors, correlations: Matrix) -> tuple[Matrix, Matrix]:
@@ -196,7 +209,8 @@ of rows grows faster than the variance of means over rows."""
 def evaluate_subsets(problem: Problem, n_resamples: int, rng: np.random.Generator) -> Evaluations:
     """Score every model and subject, on all rows and on subsets of rows (or groups) of two sizes."""
     values, has_ceiling = _values(problem, None)
-    first, second = (_score_subsets(problem, share, values.shape, n_resamples, rng) for share in _KEPT)
+    with best_answer(lambda: _describe_models(problem, values)):
+        first, second = (_score_subsets(problem, share, values.shape, n_resamples, rng) for share in _KEPT)
     return Evaluations(Resampled(values, (first, second), problem.n_units), has_ceiling)
 
 
