@@ -1,19 +1,25 @@
-"""Time default calls at large sizes: processor and elapsed seconds, and peak memory above imports.
+"""Time default calls at large sizes: processor and elapsed seconds, and peak memory.
 
     python benchmarks/minute.py [--before CHECKOUT] [--only consensus] [--largest 1e8] [--limit 600] [--markdown FILE]
     python benchmarks/minute.py --coverage 200
 
-Each call runs in its own process. CHECKOUT is the folder of an earlier version, whose calls run in alternation.
---largest skips data with more numbers. --coverage counts how often the stated error of a sampled value contains the
-exact value, over this many seeds (10,000 rows x 32 features).
+Each call or command runs in its own process. The peak of a call is above imports and data; that of a command includes
+them, and the pages of mapped files. CHECKOUT is the folder of an earlier version, whose calls run in alternation.
+--largest skips data with more numbers. Files are written to the current folder and removed. The last lines count the
+calls that end within a minute, and the refused ones. --coverage counts how often the stated error of a sampled value
+contains the exact value, over this many seeds (10,000 rows x 32 features).
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
+import tempfile
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +27,17 @@ import numpy as np
 from shesha.report import markdown_table
 
 CALLS = {
-    "compare, float16": ("compare", "200000x384"),
-    "compare, mapped files": ("mapped", "1000000x768"),
+    "compare, 2,000 rows, chance levels and intervals": ("compare default", "2000x128"),
     "compare, 8,000 rows": ("compare", "8000x128"),
+    "compare, 16,000 rows": ("compare", "16000x128"),
+    "peer: rsatoolbox, RSA, 2,000 rows": ("rsatoolbox", "2000x128"),
+    "peer: scikit-learn, mutual kNN, 8,000 rows": ("scikit-learn", "8000x128"),
+    "peer: torch loop, CKA of batches, 16,000 rows": ("torch loop", "16000x128"),
     "calibrate RSA, 8,000 rows": ("calibrate", "8000x128"),
+    "calibrate RSA, 16,000 rows": ("calibrate", "16000x128"),
     "calibrate RSA, 32,000 rows": ("calibrate", "32000x128"),
+    "consensus of three, 500 rows": ("consensus3", "500x128"),
+    "consensus of three, 2,000 rows": ("consensus3", "2000x128"),
     "consensus of three, 32,000 rows": ("consensus3", "32000x128"),
     "consensus of three, unrelated": ("unrelated3", "500x128"),
     "consensus of six, unrelated, 500 rows": ("unrelated6", "500x128"),
@@ -33,14 +45,28 @@ CALLS = {
     "rank_models": ("rank", "1000x128"),
     "coherence of 100 groups": ("coherence", "12000x1500"),
     "coherence of 200 groups": ("coherence", "100000x2000"),
-    "drift between mapped files": ("drift", "1000000x768"),
-    "compare with intervals": ("compare default", "2000x128"),
     "audit with labels": ("audit", "32000x128"),
-    "diff with index": ("diff", "200000x384"),
+    "diff with index, float16": ("diff", "200000x384"),
 }
+COMMANDS = {
+    "shesha demo": ("demo --out demo", ""),
+    "shesha compare, 100,000 rows": ("compare x.npy y.npy", "100000x384"),
+    "shesha compare, 200,000 rows": ("compare x.npy y.npy", "200000x384"),
+    "shesha diff --index, 200,000 rows": ("diff x.npy y.npy --index", "200000x384"),
+    "shesha compare": ("compare x.npy y.npy", "1000000x768"),
+    "shesha diff": ("diff x.npy y.npy", "1000000x768"),
+    "shesha audit --labels": ("audit x.npy --labels labels.csv", "1000000x768"),
+    "shesha layers": ("layers x.npy y.npy", "1000000x768"),
+    "shesha rank": ("rank x.npy z.npy --data y.npy", "1000000x768"),
+    "shesha consensus": ("consensus x.npy y.npy z.npy", "1000000x768"),
+    "shesha index": ("index x.npy", "1000000x768"),
+    "shesha monitor init": ("monitor init x.npy --out reference", "1000000x768"),
+    "shesha monitor check": ("monitor check reference y.npy", "1000000x768"),
+    "shesha drift": ("drift x.npy y.npy", "1000000x768"),
+}
+"""Commands, and the shape of the float16 files that they read."""
 CALL = """
-import resource, sys, tempfile, time, warnings
-from pathlib import Path
+import resource, sys, time, warnings
 import numpy as np
 import scipy.sparse
 import shesha
@@ -66,24 +92,40 @@ def pair(n, d, dtype):
     return X, Y
 
 
-def mapped(n, d):
-    folder = Path(tempfile.mkdtemp(dir="."))
-    sides = [np.lib.format.open_memmap(folder / name, "w+", "f2", (n, d)) for name in ("x.npy", "y.npy")]
-    for start, parts in blocks(n, d):
-        for side, part in zip(sides, parts):
-            side[start : start + len(part)] = part
-    return [np.load(folder / name, mmap_mode="r") for name in ("x.npy", "y.npy")]
+def torch_loop(X, Y, n_batches=16):
+    import torch
+
+    values = []
+    for x, y in zip(torch.chunk(X, n_batches), torch.chunk(Y, n_batches)):
+        K, L = (side @ side.T for side in (x - x.mean(0), y - y.mean(0)))
+        values.append((K * L).sum() / (K.norm() * L.norm()))
+    return float(torch.stack(values).mean())
+
+
+def peer(verb, X, Y):
+    if verb == "rsatoolbox":
+        from rsatoolbox.data import Dataset
+        from rsatoolbox.rdm import calc_rdm, compare
+
+        return lambda: compare(*(calc_rdm(Dataset(side), "correlation") for side in (X, Y)), "spearman")
+    if verb == "scikit-learn":
+        from sklearn.neighbors import NearestNeighbors
+
+        def overlap():
+            near = [
+                NearestNeighbors(n_neighbors=11, metric="cosine", n_jobs=-1).fit(side).kneighbors(return_distance=False)
+                for side in (X, Y)
+            ]
+            return np.mean([len(np.intersect1d(*pair)) / 11 for pair in zip(*near)])
+
+        return overlap
+    import torch
+
+    both = torch.tensor(X), torch.tensor(Y)
+    return lambda: torch_loop(*both)
 
 
 def call(verb, n, d):
-    if verb == "mapped":
-        X, Y = mapped(n, d)
-        return lambda: shesha.compare(X, Y, MEASURES)
-    if verb == "drift":
-        from shesha.drift import two_sample_tests
-
-        X, Y = mapped(n, d)
-        return lambda: two_sample_tests(X, Y)
     if verb.startswith("unrelated"):
         sides = {str(k): rng.standard_normal((n, d)) for k in range(int(verb[-1]))}
         return lambda: shesha.consensus(sides)
@@ -94,6 +136,8 @@ def call(verb, n, d):
         return lambda: coherence_by_group(X, labels, "control")
     X, Y = pair(n, d, "f2" if n * d > 2**26 else "f8")
     labels = np.argmax(X[:, :5], axis=1)
+    if verb in ("rsatoolbox", "scikit-learn", "torch loop"):
+        return peer(verb, X, Y)
     return {
         "compare": lambda: shesha.compare(X, Y, MEASURES),
         "compare default": lambda: shesha.compare(X, Y),
@@ -110,7 +154,7 @@ def used():
     return mine.ru_utime + mine.ru_stime
 
 
-call("compare" if verb in ("mapped", "drift") else verb, 200, 20)()
+call(verb, 200, 20)()
 work = call(verb, n, d)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start, wall = used(), time.perf_counter()
@@ -124,19 +168,67 @@ print(note or f"{used() - start:.1f}", f"{time.perf_counter() - wall:.1f}", f"{p
 """
 
 
-def measure(verb: str, shape: str, limit: float, checkout: Path | None) -> list[str]:
-    """Return processor seconds, elapsed seconds and MiB of one call, by an earlier version if there is a checkout."""
-    environment = dict(os.environ)
-    if checkout is not None:
-        environment["PYTHONPATH"] = str(checkout / "src")
+def environment_of(checkout: Path | None) -> dict[str, str]:
+    """Return the environment in which an earlier version is imported, if there is a checkout."""
+    return dict(os.environ) if checkout is None else {**os.environ, "PYTHONPATH": str(checkout / "src")}
+
+
+def time_call(verb: str, shape: str, limit: float, checkout: Path | None) -> list[str]:
+    """Return processor seconds, elapsed seconds and MiB of one call in Python."""
     try:
         command = [sys.executable, "-c", CALL, verb, shape]
+        environment = environment_of(checkout)
         ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=limit, check=True)
     except subprocess.TimeoutExpired:
         return [f"> {limit:.0f}", f"> {limit:.0f}", ""]
     except subprocess.CalledProcessError as error:
-        return [error.stderr.strip().split("\n")[-1][:80], "", ""]
+        return [f"failed: {error.stderr.strip().split(chr(10))[-1][:80]}", "", ""]
     return ended.stdout.strip().split("\n")[-1].split("|")
+
+
+def time_command(arguments: str, limit: float, checkout: Path | None, folder: Path) -> list[str]:
+    """Return processor seconds, elapsed seconds and MiB of one command that reads the files in the folder."""
+    with (folder / "printed.txt").open("w+", encoding="utf-8") as printed:
+        start = time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "shesha", *arguments.split()],
+            env=environment_of(checkout),
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=printed,
+        )
+        stop = threading.Timer(limit, process.kill)
+        stop.start()
+        _, status, used = os.wait4(process.pid, 0)
+        stop.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        seconds = [f"{used.ru_utime + used.ru_stime:.1f}", f"{time.perf_counter() - start:.1f}"]
+        printed.seek(0)
+        errors = [line for line in printed.read().splitlines() if line.startswith("shesha: ")]
+    if process.returncode == -signal.SIGKILL:
+        return [f"> {limit:.0f}", f"> {limit:.0f}", ""]
+    # `monitor check` also ends with 1 (drift) and 2 (undecided), but only refusals name a memory budget or an option.
+    if process.returncode not in (0, 1) and errors and " must " in errors[-1]:
+        return [f"refused: {errors[-1].removeprefix('shesha: ')[:80]}", *seconds[1:], ""]
+    return [*seconds, f"{used.ru_maxrss / 1024:.0f}"]
+
+
+def write_files(folder: Path, shape: str) -> None:
+    """Write three related float16 matrices that fit a command, and classes of their rows."""
+    n, d = map(int, shape.split("x"))
+    rng = np.random.default_rng(0)
+    weights = rng.standard_normal((3, 16, d)).astype("f4")
+    # Noise is drawn once and used from a random row on, because drawing it would take most of the time.
+    noise = 2 * rng.standard_normal((3, 30_000, d), dtype="f4")
+    files = [np.lib.format.open_memmap(folder / f"{name}.npy", "w+", "f2", (n, d)) for name in "xyz"]
+    classes = []
+    for start in range(0, n, 10_000):
+        latent = rng.standard_normal((min(10_000, n - start), 16), dtype="f4")
+        classes += [f"class {k}" for k in latent[:, :5].argmax(axis=1)]
+        for file, weight, of_file in zip(files, weights, noise, strict=True):
+            first = int(rng.integers(20_000))
+            file[start : start + len(latent)] = latent @ weight + of_file[first : first + len(latent)]
+    (folder / "labels.csv").write_text("\n".join(["label", *classes]), encoding="utf-8")
 
 
 def coverage(n_seeds: int) -> dict[str, float]:
@@ -158,6 +250,9 @@ def coverage(n_seeds: int) -> dict[str, float]:
     return {name: count / n_seeds for name, count in inside.items()}
 
 
+_MINUTE = 60.0
+
+
 def main() -> None:
     """Print the table, or the coverage."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -175,13 +270,33 @@ def main() -> None:
     versions = [None] if options.before is None else [options.before, None]
     prefixes = [""] if options.before is None else ["before: ", ""]
     columns = [f"{prefix}{what}" for prefix in prefixes for what in ("CPU s", "wall s", "peak MiB")]
-    lines = []
-    for name, (verb, shape) in CALLS.items():
-        if options.only not in name or np.prod([float(size) for size in shape.split("x")]) > options.largest:
-            continue
-        cells = [cell for version in versions for cell in measure(verb, shape, options.limit, version)]
-        lines.append([name, shape.replace("x", " x "), *cells])
+    lines: list[list[str]] = []
+
+    def add(name: str, shape: str, results: list[list[str]]) -> None:
+        lines.append([name, shape.replace("x", " x "), *(cell for cells in results for cell in cells)])
         print(*lines[-1], sep=" | ", flush=True)
+
+    def chosen(name: str, shape: str) -> bool:
+        sizes = [float(size) for size in shape.split("x") if size]
+        return options.only in name and np.prod(sizes) <= options.largest
+
+    for name, (verb, shape) in CALLS.items():
+        if chosen(name, shape):
+            # Other libraries are timed once.
+            before = versions[-1:] if name.startswith("peer") else versions
+            add(name, shape, [time_call(verb, shape, options.limit, version) for version in before])
+    with tempfile.TemporaryDirectory(dir=".") as name_of_folder:
+        folder, written = Path(name_of_folder).resolve(), ""
+        for name, (arguments, shape) in COMMANDS.items():
+            if not chosen(name, shape):
+                continue
+            if shape and shape != written:
+                write_files(folder, written := shape)
+            add(name, shape, [time_command(arguments, options.limit, version, folder) for version in versions])
+    ours = [line for line in lines if not line[0].startswith("peer")]
+    refused = sum("refused" in line[-3] for line in ours)
+    quick = sum(line[-2].replace(".", "").isdigit() and float(line[-2]) <= _MINUTE for line in ours) - refused
+    print(f"{quick} of {len(ours)} calls end within {_MINUTE:.0f} s; {refused} refused")
     table = markdown_table(["call", "data", *columns], lines)
     if options.markdown:
         options.markdown.write_text(table, encoding="utf-8")

@@ -28,7 +28,7 @@ def steps(monkeypatch):
             found.append(item)
             yield item
 
-    monkeypatch.setattr(import_module("shesha.comparison.engine"), "track", track)
+    monkeypatch.setattr(import_module("shesha.support.progress"), "track", track)
     return found
 
 

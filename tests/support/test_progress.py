@@ -1,9 +1,12 @@
 """Lines of progress: one each half minute, with the time that is left."""
 
+import numpy as np
 import pytest
 
+import shesha
+from shesha.coherence import coherence_by_group
 from shesha.support import progress
-from shesha.support.progress import Lines, mute_progress, track
+from shesha.support.progress import Lines, best_answer, collect, mute_progress, track
 
 
 @pytest.fixture
@@ -58,3 +61,86 @@ def test_progress_can_be_silenced_and_inner_work_muted(clock, capsys, monkeypatc
     monkeypatch.delenv(progress.QUIET)
     lines.say("later")
     assert capsys.readouterr().err == "shesha: later, 40 s so far\n"
+
+
+def test_the_best_answer_follows_each_line(clock, capsys):
+    found, interrupted = [], None
+    with best_answer(lambda: "outer"):
+        for _ in track(range(1), 1, "steps"):
+            clock[0] += 30
+
+    def items():
+        for k in range(3):
+            clock[0] += 30
+            yield k
+
+    found, interrupted = collect(items(), 3, "values", describe=lambda values: f"sum {sum(values)}")
+    assert (found, interrupted) == ([0, 1, 2], False)
+    assert [line.rpartition("; ")[2] for line in capsys.readouterr().err.splitlines()[:3]] == [
+        "outer",
+        "sum 0",
+        "sum 1",
+    ]
+
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.standard_normal((120, 8))
+LABELS = np.repeat(["control", "a", "b"], [100, 10, 10])
+SIDES = {name: ROWS + RNG.standard_normal(ROWS.shape) for name in "abc"}
+CALLS = {
+    "audit": (lambda: shesha.audit(ROWS), "", 1),
+    "audit with labels": (lambda: shesha.audit(ROWS, LABELS), "", 4),
+    "coherence": (lambda: coherence_by_group(ROWS, LABELS, "control"), "draws", 25),
+    "coherence, pooled": (lambda: coherence_by_group(ROWS, LABELS, "control", null="pooled"), "groups", 1),
+    "consensus": (lambda: shesha.consensus(SIDES), "permutations", 3),
+    "compare": (lambda: shesha.compare(ROWS, SIDES["a"], calibrate=True), "comparing", 70),
+    "calibrate": (lambda: shesha.calibrate(ROWS, SIDES["a"], "CKA"), "permuting", 30),
+    "layers": (lambda: shesha.compare_layers(SIDES, SIDES), "comparing", 3),
+    "diff": (lambda: shesha.diff(SIDES, dict.fromkeys(SIDES, ROWS)), "layers", 2),
+}
+
+
+@pytest.fixture
+def stop_after(monkeypatch):
+    """Press Ctrl-C after some steps of the work with a label."""
+
+    def stop(label, n):
+        def stopped(items, total, its_label):
+            for done, item in enumerate(items):
+                if its_label == label and done == n:
+                    raise KeyboardInterrupt
+                yield item
+
+        monkeypatch.setattr(progress, "track", stopped)
+
+    return stop
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_ctrl_c_returns_the_best_answer_so_far(call, stop_after):
+    work, label, n = CALLS[call]
+    stop_after(label, n)
+    found = work()
+    assert found.interrupted
+    assert "nterrupted" in str(found.full if hasattr(found, "full") else found)
+
+
+def test_ctrl_c_before_there_is_a_result_names_the_best_answer(monkeypatch):
+    def stopped(items, total, label):
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr("shesha.ranking.resampling.track", stopped)
+    with pytest.raises(KeyboardInterrupt) as interrupt:
+        shesha.rank_models(ROWS, {"same": ROWS, "other": SIDES["a"]})
+    assert interrupt.value.__notes__[0].startswith("best so far: same 1, other ")
+
+
+def test_an_interrupted_audit_is_not_kept(stop_after, tmp_path, monkeypatch):
+    np.save(tmp_path / "x.npy", ROWS)
+    store = tmp_path / "store.sqlite"
+    with monkeypatch.context():
+        stop_after("", 1)
+        assert shesha.audit(tmp_path / "x.npy", store=store).interrupted
+    monkeypatch.undo()
+    assert not shesha.audit(tmp_path / "x.npy", store=store).interrupted

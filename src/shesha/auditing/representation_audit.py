@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -20,10 +21,11 @@ from shesha.nulls.dependence import DiagnosticRows, find_dependence
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.results import Dependence, Doubts, Estimate, Faults, RepresentationAudit
+from shesha.results.number import INTERRUPTED, format_value
 from shesha.stability import Variant, registered_variants
 from shesha.stability.estimate import as_estimate
 from shesha.stability.evaluation import build_request, evaluate, resolve_design
-from shesha.support import memory
+from shesha.support import memory, progress
 from shesha.support.memory import MemoryBudgetError
 from shesha.support.seeds import spawn
 from shesha.support.types import Array, Labels, Matrix, Seed, Vector
@@ -215,7 +217,7 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
         return replace(
             finding,
             reason=f"NaN or infinity in {count(len(rows), 'row')} of {n:,} ({join_items(rows)}); "
-            'missing="drop" leaves them out',
+            + check.effect_of_drop(len(rows), n),
         )
     bad = faults.zero_rows if settings.metric == "cosine" else tuple(undirected_rows(X, settings.metric).tolist())
     if len(bad):
@@ -260,18 +262,29 @@ def _add_doubts(
 def _add_stability(
     finding: RepresentationAudit, rows: Rows, y: ArrayLike | None, settings: Settings
 ) -> RepresentationAudit:
-    scores = {
-        variant.name: _score(variant, rows, None, settings)
-        for variant in registered_variants().values()
-        if variant.audited and variant.needs == "rows"
-    }
+    variants = [variant for variant in registered_variants().values() if variant.audited and variant.needs == "rows"]
+    scores, interrupted = _collect(variants, lambda variant: _score(variant, rows, None, settings))
     rows.drop_views()
     numbers = dict.fromkeys((one.name for one in descriptors().values() if one.audited), float("nan"))
-    for name in numbers:
+    for name in numbers if not interrupted else ():
         with suppress(NotEstimable):
             numbers[name] = descriptors()[name].build(rows)
     finding = replace(finding, scores=scores, descriptors=numbers)
-    return finding if y is None else _add_label_scores(finding, rows, y, settings)
+    return finding if y is None or interrupted else _add_label_scores(finding, rows, y, settings)
+
+
+def _collect(variants: Sequence[Variant], score: Callable[[Variant], Estimate]) -> tuple[dict[str, Estimate], bool]:
+    """Return the score of each variant, and whether Ctrl-C interrupted this; what it left out has this reason."""
+    found, interrupted = progress.collect(map(score, variants), len(variants), "", describe=_describe_scores)
+    scores = {variant.name: one for variant, one in zip(variants, found, strict=False)}
+    for variant in variants:
+        if variant.name not in scores:
+            scores[variant.name] = Estimate(name=variant.name, reason=INTERRUPTED)
+    return scores, interrupted
+
+
+def _describe_scores(scores: list[Estimate]) -> str:
+    return ", ".join(f"{score.name} {format_value(score)}" for score in scores if score.has_value)
 
 
 def _score(variant: Variant, rows: Rows | Rdm, y: Any, settings: Settings) -> Estimate:
@@ -300,33 +313,37 @@ def _add_label_scores(
     if len(labels) != finding.n_rows:
         found, wanted = count(len(labels), "label"), count(finding.n_rows, "row")
         misfit = f"needs one label per row, got {found} for {wanted}"
-    scores: dict[str, Estimate] = {}
-    sample: RowSample | None = None
-    for variant in registered_variants().values():
-        if not (variant.audited and variant.needs_labels):
-            continue
+
+    @cache
+    def sample() -> RowSample:
+        assert isinstance(rows, Rows)
+        return RowSample.draw(rows, labels, settings.exchange, settings.seed)
+
+    def score(variant: Variant) -> Estimate:
         try:
             if misfit:
                 raise ValueError(misfit)
             try:
-                scores[variant.name] = _score(variant, rows, labels, settings)
+                return _score(variant, rows, labels, settings)
             except MemoryBudgetError:
                 if isinstance(rows, Rdm):
                     raise
-                sample = sample or RowSample.draw(rows, labels, settings.exchange, settings.seed)
-                few = _score(variant, sample.rows, sample.labels, replace(settings, exchange=sample.exchange))
-                scores[variant.name] = replace(few, notes=(*few.notes, sample.note))
+                few = _score(variant, sample().rows, sample().labels, replace(settings, exchange=sample().exchange))
+                return replace(few, notes=(*few.notes, sample().note))
         except (TypeError, ValueError) as error:
             # Some scores require more, such as three classes, two rows per class, or features instead of distances.
-            scores[variant.name] = Estimate(
+            return Estimate(
                 name=variant.name,
                 confidence=settings.confidence,
                 n_rows=finding.n_rows,
                 n_features=finding.n_features,
                 reason=str(error),
             )
+
+    variants = [variant for variant in registered_variants().values() if variant.audited and variant.needs_labels]
+    scores, interrupted = _collect(variants, score)
     derived = False
-    if isinstance(rows, Rows) and not misfit:
+    if isinstance(rows, Rows) and not misfit and not interrupted:
         derived = are_labels_from_features(rows, check.labels(labels, len(rows), min_classes=1)[0])
     return replace(finding, supervised=scores, labels_from_features=derived)
 

@@ -41,7 +41,7 @@ from shesha.results.diff import Diff, IndexChange, IndexMetric, LayerChange
 from shesha.results.row_map import RowMap
 from shesha.support import types as kinds
 from shesha.support.layer_axis import LayerAxis
-from shesha.support.progress import track
+from shesha.support.progress import collect
 from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import number
 from shesha.support.types import Index, Seed
@@ -54,6 +54,8 @@ _NO_LEVEL = 0.9
 """Significance level that `Evidence` requires; it has no effect here, because nothing is tested."""
 _LOOKED_AT = 5000
 """Maximum number of rows in the search for moved rows, whose cost grows with the number squared."""
+_SHOWN = 3
+"""Number of layers in the progress."""
 _MOVED = 50
 """Number of rows in the list of those that moved most."""
 
@@ -209,24 +211,31 @@ def diff(
     scored = draw_rows(usable, max_rows, seed)
     notes = note_of_classes(known, scored)
     chosen = _choose(measures, k, len(scored))
-    layers = _score_layers(sides, scored, chosen, _evidence(scored, known, confidence, seed))
+    layers, interrupted = _score_layers(sides, scored, chosen, _evidence(scored, known, confidence, seed))
     layer = _most_changed_layer(list(layers.values()))
-    looked_at = draw_rows(usable, _LOOKED_AT, seed)
+    # After Ctrl-C, the answer must follow soon.
+    looked_at = scored if interrupted else draw_rows(usable, _LOOKED_AT, seed)
     if len(looked_at) < len(usable):
         notes.append(f"The search for rows that moved used {len(looked_at):,} random rows of {len(usable):,}.")
     n_neighbours = count_neighbours(k, len(looked_at))
     selected = _select(layer, sides, looked_at)
     row_names, row_labels = name_rows(looked_at, sides, row_texts), label_rows(looked_at, known.get("labels"))
     moved = _moved_rows(layer, selected, looked_at, row_names, row_labels, n_neighbours)
-    details, more_notes = layer_details(
-        _layer_pair(layer, sides, scored, choose(MEASURES)),
-        scored,
-        known,
-        beyond_noise=layers[layer].is_beyond_noise,
-        confidence=confidence,
-        seed=seed,
-    )
-    recall = _index(sides, usable, known, index_metric, k, loss, confidence, seed) if index else None
+    details: dict[str, Any] = {}
+    if not interrupted:
+        details, more_notes = layer_details(
+            _layer_pair(layer, sides, scored, choose(MEASURES)),
+            scored,
+            known,
+            beyond_noise=layers[layer].is_beyond_noise,
+            confidence=confidence,
+            seed=seed,
+        )
+        notes.extend(more_notes)
+        if index:
+            details["index"] = _index(sides, usable, known, index_metric, k, loss, confidence, seed)
+        if row_map:
+            details["row_map"] = _map(sides, (first, second), layer, row_texts, known, k, seed)
     return Diff(
         before=first,
         after=second,
@@ -239,7 +248,6 @@ def diff(
         k=n_neighbours,
         notes=(
             *notes,
-            *more_notes,
             *_notes_of_matching(sides),
             *_notes_of_vectors(layers.values(), layer),
             *_reasons(layers.values()),
@@ -247,20 +255,25 @@ def diff(
         seed=number(seed),
         confidence=float(confidence),
         n_layers=sides.matching.n_layers,
-        index=recall,
+        interrupted=interrupted,
         **moved,
         **details,
-        row_map=_map(sides, (first, second), layer, row_texts, known, k, seed) if row_map else None,
     )
 
 
-def _score_layers(sides: Sides, scored: Index, chosen: list[Measure], evidence: Evidence) -> dict[str, LayerChange]:
-    """Return the change of every layer, computed from the chosen rows."""
-    names = list(sides.others)
-    return {
-        name: layer_change(_layer_pair(name, sides, scored, chosen), chosen, evidence)
-        for name in track(names, len(names), "layers")
-    }
+def _score_layers(
+    sides: Sides, scored: Index, chosen: list[Measure], evidence: Evidence
+) -> tuple[dict[str, LayerChange], bool]:
+    """Return the change of every layer, from the chosen rows; after Ctrl-C, of those so far, and True."""
+    changes = (layer_change(_layer_pair(name, sides, scored, chosen), chosen, evidence) for name in sides.others)
+    found, interrupted = collect(changes, len(sides.others), "layers", fewest=1, describe=_describe_layers)
+    return {change.name: change for change in found}, interrupted
+
+
+def _describe_layers(changes: list[LayerChange]) -> str:
+    """Return the layers that changed most so far, for the progress."""
+    most = sorted(changes, key=lambda change: -np.nan_to_num(change.value))[:_SHOWN]
+    return "largest changes so far: " + ", ".join(f"{change.name} {change.value:.3g}" for change in most)
 
 
 def _moved_rows(

@@ -185,5 +185,7 @@ def main() -> None:
             sys.exit(0)
         # Typer converts Ctrl-C into this status without a message.
         if stop.code == INTERRUPTED:
-            _say("interrupted")
+            cause = stop.__context__
+            answers = getattr(cause and (cause.__cause__ or cause), "__notes__", ())
+            _say("; ".join(("interrupted", *answers)))
         raise

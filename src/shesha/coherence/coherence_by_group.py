@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, get_args
 
@@ -19,11 +20,14 @@ from shesha.inputs import align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.inputs.validation import require_squarable
 from shesha.kernels.condition_distances import agreement
+from shesha.measures.registry import MINUTE
 from shesha.nulls.dependence import dependence, stretches
 from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.nulls.null_summary import benjamini_hochberg, draw_stages, open_tests, summarise
 from shesha.results import Coherence, CoherenceTable, Correlation
-from shesha.support.provenance import keep_statements
+from shesha.results.number import format_value
+from shesha.support.progress import best_answer
+from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import default_draws, draw_seed, generator, number
 from shesha.support.types import Index, Matrix, Seed
 from shesha.support.warnings import CalibrationWarning, warn
@@ -154,6 +158,10 @@ def _link(
     )
 
 
+_MOST_FIRST, _FEWEST_FIRST = 999, 199
+"""Number of null groups of each group at first, and the number if so many would take more than a minute."""
+_ENTRY_SECONDS = 1.5e-9
+"""Seconds of a typical core for each feature of each row of a null group."""
 Method = Literal["standard", "whitened", "knn"]
 METHODS: tuple[Method, ...] = get_args(Method)
 Null = Literal["controls", "pooled"]
@@ -223,9 +231,10 @@ def coherence_by_group(
         shifts of a unit together. If there are only a few choices of units or signs, each is used once, so the p-value
         is exact.
     n_draws : int, optional
-        Number of null groups. Default: 999 (199 for "knn"), or as many as one group needs to be significant after the
-        correction for the number of groups. A group gets more than 999 only while they could change whether it is
-        significant (with a probability of at least 0.001). With 0, no chance level is computed.
+        Number of null groups. Default: 999 (199 for "knn", or if 999 would take more than a minute of one core), or as
+        many as one group needs to be significant after the correction for the number of groups. A group gets more than
+        these only while they could change whether it is significant (with a probability of at least 0.001). With 0, no
+        chance level is computed.
     min_size : int
         Minimum number of rows in a group. Smaller groups are listed but not scored.
     alpha, confidence : float
@@ -276,7 +285,8 @@ def coherence_by_group(
     if method != "standard":
         rows, share = _whiten_rows(rows, row_layout, method, shrinkage)
     if n_draws is None:
-        fewest = 199 if matched else 999
+        is_slow = _MOST_FIRST * row_layout.part_sizes().sum() * rows.shape[1] * _ENTRY_SECONDS > MINUTE
+        fewest = _FEWEST_FIRST if matched or is_slow else _MOST_FIRST
         stages = draw_stages(fewest, default_draws(row_layout.n_groups, alpha, fewest))
     else:
         stages = [check.count(n_draws, "n_draws", minimum=0)]
@@ -292,7 +302,8 @@ def coherence_by_group(
     results = lines(row_layout, observed, drawn, alpha, confidence)
     for start, stop in pairwise([0, *stages] if draws else [0]):
         stage = Draws(start, stop, stages[-1], null_seed, active)
-        more = score_null_groups(rows, row_layout, observed, null=null, k=matched, draws=stage)
+        with best_answer(partial(_describe_groups, results)):
+            more = score_null_groups(rows, row_layout, observed, null=null, k=matched, draws=stage)
         drawn = drawn.extend(more) if start else more
         first, draws = drawn if not start else first, stop
         results = lines(row_layout, observed, drawn, alpha, confidence)
@@ -300,7 +311,9 @@ def coherence_by_group(
         # Groups with fewer null groups than were requested have all their choices.
         most = np.where(counts < stop, counts, stages[-1])
         active &= open_tests([line.p_value for line in results], counts, most, benjamini_hochberg, alpha, len(stages))
-        if not active.any():
+        if drawn.interrupted:
+            draws = int(counts.max())
+        if drawn.interrupted or not active.any():
             break
     return CoherenceTable(
         groups=tuple(results),
@@ -313,9 +326,13 @@ def coherence_by_group(
         null=null,
         exchanged=drawn.exchanged,
         n_draws=draws,
+        interrupted=drawn.interrupted,
         n_shuffled=sum(map(bool, drawn.shuffled)),
         links=links(results, first, stages[0]),
-        notes=_notes(row_layout, drawn, is_drawn=draws > 0),
+        notes=(
+            *_notes(row_layout, drawn, is_drawn=draws > 0),
+            *_note_of_draws(n_draws is None and not matched, stages[0]),
+        ),
         seed=number(seed),
         cosines=observed.cosines,
     )
@@ -366,14 +383,36 @@ def _warn_of_order(rows: RowPieces, row_layout: Layout) -> None:
         )
 
 
+_SHOWN = 3
+"""Number of groups in the progress."""
+
+
+def _describe_groups(results: Sequence[Coherence]) -> str:
+    """Return the most coherent groups so far, for the progress."""
+    shown = sorted((one for one in results if one.has_value), key=lambda one: -one.value)[:_SHOWN]
+    return "most coherent so far: " + ", ".join(f"{one.name} {format_value(one)}" for one in shown)
+
+
+def _note_of_draws(is_default: bool, first: int) -> tuple[str, ...]:
+    """Return a note if there are fewer null groups than usual, because they take long."""
+    if not is_default or first == _MOST_FIRST:
+        return ()
+    return (
+        f"chance levels and thresholds are estimated from {first} null groups of each group, because {_MOST_FIRST} "
+        f"would take more than a minute; n_draws={_MOST_FIRST} uses as many",
+    )
+
+
 def _notes(row_layout: Layout, drawn: NullGroupScores, *, is_drawn: bool) -> tuple[str, ...]:
     """Return notes on rows that were left out, missing chance levels and limits of the p-values."""
     notes = []
     units = row_layout.unit is not None
-    if row_layout.n_lonely:
-        rows = f"{count(row_layout.n_lonely, 'row')} {agree(row_layout.n_lonely, 'is', 'are')}"
+    if n := row_layout.n_lonely:
         where = "units (values of groups)" if row_layout.is_paired else "blocks"
-        notes.append(f"{rows} left out, because their {where} have fewer than {FEWEST_CONTROLS} controls")
+        few = f"fewer than {FEWEST_CONTROLS} controls"
+        notes.append(f"{count(n, 'row')} {agree(n, 'is', 'are')} left out, because their {where} have {few}")
+        n_rows = len(row_layout.group)
+        state(f"{n_rows - n:,} of {count(n_rows, 'row')} used: {n:,} in {where} with {few} left out")
     if row_layout.is_paired:
         notes.append(
             "units (values of groups) contain both controls and other rows, so shifts start from the controls of the "

@@ -128,9 +128,15 @@ def _window_sums(
     """Return sums over the scored stretches of one pool: unit shifts, shifts, nonzero shifts, squared lengths."""
     order = rng.permutation(len(pool))
     order = np.append(order, order[: sizes.max()])
-    rows = pool.rows[order]
     starts = ((np.cumsum(sizes) - sizes) % len(pool))[scored]
     sizes = sizes[scored]
+    # Late draws score only a few of the stretches, so only their rows are gathered.
+    covered = np.cumsum(
+        np.bincount(starts, minlength=len(order) + 1) - np.bincount(starts + sizes, minlength=len(order) + 1)
+    )
+    order = order[covered[:-1] > 0]
+    starts = np.searchsorted(np.flatnonzero(covered > 0), starts)
+    rows = pool.rows[order]
     stretches = [rows[start : start + size] for start, size in zip(starts, sizes, strict=True)]
     # A product with ones is several times faster than a sum along the first axis.
     totals = np.stack([np.ones(len(stretch)) @ stretch for stretch in stretches])

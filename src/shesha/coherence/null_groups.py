@@ -24,6 +24,7 @@ from shesha.coherence.group_scores import (
     windows,
 )
 from shesha.kernels.threads import parallel
+from shesha.results.number import INTERRUPTED
 from shesha.support import progress
 from shesha.support.device_arrays import smallest
 from shesha.support.types import Index, Mask, Matrix, Vector
@@ -301,12 +302,17 @@ class NullGroupScores:
     exchanged: str
     shuffled: tuple[bool, ...] = ()
     """For each group, whether labels were shuffled because null groups would leave too few controls."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended the draws early."""
 
     def extend(self, more: NullGroupScores) -> NullGroupScores:
         """Append further null groups."""
-        return replace(self, scores=tuple(map(np.concatenate, zip(self.scores, more.scores, strict=True))))
+        scores = tuple(map(np.concatenate, zip(self.scores, more.scores, strict=True)))
+        return replace(self, scores=scores, interrupted=more.interrupted)
 
 
+_FEWEST_DRAWS = 19
+"""Number of draws from which an answer is returned after Ctrl-C: p-values can be as small as 0.05."""
 Chosen = list[Index]
 """Rows of a null group in each pool."""
 Scorer = Callable[[Chosen], Vector]
@@ -392,7 +398,7 @@ def _too_many(sizes: Index, pools: list[Pool]) -> str:
 def _window_groups(rows: RowPieces, layout: Layout, pools: list[Pool], draws: Draws) -> NullGroupScores:
     sizes = layout.part_sizes()
     large = _large_groups(layout)
-    none = np.empty((0, 4))
+    none, interrupted = np.empty((0, 4)), False
     scores = [
         _draw_pooled_groups(rows, layout, g, draws)[0] if is_large and draws.groups[g] else none
         for g, is_large in enumerate(large)
@@ -400,11 +406,11 @@ def _window_groups(rows: RowPieces, layout: Layout, pools: list[Pool], draws: Dr
     drawn = np.flatnonzero(~large)
     active = draws.groups[drawn]
     if active.any():
-        found = np.stack(list(_draws(lambda rng: windows(pools, sizes[drawn], rng, active), draws)))
+        found, interrupted = _draws(lambda rng: windows(pools, sizes[drawn], rng, active), draws)
         for place, g in enumerate(drawn[active]):
             every = _all_groups(pools[0], int(sizes[g, 0]), draws.most) if len(pools) == 1 else None
             scores[g] = found[:, place] if every is None else _score_all(every, pools, draws)
-    return NullGroupScores(tuple(scores), ("",) * len(sizes), "controls", tuple(large.tolist()))
+    return NullGroupScores(tuple(scores), ("",) * len(sizes), "controls", tuple(large.tolist()), interrupted)
 
 
 def _score_all(every: list[Chosen], pools: list[Pool], draws: Draws, *, corrected: bool = True) -> NDArray[np.float64]:
@@ -424,10 +430,15 @@ def _large_groups(layout: Layout) -> Mask:
     return np.asarray((layout.part_sizes() > LARGE * counts).any(axis=1))
 
 
-def _draws(score: Callable[[np.random.Generator], Matrix], draws: Draws) -> Iterator[NDArray[np.float64]]:
-    """Score each draw with its own random generator, so that results do not depend on threads."""
+def _draws(score: Callable[[np.random.Generator], Matrix], draws: Draws) -> tuple[NDArray[np.float64], bool]:
+    """Score each draw with its own random generator, so that results do not depend on threads.
+
+    After Ctrl-C, the draws so far are returned, if their p-values can be significant, and True.
+    """
     scores = parallel(lambda k: score(np.random.default_rng([draws.seed, k])), draws.numbers)
-    return progress.track(scores, len(draws.numbers), "draws")
+    fewest = max(0, _FEWEST_DRAWS - draws.start)
+    found, interrupted = progress.collect(scores, len(draws.numbers), "draws", fewest=fewest)
+    return np.stack(found) if found else np.empty((0, int(draws.groups.sum()), 4)), interrupted
 
 
 def _collect(
@@ -438,9 +449,10 @@ def _collect(
 ) -> NullGroupScores:
     nothing = np.empty((0, 4)), ""
     tasks = (score_group(g) if active else nothing for g, active in enumerate(draws.groups.tolist()))
-    results = list(progress.track(tasks, len(draws.groups), "groups"))
+    results, interrupted = progress.collect(tasks, len(draws.groups), "groups", fewest=1)
+    results += [(nothing[0], INTERRUPTED)] * (len(draws.groups) - len(results))
     scores, reasons = zip(*results, strict=True)
-    return NullGroupScores(scores, reasons, exchanged, () if large is None else tuple(large.tolist()))
+    return NullGroupScores(scores, reasons, exchanged, () if large is None else tuple(large.tolist()), interrupted)
 
 
 def _build_matched_pools(pools: list[Pool], k: int, layout: Layout) -> list[MatchedPool]:

@@ -24,8 +24,8 @@ from shesha.nulls.null_summary import best_value, max_statistic_p_values, summar
 from shesha.nulls.permutations import Design, draw_permutations, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.results import Number, Score
-from shesha.support import memory
-from shesha.support.progress import track
+from shesha.results.number import INTERRUPTED, format_value
+from shesha.support import memory, progress
 from shesha.support.seeds import number, spawn
 from shesha.support.types import Index, Seed, Vector
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn
@@ -38,7 +38,6 @@ Skipped = Mapping[tuple[str, Pair], str]
 """For measures and pairs that are not compared, the reason why."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-INTERRUPTED = "interrupted"
 _ROUNDING = 1e-9
 _COPIES = 4
 """Assumed maximum size of a view, as a multiple of the size of the features."""
@@ -331,12 +330,23 @@ def score_not_reached(measure: Measure) -> Score:
 
 def collect(steps: Iterator[Score | None], total: int) -> tuple[list[Score], bool]:
     """Collect the scores; after Ctrl-C, return those so far."""
-    pair_scores: list[Score] = []
-    try:
-        pair_scores.extend(step for step in track(steps, total, "comparing") if step is not None)
-    except KeyboardInterrupt:
-        return pair_scores, True
-    return pair_scores, False
+    found, interrupted = progress.collect(steps, total, "comparing", describe=describe_scores)
+    return [score for score in found if score is not None], interrupted
+
+
+_SHOWN = 4
+"""Number of scores in the progress."""
+
+
+def describe_scores(scores: Sequence[Score | None]) -> str:
+    """Return the latest scores with a value, for the progress."""
+    latest = {(score.first, score.second, score.name): score for score in scores if score is not None}
+    texts = [
+        f"{' '.join(filter(None, (score.first, score.second)))} {score.name} {format_value(score)}".strip()
+        for score in latest.values()
+        if score.has_value
+    ]
+    return ", ".join(texts[-_SHOWN:])
 
 
 N_SUBSETS = 50

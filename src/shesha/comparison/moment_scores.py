@@ -17,6 +17,7 @@ from shesha.comparison.engine import (
     FEWEST_CLUSTERS,
     add_note,
     add_null,
+    describe_scores,
     make_score,
     name_pair,
     score_not_reached,
@@ -31,7 +32,7 @@ from shesha.nulls.null_summary import best_value, holm, max_statistic_p_values, 
 from shesha.nulls.restricted_permutations import require_enough_draws
 from shesha.results import Comparison, LayerComparison, Score
 from shesha.support import memory
-from shesha.support.progress import track
+from shesha.support.progress import collect, track
 from shesha.support.seeds import draw_seed, generator, number
 from shesha.support.types import Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
@@ -538,12 +539,7 @@ def _strip(names: list[str], first: Any, second: Any, moments: LayerMoments) -> 
 
 
 def _grid(measure: Measure, pairs: Iterable[Score], first: tuple[str, ...], second: tuple[str, ...]) -> LayerComparison:
-    scores: list[Score] = []
-    interrupted = False
-    try:
-        scores.extend(track(pairs, len(first) * len(second), "pairs of layers"))
-    except KeyboardInterrupt:
-        interrupted = True
+    scores, interrupted = collect(pairs, len(first) * len(second), "pairs of layers", describe=describe_scores)
     done = {(pair_score.first, pair_score.second) for pair_score in scores}
     missing = [name_pair(score_not_reached(measure), (i, j)) for i, j in product(first, second) if (i, j) not in done]
     p_values = holm([pair_score.p_value for pair_score in scores]).tolist()

@@ -32,7 +32,7 @@ from shesha.measures import Measure, choose, takes_moments
 from shesha.measures.registry import MINUTE, PairSample, SampledPairs, SampledRows, exact_seconds, sum_seconds
 from shesha.moments import Moments
 from shesha.results import Comparison, Score
-from shesha.support import memory
+from shesha.support import memory, progress
 from shesha.support.progress import track
 from shesha.support.seeds import number, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
@@ -419,12 +419,6 @@ def used_options(options: Mapping[str, Any]) -> list[str]:
     return [name for name, value in options.items() if value is not None and value is not False]
 
 
-def refuse_with_moments(options: Mapping[str, Any]) -> None:
-    """Refuse options that need the rows, which moments do not contain."""
-    if used := used_options(options):
-        raise ValueError(f"{', '.join(used)} must be left out with Moments, which lack single rows, got {used[0]}")
-
-
 def require_plain(sample_options: Sequence[str], others: Mapping[str, Any]) -> None:
     """Refuse a sample together with options that need all rows at once."""
     if sample_options and (used := used_options(others)):
@@ -507,13 +501,14 @@ def sample_pair(
         reason = "a sample needs two matrices of features, got distances, tokens or feature maps"
         return {measure.name: missing_score(measure, reason) for measure in measures}, False
     sources = [RowSource(side, name) for side, name in zip(sides, names, strict=True)]
-    scores: dict[str, Score] = {}
-    try:
-        for score in track(sampled_scores(measures, sources[0], sources[1], sampling), len(measures), "sampling"):
-            scores[score.name] = add_note(score, _NO_CHANCE) if calibrate else score
-    except KeyboardInterrupt:
-        return scores, True
-    return scores, False
+    scores, interrupted = _collect(measures, sources[0], sources[1], sampling)
+    return {score.name: add_note(score, _NO_CHANCE) if calibrate else score for score in scores}, interrupted
+
+
+def _collect(measures: Sequence[Measure], X: RowSource, Y: RowSource, sampling: Sampling) -> tuple[list[Score], bool]:
+    """Return the estimated scores, and whether Ctrl-C interrupted this."""
+    scores = sampled_scores(measures, X, Y, sampling)
+    return progress.collect(scores, len(measures), "sampling", describe=engine.describe_scores)
 
 
 def compare_stored(
@@ -549,12 +544,16 @@ def compare_stored(
             n_parts = len(jackknife_parts(moments.parts()))
             for score in known.scores:
                 scores[score.name] = _describe_sum(score, first.n_rows, rows, n_parts, sampling)
-            exchanged = known.exchanged
-        for score in track(sampled_scores(estimated, first, second, sampling), len(estimated), "sampling"):
-            scores[score.name] = add_note(score, _NO_CHANCE) if chance["calibrate"] else score
+            exchanged, interrupted = known.exchanged, known.interrupted
     except KeyboardInterrupt:
         interrupted = True
-        missing = [measure for measure in (*summed, *estimated) if not scores[measure.name].has_value]
+    if not interrupted:
+        sampled, interrupted = _collect(estimated, first, second, sampling)
+        for score in sampled:
+            scores[score.name] = add_note(score, _NO_CHANCE) if chance["calibrate"] else score
+    if interrupted:
+        done = {name for name, score in scores.items() if score.has_value}
+        missing = [measure for measure in (*summed, *estimated) if measure.name not in done]
         scores |= {measure.name: score_not_reached(measure) for measure in missing}
     shapes = (first.n_rows, first.n_features), (second.n_rows, second.n_features)
     table = tuple(scores[measure.name] for measure in chosen)

@@ -11,6 +11,7 @@ from shesha.charts import Series, intervals
 from shesha.report import Metric, Page
 from shesha.results.base import Listed, Result, draws_axes
 from shesha.results.doubts import Dependence, Doubts
+from shesha.results.number import INTERRUPTED
 from shesha.results.stability import DriftPath, Estimate
 from shesha.support.wording import agree
 
@@ -188,6 +189,11 @@ class RepresentationAudit(Result):
     has; None if all representations have equally many."""
     labels_from_features: bool = False
     """Whether rows near boundaries of classes have the labels that the features give them, as clusters have."""
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C left scores out."""
+        return any(score.reason == INTERRUPTED for score in (*self.scores.values(), *self.supervised.values()))
 
     @property
     def ranking_score(self) -> Estimate | None:

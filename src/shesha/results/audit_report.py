@@ -254,7 +254,9 @@ def audit_page(audit: Audit, words: Callable[[str], str] = str) -> Page:
     is_single = len(audit.representations) == 1
     sections = [drift(audit), *tables(audit, words), readings(audit), notes(audit)]
     picture = [_picture(audit)] if 2 < len(audit.ranking) <= _DRAWN else []
-    interrupted = "Interrupted: the other representations were not audited."
+    interrupted = (
+        f"Interrupted: the other {'scores were not computed' if is_single else 'representations were not audited'}."
+    )
     return Page(
         title=head.title,
         question=_QUESTION.format(these="this representation" if is_single else "these representations"),

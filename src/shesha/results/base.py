@@ -505,7 +505,7 @@ class Result:
 
     def _every_number(self) -> tuple[Section, ...]:
         """Return the section with every number, which special pages do not need."""
-        return (every_number(self),) if type(self)._page is Result._page else ()
+        return every_number(self) if type(self)._page is Result._page else ()
 
     def show(self) -> None:
         """Print the result, in colour on a terminal (NO_COLOR and FORCE_COLOR are respected)."""

@@ -129,6 +129,8 @@ class CoherenceTable(Listed[Coherence], Result):
     undeclared: tuple[str, ...] = ()
     """Options such as groups='donor' that name a column of sampling units or batches but were not passed."""
     seed: int | None = None
+    interrupted: bool = False
+    """Whether Ctrl-C ended the draws early."""
     cosines: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     """Cosine between the shift of each row and the mean shift of its group; NaN for controls and unused rows."""
 
@@ -259,6 +261,9 @@ _UNBIASED = (
 )
 
 
+_INTERRUPTED = "Interrupted: fewer null groups than requested, or none for the last groups."
+
+
 def coherence_page(result: CoherenceTable) -> Page:
     """Return the page for a table of groups."""
     groups = sorted(result.groups, key=lambda group: -group.value)[:_MOST]
@@ -271,7 +276,9 @@ def coherence_page(result: CoherenceTable) -> Page:
         question=f"Which {noun}s shift their {result.row_noun}s in a common direction, above chance?",
         answer=(result.headline,),
         numbers=(_group_table(groups, noun), Text(f"{against}. {_UNBIASED}", "")),
-        doubts=tuple(Item(text) for text in (*result.notes, *_not_scored(result))),
+        doubts=tuple(
+            Item(text) for text in (*[_INTERRUPTED] * result.interrupted, *result.notes, *_not_scored(result))
+        ),
         sections=(
             *(
                 (

@@ -51,6 +51,8 @@ class Consensus(Listed[Member], Result):
     """Number of groups of rows that intervals leave out as wholes; None if rows are independent."""
     shared_p_value: float = float("nan")
     """p-value of the hypothesis that the representations share nothing (permutations of the rows of each one)."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended the test of what is shared early."""
 
     @property
     def shares_nothing(self) -> bool:
@@ -128,12 +130,13 @@ class Consensus(Listed[Member], Result):
                 table,
                 Text(_explanation(self), ""),
             ),
-            doubts=tuple(Item(note) for note in self.notes),
-            sections=(Section("Around the mean shape", (Drawing(_PICTURE, self.plot, wide=True),)),),
+            doubts=tuple(Item(note) for note in (*[_INTERRUPTED] * self.interrupted, *self.notes)),
+            sections=(Section("Around the mean shape", (Drawing(_PICTURE, self.plot),)),),
             ran=(("rows", f"{self.n_rows:,}"), *run_details(self)),
         )
 
 
+_INTERRUPTED = "Interrupted: whether the representations share anything was not tested."
 _PICTURE = "Distance of each representation to the mean shape of the others, with its interval."
 
 

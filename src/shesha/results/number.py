@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NAN = float("nan")
+INTERRUPTED = "interrupted"
+"""Reason for values that were not computed because of Ctrl-C."""
 TIE = 1e-12
 """Values that differ by less than this share of the largest value are ties."""
 
@@ -162,7 +164,7 @@ class Number(Result):
 
     @draws_axes
     def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
-        """Draw the null distribution with the value and the threshold; without one, draw the value and its interval."""
+        """Draw the null distribution, the value and the threshold, or the value and its interval if there is none."""
         from shesha.charts import null_distribution
 
         if not self.null and self.has_value:

@@ -259,7 +259,7 @@ class Meter:
 
     def __enter__(self) -> Meter:
         """Start to display the progress."""
-        if sys.stderr.isatty() and not silent():
+        if sys.stderr.isatty() and not silent() and (self.more_to_plan or sum(self._left.values()) > 1):
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -14,11 +14,15 @@ Item = TypeVar("Item")
 
 _DELAY = 1.5
 """Seconds before a bar appears; quicker work shows no bar."""
+_REFRESH = 0.2
+"""Seconds between updates of a bar."""
 _EVERY = 30.0
 """Seconds between progress lines if the output is not a terminal."""
 QUIET = "SHESHA_QUIET"
 """Environment variable that silences all progress output, in worker processes as well."""
 _muted: ContextVar[bool] = ContextVar("muted", default=False)
+_answer: ContextVar[Callable[[], str]] = ContextVar("answer", default=str)
+"""Text of the best answer so far, shown with the progress of all work inside."""
 
 
 @contextmanager
@@ -29,6 +33,20 @@ def mute_progress() -> Iterator[None]:
         yield
     finally:
         _muted.reset(token)
+
+
+@contextmanager
+def best_answer(text: Callable[[], str]) -> Iterator[None]:
+    """Show the best answer so far with the progress of the work inside, and add it to an interrupt of this work."""
+    token = _answer.set(text)
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        if answer := text():
+            interrupt.add_note(answer)
+        raise
+    finally:
+        _answer.reset(token)
 
 
 def silent() -> bool:
@@ -51,13 +69,14 @@ class Lines:
             self._last = now
             spent = now - self._start
             estimate = f", about {spent * (1 - share) / share:.0f} s left" if share else ""
-            sys.stderr.write(f"shesha: {text}, {spent:.0f} s so far{estimate}\n")
+            answer = f"; {answer}" if (answer := _answer.get()()) else ""
+            sys.stderr.write(f"shesha: {text}, {spent:.0f} s so far{estimate}{answer}\n")
             sys.stderr.flush()
 
 
 def track(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
-    """Yield the items, and show the progress."""
-    if _muted.get() or silent():
+    """Yield the items, and show the progress with the best answer so far."""
+    if _muted.get() or silent() or not label:
         yield from items
     elif sys.stderr.isatty():
         yield from _terminal_bar(items, total, label)
@@ -68,15 +87,48 @@ def track(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
             lines.say(f"{done:,} of {total:,} {label}", done / total if total else 0.0)
 
 
+def collect(
+    items: Iterable[Item],
+    total: int,
+    label: str,
+    *,
+    fewest: int = 0,
+    describe: Callable[[list[Item]], str] | None = None,
+) -> tuple[list[Item], bool]:
+    """Collect the items; after Ctrl-C, return those so far if there are enough, and whether it was pressed.
+
+    Parameters
+    ----------
+    items : iterable
+    total : int
+    label : str
+        What the items are, in the plural. If empty, only the progress of work inside is shown.
+    fewest : int
+        Number of items from which an answer can be computed. With fewer, the interrupt is passed on.
+    describe : function, optional
+        The best answer from the items so far, for the progress. Default: that of the work around it.
+    """
+    collected: list[Item] = []
+    try:
+        with nullcontext() if describe is None else best_answer(lambda: describe(collected) if collected else ""):
+            collected.extend(track(items, total, label))
+    except KeyboardInterrupt:
+        if len(collected) < fewest:
+            raise
+        return collected, True
+    return collected, False
+
+
 def _terminal_bar(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
-    start, bar, task = time.monotonic(), None, None
+    due, bar, task = time.monotonic() + _DELAY, None, None
     try:
         for done, item in enumerate(items, 1):
             yield item
-            if bar is None and time.monotonic() - start > _DELAY:
-                bar, task = _bar(label, total)
-            if bar is not None:
-                bar.update(task, completed=done)
+            if time.monotonic() > due:
+                if bar is None:
+                    bar, task = _bar(label, total)
+                bar.update(task, completed=done, description="\n".join(filter(None, (_answer.get()(), label))))
+                due = time.monotonic() + _REFRESH
     finally:
         if bar is not None:
             bar.stop()
@@ -86,7 +138,7 @@ def _bar(label: str, total: int) -> tuple[Any, Any]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     bar.start()
     return bar, bar.add_task(label, total=total)
