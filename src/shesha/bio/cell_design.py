@@ -17,8 +17,8 @@ from shesha.inputs import validation as check
 from shesha.inputs.class_labels import NO_LABEL
 from shesha.results.audit import LabelClasses
 from shesha.results.base import Result
-from shesha.support import types as kinds
 from shesha.support import provenance, wording
+from shesha.support import types as kinds
 from shesha.support.sampling_units import is_batch_name, is_unit_name, unit_labels
 from shesha.support.types import Array, Index, Mask, Matrix
 from shesha.support.warnings import CalibrationWarning, GuessedControlsWarning, MeasureWarning, warn
