@@ -160,7 +160,7 @@ class RowSample:
         size = min(n, max(4, memory.memory_budget() // (_SHARE * d)))
         chosen = np.sort(spawn(seed, _PURPOSE).choice(n, size, replace=False))
         return cls(
-            rows.take(chosen),
+            rows.take_rows(chosen),
             labels[chosen],
             None if exchange is None else exchange.take(chosen),
             f"{size:,} of {n:,} rows, drawn at random, were used, because not all rows fit the memory budget. Value, "

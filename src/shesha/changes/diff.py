@@ -299,7 +299,7 @@ def _index(
     if len(sides.others) > 1:
         state(f"index tested on {name}")
     chosen = draw_rows(rows, _INDEXED, seed)
-    before, after, *again = (side[name].take(chosen).whole for side in (sides.before, sides.after, *sides.again))
+    before, after, *again = (side[name].take_rows(chosen).whole for side in (sides.before, sides.after, *sides.again))
     groups = np.unique(known["groups"][chosen], return_inverse=True)[1] if "groups" in known else None
     return index_change(name, before, after, again, IndexTest(metric, k, loss, confidence, groups, seed))
 
@@ -400,7 +400,7 @@ def _select(name: str, sides: Sides, rows: Index) -> Selected:
     """Select the examined rows of one layer from every encoding; only these are converted."""
 
     def chosen(side: Mapping[str, Rows]) -> Representation:
-        return side[name].take(rows).whole if len(rows) < len(side[name]) else side[name].whole
+        return side[name].take_rows(rows).whole if len(rows) < len(side[name]) else side[name].whole
 
     before, after = chosen(sides.before), chosen(sides.after)
     unit = safe_unit(before.rows, after.rows)

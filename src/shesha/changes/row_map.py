@@ -304,7 +304,7 @@ def map_rows(
         As for `explore`.
     """
     rows, notes = _choose_rows(list(sides.values()), metric, max_rows, seed)
-    chosen = {name: side.take(rows).whole for name, side in sides.items()}
+    chosen = {name: side.take_rows(rows).whole for name, side in sides.items()}
     n_neighbours = count_neighbours(k, len(rows))
     queries = trust_rows(len(rows), seed)
     places: dict[str, Matrix] = {}

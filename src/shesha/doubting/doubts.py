@@ -196,7 +196,7 @@ def doubts(
         check.finite(block, "X", first_row=start)
     kept = np.setdiff1d(np.arange(n), undirected_rows(source, metric))
     if len(kept) < n:
-        source = source.take(kept)
+        source = source.take_rows(kept)
         classes = None if classes is None else classes[kept]
         about = {name: quantity[kept] for name, quantity in about.items()}
     return find_doubts(source, metric, classes=classes, known=about, order=order, seed=seed, numbers=kept)
@@ -255,7 +255,7 @@ def find_pair_doubts(
     rows = np.setdiff1d(np.arange(len(sources[0])), bad)
     if len(rows) < _FEWEST:
         return Doubts((), n_looked_at=len(rows), reason=_too_small((len(rows), None)))
-    used = sources if not len(bad) else [source.take(rows) for source in sources]
+    used = sources if not len(bad) else [source.take_rows(rows) for source in sources]
     looked = dependence if order else Dependence(len(rows), 1.0, 0.5, 0.0)
     computed = _computed_inputs(looked, [diagnostic_rows(side) for side in sides] if not len(bad) else None)
     computed["largest"] = [largest for _, largest in extremes]
