@@ -16,12 +16,13 @@ from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
 from shesha.nulls.dependence import DiagnosticRows
+from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Dependence, Doubt, Doubts
 from shesha.support.provenance import keep_statements
 from shesha.support.sampling_units import is_batch_name, unit_labels
 from shesha.support.types import Index, Labels, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views import Rdm, Representation, Rows, rows_or_distances, select_rows
+from shesha.views import Adjusted, Rdm, Representation, Rows, rows_or_distances, select_rows
 
 NAME = "number of tokens"
 
@@ -241,12 +242,14 @@ def find_doubts(
 
 def find_pair_doubts(
     sides: Sequence[Representation],
-    *,
-    order: bool = True,
+    design: Design,
     dependence: Dependence | None = None,
+    *,
     only_cheap: bool = False,
 ) -> Doubts:
-    """Check two representations of the same rows; distance matrices cannot be checked."""
+    """Check two representations of the same rows; the order of the rows is checked only if no design is declared."""
+    sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
+    order = not nonempty_arguments(design)
     if any(side.has_distances_only for side in sides):
         return Doubts((), reason="distance matrices have no features to check")
     sources = [Rows(side.to_numpy.rows.reshape(side.n_rows, -1)) for side in sides]
