@@ -23,7 +23,8 @@ from shesha.support import provenance
 from shesha.support import types as kinds
 from shesha.support.seeds import default_draws, draw_seed, number
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
-from shesha.support.wording import agree, count
+from shesha.support.warnings import CalibrationWarning, warn
+from shesha.support.wording import agree, count, join_items
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -146,6 +147,8 @@ def coherence_test(adata: AnnData, groupby: str, **options: Any) -> pd.DataFrame
     ATF2       40  0.000    0.555      0.157             0.163
     """
     table = coherence_table(adata, groupby, **options)
+    if table.undeclared:
+        warn(f"not declared: {join_items(table.undeclared)}; if its values differ, p is too small", CalibrationWarning)
     frame = table.to_frame()
     frame.attrs |= {"headline": table.headline, "sentence": table.sentence()}
     return frame
