@@ -447,4 +447,16 @@ def audit_claim(result: Audit) -> str:
             claims.append(say.listing(head, clauses, *null, others="representations"))
     if any(one.dependence is not None and one.dependence.is_dependent for one in result.representations):
         claims.append("rows look dependent on one another, and no design is declared, so p may be too small")
+    large = {
+        f"{doubt.name} ({doubt.evidence})": None
+        for one in result.representations
+        for doubt in one.doubts
+        if doubt.effect >= _LARGE_EFFECT
+    }
+    if claims and large:
+        claims.append(f"possible problems: {', '.join(large)}")
     return "; ".join(claims) or "The stability of the geometry could not be estimated"
+
+
+_LARGE_EFFECT = 0.2
+"""Effect of a doubt from which on the sentence names it."""
