@@ -54,6 +54,7 @@ CALLS = {
     "consensus": partial(shesha.consensus, MEMBERS),
     "diff": partial(shesha.diff, X, Y),
     "estimate": partial(shesha.estimate, X),
+    "estimate, sampled pairs": partial(shesha.estimate, X),
     "explore": partial(shesha.explore, X, Y),
     "match_units": partial(shesha.match_units, X, Y),
     "noise_ceiling": partial(shesha.noise_ceiling, [X, Y, X + 1]),
@@ -107,7 +108,7 @@ VALUES = {
     "seed": 11,
 }
 """Another value for each option; permuted trials of a recording have only 79 different shifts."""
-SAMPLED = {"max_rows": ("diff",), "pairs": ("audit", "estimate")}
+SAMPLED = {"max_rows": ("diff",), "pairs": ("audit", "estimate, sampled pairs")}
 """Sizes of samples, which all texts of these functions give."""
 VERDICT = {
     "alpha": r"above chance|beyond chance|significant|outlier|differ at",
@@ -123,6 +124,7 @@ def function(name):
 
 
 UNFIT = {
+    ("estimate, sampled pairs", "n_bootstrap"),
     ("neuro.session_table", "n_draws"),
     ("compare_all", "correction"),
     ("compare_all, named pairs", "confidence"),
