@@ -1,12 +1,13 @@
 """What would not fit into memory is left out, and said so before the work starts; the rest is compared."""
 
+import re
 import warnings
 
 import numpy as np
 import pytest
 
 import shesha.measures as measures
-from shesha import MeasureWarning, Rdm, compare, compare_all, compare_layers
+from shesha import MeasureWarning, Rdm, compare, compare_all, compare_layers, consensus
 
 
 def need(name, *sides):
@@ -139,3 +140,14 @@ def test_where_nothing_fits_no_row_is_read_and_what_fits_is_named(pair, monkeypa
 
     with pytest.raises(ValueError, match=r"^RSA of .* must fit the memory budget of .*: these measures fit: .*MagDiff"):
         compare(Unreadable(), Unreadable(), "RSA")
+
+
+@pytest.mark.parametrize("work", [consensus, lambda sides: compare_layers(sides, sides, "RSA", calibrate=True)])
+def test_random_rows_are_used_if_all_rows_exceed_the_memory(work, rng, monkeypatch):
+    shared = rng.standard_normal((4_000, 3))
+    sides = {name: shared @ rng.standard_normal((3, 4)) + rng.standard_normal((4_000, 4)) for name in "abc"}
+    monkeypatch.setenv("SHESHA_MEMORY", "600K" if work is consensus else "20M")
+    found = work(sides)
+    assert re.match(r"[\d,]+ of 4,000 rows used, drawn at random: all need ", found.inputs[0])
+    assert found.n_rows == int(found.inputs[0].split(" ")[0].replace(",", "")) < 4_000
+    assert str(found).startswith(f"Only {found.inputs[0]}")
