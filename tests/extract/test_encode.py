@@ -247,6 +247,36 @@ def test_what_cannot_be_encoded_is_refused(tmp_path, monkeypatch, model, data, e
         encode(model, data)
 
 
+@pytest.mark.parametrize(
+    ("file", "keys", "value", "error", "message"),
+    [
+        (
+            "tokenizer.json",
+            ("model", "unk_token"),
+            "<none>",
+            ValueError,
+            "tokenizer must be able to encode the texts, got",
+        ),
+        (
+            "tokenizer_config.json",
+            ("model_max_length",),
+            {},
+            TypeError,
+            "token limit of the model must be a number, got dict",
+        ),
+    ],
+)
+def test_damaged_tokenizers_are_refused(folder, file, keys, value, error, message):
+    place = folder / file
+    document = part = json.loads(place.read_text())
+    for key in keys[:-1]:
+        part = part[key]
+    part[keys[-1]] = value
+    place.write_text(json.dumps(document))
+    with pytest.raises(error, match=message):
+        encode(folder, ["unknown words"])
+
+
 def test_a_real_encoder_gives_what_was_computed_elsewhere():
     folder = Path(os.environ.get("SHESHA_DATA", "")) / "minilm_sst2"
     file = folder / "minilm_l6_sst2_validation.npz"

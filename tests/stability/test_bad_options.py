@@ -132,13 +132,14 @@ TOO_LARGE = {
     "drift_path": lambda: shesha.drift_path([MANY, MANY]),
     "sample_split": lambda: shesha.sample_split(MANY, 2, 1.0),
     "supervised_alignment": lambda: shesha.supervised_alignment(MANY, np.arange(1000) % 2, max_samples=None),
+    "class_separation_ratio": lambda: shesha.class_separation_ratio(MANY, np.arange(1000) % 2, n_bootstrap=300),
 }
 
 
 @pytest.mark.parametrize("name", TOO_LARGE)
 def test_what_does_not_fit_the_memory_budget_is_refused_in_advance(name, monkeypatch):
     monkeypatch.setenv("SHESHA_MEMORY", "1M")
-    message = r"the .* of 1,000 rows must fit the memory budget of 1 MiB, got \d+ MiB: .*raise SHESHA_MEMORY"
+    message = r".* of 1,000 rows must fit the memory budget of 1 MiB, got \d+ MiB: .*raise SHESHA_MEMORY"
     with pytest.raises(ValueError, match=message):
         TOO_LARGE[name]()
 

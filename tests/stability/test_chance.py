@@ -154,6 +154,13 @@ def test_sampled_pairs_give_the_null_of_all_pairs(low_rank):
     assert abs(some.chance - every.chance) < 4 * np.hypot(some.chance_sd, every.chance_sd) / np.sqrt(60)
 
 
+@pytest.mark.parametrize("variant", SPLITS)
+def test_null_of_few_pairs_is_as_wide_as_their_sampling_error(low_rank, variant):
+    X = low_rank(60, 16)
+    found = shesha.estimate(X, variant=variant, pairs=100, n_draws=6, n_permutations=99, seed=0, n_bootstrap=0)
+    assert found.chance_sd == pytest.approx(1 / np.sqrt(100), rel=0.25)
+
+
 def test_too_little_memory_for_all_pairs_means_sampled_ones(low_rank, monkeypatch):
     X = low_rank(200, 8)
     exact = shesha.estimate(X, n_permutations=19, n_splits=3, seed=0, n_bootstrap=0)

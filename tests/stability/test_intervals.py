@@ -13,6 +13,7 @@ from shesha.nulls import exchange
 from shesha.stability import label_scores
 from shesha.stability.registry import Evidence
 from shesha.stability.row_matching import count_group_pairs_once, group_pairs
+from shesha.stability.scores import class_separation
 from shesha.stability.split_scores import ALONE, NOTHING_TO_RESAMPLE, combine_errors
 
 WIDE = (-10.0, 10.0)
@@ -177,6 +178,15 @@ def test_pairs_scored_by_several_partitions_are_drawn_once(rng):
     assert own == pytest.approx(0.8 * np.sqrt((e.reshape(3, 4).sum(axis=0) ** 2).sum()) / 12)
 
 
+def test_resamples_from_random_pairs_are_those_from_all_pairs(rng, monkeypatch):
+    X, y = rng.standard_normal((8, 3)), np.arange(8) % 2
+    exact = shesha.estimate(X, y, "class_separation_ratio", n_bootstrap=20, n_permutations=0, seed=0)
+    monkeypatch.setattr(class_separation, "_ALL_PAIRS", 7)
+    sampled = shesha.estimate(X, y, "class_separation_ratio", n_bootstrap=20, n_permutations=0, seed=0)
+    assert sampled.notes[-1] == "the value uses all pairs; the interval uses 1,000,000 random pairs"
+    assert (sampled.low, sampled.high) == pytest.approx((exact.low, exact.high), abs=0.01)
+
+
 @pytest.mark.parametrize("variant", ["class_separation_ratio", "supervised_alignment", "label_conditioned_split"])
 def test_the_null_of_many_rows_shuffles_the_labels_of_some_and_is_no_narrower(rng, monkeypatch, variant):
     y = np.arange(240) % 4
@@ -190,3 +200,6 @@ def test_the_null_of_many_rows_shuffles_the_labels_of_some_and_is_no_narrower(rn
     assert abs(some.chance - whole.chance) < 4 * np.hypot(some.chance_sd, whole.chance_sd) / np.sqrt(60)
     audited = shesha.audit(X, y, n_bootstrap=0, n_permutations=19)["X"]
     assert "uses the labels of 60 random rows" in audited.supervised[variant].notes[-1]
+    for seed in range(3):
+        shifted = shesha.estimate(X[:101], y[:101], variant, shift=True, n_permutations=19, seed=seed, n_bootstrap=0)
+        assert "uses the labels of 60 random rows" in shifted.notes[-1]

@@ -217,7 +217,7 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
         return replace(
             finding,
             reason=f"NaN or infinity in {count(len(rows), 'row')} of {n:,} ({join_items(rows)}); "
-            'missing="drop" leaves them out',
+            + check.effect_of_drop(len(rows), n),
         )
     bad = faults.zero_rows if settings.metric == "cosine" else tuple(undirected_rows(X, settings.metric).tolist())
     if len(bad):

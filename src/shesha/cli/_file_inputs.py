@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from shesha.cli._outputs import echo
+from shesha.support import wording
 from shesha.support.provenance import ignore_statements, state, state_left_out
 from shesha.support.wording import natural_place
 
@@ -274,16 +275,11 @@ def hold_directories(files: Sequence[Path]) -> bool:
     return any(map(is_folder, files))
 
 
-_FEWEST_LISTED = 3
-"""Smallest number of files whose order may be that of a shell pattern rather than of a user."""
-
-
 def in_natural_order(files: Sequence[Path]) -> list[Path]:
     """Return files in natural order, with layer_2 before layer_10, if they are sorted as text, as shells sort them."""
-    natural = sorted(files, key=natural_place)
-    if len(files) < _FEWEST_LISTED or natural == list(files) or list(files) != sorted(files, key=str):
-        return list(files)
-    state(f"files in the order of their numbers: {natural[0].name} to {natural[-1].name}")
+    natural = wording.in_natural_order(files, natural_place)
+    if natural != list(files):
+        state(f"files in the order of their numbers: {natural[0].name} to {natural[-1].name}")
     return natural
 
 

@@ -27,7 +27,7 @@ from shesha.support import types as kinds
 from shesha.support.progress import best_answer, collect, track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number, spawn
-from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.types import Array, Index, Mask, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import align_rows, check_named_arrays, hint_of_distances, select_rows
 
@@ -37,6 +37,8 @@ _LARGEST = float(np.sqrt(2))
 _PERMUTING, _SHARED_STEPS = 13, 2
 _COPIES, _ROTATIONS = 2, 18
 """Copies of all shapes that a draw makes or keeps, and of their rotations in a search with quasi-Newton steps."""
+_PANEL = 1024
+"""Rows that are copied at a time."""
 _SMALLEST = 1e-6
 """Distance below which two shapes are equal up to rounding."""
 
@@ -121,10 +123,10 @@ def consensus(
         small = kernel.in_joint_basis(shapes)
         rotations, n_steps, converged = kernel.rotations_onto_mean(small)
         mean = kernel.mean_of_rotated(shapes, rotations)
-        to_all = [_distance(shape.copy(), mean.copy()) for shape in shapes]
-        mean = kernel.mean_of_rotated(small, rotations)
+        to_all = [_distance(shape, mean) for shape in shapes]
+        del mean
         with best_answer(lambda: _describe_distances(names, to_all)):
-            distances, ends, errors = _distances_to_others(shapes, small, mean, evidence, row_exchange.clusters)
+            distances, ends, errors = _distances_to_others(shapes, small, rotations, evidence, row_exchange.clusters)
         with best_answer(lambda: _describe_distances(names, distances)):
             shared_p_value, interrupted = _shared_p_value(shapes, row_exchange, alpha, seed, unit=not scale)
     # Distances are skewed to the right, so testing them directly would find too many outliers; their logarithms are
@@ -256,28 +258,37 @@ def _unit(rows: Matrix) -> Matrix:
     return scaled
 
 
-def _distance(rows: Matrix, target: Matrix) -> float:
-    """Return the Procrustes distance between two shapes after scaling both to unit size; both are overwritten."""
-    for shape in (rows, target):
-        shape -= shape.mean(axis=0)
-    lengths = float(np.linalg.norm(rows) * np.linalg.norm(target))
+def _distance(rows: Matrix, target: Matrix, chosen: Index | Mask | slice = slice(None)) -> float:
+    """Return the Procrustes distance between two shapes, or rows of them, after scaling both to unit size."""
+    places = np.arange(len(rows))[chosen]
+    panels = [places[start : start + _PANEL] for start in range(0, len(places), _PANEL)]
+    means = [sum(shape[panel].sum(axis=0) for panel in panels) / len(places) for shape in (rows, target)]
+    product, squares = np.zeros((rows.shape[1], target.shape[1])), np.zeros(2)
+    for panel in panels:
+        first, second = (shape[panel] - mean for shape, mean in zip((rows, target), means, strict=True))
+        product += first.T @ second
+        squares += np.vdot(first, first), np.vdot(second, second)
+    lengths = float(np.prod(np.sqrt(squares)))
     if not lengths > 0:
         return float("nan")
-    return float(np.sqrt(max(0.0, 2.0 - 2.0 * min(1.0, kernel.closeness(rows, target) / lengths))))
+    closeness = float(np.linalg.svd(product, compute_uv=False).sum())
+    return float(np.sqrt(max(0.0, 2.0 - 2.0 * min(1.0, closeness / lengths))))
 
 
 def _distances_to_others(
-    shapes: Sequence[Matrix], small: Sequence[Matrix], mean: Matrix, evidence: Evidence, clusters: Index
+    shapes: Sequence[Matrix], small: Sequence[Matrix], first: Array, evidence: Evidence, clusters: Index
 ) -> tuple[list[float], list[tuple[float, float]], Vector]:
     """Return each shape's distance from the mean shape of the others, its interval, and the error of its logarithm.
 
-    The rotations of the others are searched for in `small`, the same shapes in the basis that all share.
+    The rotations of the others are searched for in `small`, the same shapes in the basis that all share, from the mean
+    after the first rotations, those of all shapes.
     """
 
     def distance(k: int) -> tuple[float, tuple[float, float], float]:
-        rotations, _, _ = kernel.rotations_onto_mean([*small[:k], *small[k + 1 :]], start=mean)
+        start = [kernel.mean_of_rotated(small, first)]
+        rotations, _, _ = kernel.rotations_onto_mean([*small[:k], *small[k + 1 :]], start.pop())
         target = kernel.mean_of_rotated([*shapes[:k], *shapes[k + 1 :]], rotations)
-        value = _distance(shapes[k].copy(), target.copy())
+        value = _distance(shapes[k], target)
         ends = _interval(shapes[k], target, value, evidence)
         return value, ends, _error_of_logarithm(shapes[k], target, clusters)
 
@@ -338,7 +349,7 @@ def _interval(rows: Matrix, target: Matrix, value: float, evidence: Evidence) ->
     unknown = float("nan"), float("nan")
     if evidence.n_clusters is not None and evidence.n_clusters < FEWEST_CLUSTERS:
         return unknown
-    distances = np.array([_distance(rows[subset], target[subset]) for subset in evidence.subsets])
+    distances = np.array([_distance(rows, target, subset) for subset in evidence.subsets])
     if not np.isfinite(distances).all():
         return unknown
     clustered = evidence.n_clusters is not None
@@ -369,7 +380,7 @@ def _error_of_logarithm(rows: Matrix, target: Matrix, clusters: Index) -> float:
     n = len(changes)
     for cluster in np.argsort(-np.abs(changes), kind="stable")[: min(_EXACT, n - 1)]:
         kept = clusters != cluster
-        without = _distance(rows[kept], target[kept])
+        without = _distance(rows, target, kept)
         if without > 0:
             changes[cluster] = math.log(without) - math.log(squared_distance) / 2
     return float(np.linalg.norm(changes - changes.mean()) * math.sqrt((n - 1) / n))

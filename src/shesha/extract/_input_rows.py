@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from shesha.support.device_arrays import to_host
 from shesha.support.files import read_bytes, read_image
-from shesha.support.types import Index
+from shesha.support.types import Index, instance
 
 _SAMPLED = 1024
 _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -383,7 +383,7 @@ def token_rows(
     limit = {} if max_tokens is None else {"truncation": True, "max_length": max_tokens}
     # The chat template already adds the special tokens.
     options = {"add_special_tokens": not chat, "padding": False}
-    encoded = tokenizer(list(texts), **options, **limit)
+    encoded = _encode(tokenizer, list(texts), **options, **limit)
     rows = make_rows({name: encoded[name] for name in _FIELDS if name in encoded}, pad)
     assert isinstance(rows, TokenRows)
     lengths = rows.lengths()
@@ -391,14 +391,24 @@ def token_rows(
         return rows, 0
     # Texts that just fit are as long as truncated ones, so their whole length is needed. A warning about long texts
     # would be misleading here.
-    whole = tokenizer([texts[int(row)] for row in full], **options, truncation=False, verbose=False)[IDS]
+    whole = _encode(tokenizer, [texts[int(row)] for row in full], **options, truncation=False, verbose=False)[IDS]
     return rows, sum(len(tokens) > max_tokens for tokens in whole)
 
 
 def prompt_length(prompt: str, tokenizer: Any) -> int:
     """Return the number of tokens that a prompt adds at the beginning, with special tokens before it."""
-    tokens = tokenizer([prompt])[IDS][0]
+    tokens = _encode(tokenizer, [prompt])[IDS][0]
     return len(tokens) - (len(tokens) > 0 and tokens[-1] in tokenizer.all_special_ids)
+
+
+def _encode(tokenizer: Any, texts: list[str], **options: Any) -> Any:
+    try:
+        return tokenizer(texts, **options)
+    except Exception as error:
+        # The library of tokenizers raises Exception itself, for example if a vocabulary lacks the unknown token.
+        if type(error) is not Exception:
+            raise
+        raise ValueError(f"tokenizer must be able to encode the texts, got an error: {error}") from error
 
 
 def _as_message(tokenizer: Any, text: str) -> str:
@@ -413,8 +423,9 @@ def token_limit(tokenizer: Any, model: Any, declared: int | None) -> int | None:
     """
     own = getattr(tokenizer, "model_max_length", None) if declared is None else declared
     limits = (own, getattr(getattr(model, "config", None), "max_position_embeddings", None))
-    known = [int(limit) for limit in limits if limit is not None and 0 < limit < _UNLIMITED]
-    return min(known, default=None)
+    name, expected = "token limit of the model", "a number"
+    known = [instance(limit, (int, float), name, expected) for limit in limits if limit is not None]
+    return min((int(limit) for limit in known if 0 < limit < _UNLIMITED), default=None)
 
 
 Process = Callable[[list[Any]], torch.Tensor]

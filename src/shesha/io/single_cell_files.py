@@ -310,6 +310,8 @@ def _market(file: Path, folder: Path, name: str, prefix: str) -> NamedArrays:
     load = partial(_read_market, file, name, shape, kind, transposed=transposed, symmetric=symmetric)
     stored = StoredArray(shape, kind, load)
     if cells is None:
+        text = f"{name}: {rows:,} x {columns:,}, rows as in the file, because no barcodes show which side has the cells"
+        state(f"{text}; if rows are genes, as most programs write them, pass transpose=True")
         return NamedArrays({name: stored})
     types = _feature_types(folder, prefix, shape[1])
     if types is None or len(set(types.tolist())) < 2:

@@ -135,6 +135,7 @@ def rotations_onto_mean(configurations: Sequence[Matrix], start: Matrix | None =
             return rotations, step, True
         if step >= _FIRST_MEAN_STEPS and np.log(_MEAN_TOLERANCE / gain) < _FAR * np.log(min(gain / earlier, 1.0)):
             break
+    del start, mean
     return _climb(configurations, rotations, step)
 
 
@@ -170,7 +171,7 @@ def _climb(configurations: Sequence[Matrix], rotations: Array, step: int) -> tup
 
 def _squared_length(configurations: Sequence[Matrix]) -> Callable[[Array], tuple[float, Array]]:
     """Return a function of the rotations: the squared norm of the sum, and its skew-symmetric gradients."""
-    product = _product_with_rotated(_beside(configurations), configurations[0].shape[1], _FAR)
+    product = _product_with_rotated(configurations, _FAR)
 
     def objective(rotations: Array) -> tuple[float, Array]:
         pulls = product(rotations)
@@ -180,31 +181,37 @@ def _squared_length(configurations: Sequence[Matrix]) -> Callable[[Array], tuple
     return objective
 
 
-def _beside(
-    configurations: Sequence[Matrix],
-    orders: Sequence[Index] | None = None,
-    *,
-    unit: bool = False,
-    order: Literal["C", "F"] = "C",
-) -> Matrix:
-    """Return configurations side by side, each with its rows in an order of its own or scaled to unit norm."""
-    edges = np.cumsum([0, *(rows.shape[1] for rows in configurations)]).tolist()
-    joint: Matrix = np.empty((len(configurations[0]), edges[-1]), order=order)
-    for number, rows in enumerate(configurations):
-        part = joint[:, edges[number] : edges[number + 1]]
-        size = float(np.linalg.norm(rows)) if unit else 1.0
-        for start in range(0, len(rows), _ROWS):
-            panel = slice(start, start + _ROWS)
-            part[panel] = rows[panel if orders is None else orders[number][panel]]
-            part[panel] /= size
+def _panels(
+    configurations: Sequence[Matrix], orders: Sequence[Index] | None = None, *, unit: bool = False
+) -> Iterator[Matrix]:
+    """Yield rows of configurations side by side, each with its rows in an order of its own or scaled to unit norm."""
+    sizes = [float(np.linalg.norm(rows)) if unit else 1.0 for rows in configurations]
+    for start in range(0, len(configurations[0]), _ROWS):
+        chosen = slice(start, start + _ROWS)
+        parts = (rows[chosen if orders is None else orders[k][chosen]] for k, rows in enumerate(configurations))
+        yield np.hstack([part / size for part, size in zip(parts, sizes, strict=True)])
+
+
+def _beside(panels: Iterator[Matrix], shape: tuple[int, int], order: Literal["C", "F"] = "C") -> Matrix:
+    """Return panels of rows as one matrix."""
+    joint: Matrix = np.empty(shape, order=order)
+    for number, panel in enumerate(panels):
+        joint[_ROWS * number : _ROWS * (number + 1)] = panel
     return joint
 
 
-def _product_with_rotated(joint: Matrix, d: int, n_uses: int) -> Callable[[Array], Array]:
+def _product_with_rotated(
+    configurations: Sequence[Matrix], n_uses: int, orders: Sequence[Index] | None = None, *, unit: bool = False
+) -> Callable[[Array], Array]:
     """Return a function of rotations: the product of each of the configurations with the sum of all rotated ones."""
-    n, width = joint.shape
+    n, d = configurations[0].shape
+    width = d * len(configurations)
+    panels = _panels(configurations, orders, unit=unit)
     by_gram = n * width**2 + 2 * n_uses * width**2 * d < 4 * n_uses * n * width * d
-    factor = joint.T @ joint if by_gram else joint
+    if by_gram:
+        factor: Matrix = sum((panel.T @ panel for panel in panels), np.zeros((width, width)))
+    else:
+        factor = _beside(panels, (n, width))
 
     def product(rotations: Array) -> Array:
         stacked = rotations.reshape(width, d)
@@ -221,7 +228,7 @@ def norm_of_rough_mean(
 
     The rows of each configuration may be permuted by an order of its own, and each may be scaled to unit norm.
     """
-    product = _product_with_rotated(_beside(configurations, orders, unit=unit), configurations[0].shape[1], n_steps + 1)
+    product = _product_with_rotated(configurations, n_steps + 1, orders, unit=unit)
     rotations = np.zeros((len(configurations), *np.repeat(configurations[0].shape[1], 2)))
     rotations[0] = np.eye(rotations.shape[1])
     for _ in range(n_steps):
@@ -255,7 +262,8 @@ def in_joint_basis(configurations: Sequence[Matrix]) -> Sequence[Matrix]:
     widths = [rows.shape[1] for rows in configurations]
     if len(configurations[0]) <= _TALL * sum(widths):
         return configurations
-    raw, *_ = lapack.dgeqrf(_beside(configurations, order="F"), lwork=_BLOCK * sum(widths), overwrite_a=1)
+    joint = _beside(_panels(configurations), (len(configurations[0]), sum(widths)), "F")
+    raw, *_ = lapack.dgeqrf(joint, lwork=_BLOCK * sum(widths), overwrite_a=1)
     return np.split(np.triu(raw[: sum(widths)]), np.cumsum(widths)[:-1], axis=1)
 
 

@@ -445,4 +445,6 @@ def audit_claim(result: Audit) -> str:
             clauses = [say.clause(scores[of], of) for of in ordered]
             head = f"{title} of {len(scores)} representations over {rows}{above}"
             claims.append(say.listing(head, clauses, *null, others="representations"))
+    if any(one.dependence is not None and one.dependence.is_dependent for one in result.representations):
+        claims.append("rows look dependent on one another, and no design is declared, so p may be too small")
     return "; ".join(claims) or "The stability of the geometry could not be estimated"

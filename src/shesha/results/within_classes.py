@@ -204,7 +204,7 @@ class WithinClasses(Listed[Comparison], Result):
         return _join(names)
 
     def _ranges(self, names: Sequence[str]) -> str:
-        """Return the range of each measure's values within the classes."""
+        """Return the range of each measure's values within the classes, and their chance level if it is not near 0."""
         texts = []
         for measure in self.measures:
             known = [self[name][measure] for name in names if self[name][measure].has_value]
@@ -213,7 +213,9 @@ class WithinClasses(Listed[Comparison], Result):
                 values = low if low == high else f"{low} to {high}"
                 top = known[0].possible_high
                 has_top = known[0].closer == "higher" and top < float("inf")
-                texts.append(f"{measure} {values}{f' of {top:g}' if has_top else ''}")
+                chance = max((score.chance for score in known), key=abs)
+                level = f" (chance {chance:.2f})" if abs(chance) >= _NEAR_ZERO else ""
+                texts.append(f"{measure} {values}{f' of {top:g}' if has_top else ''}{level}")
         return ", ".join(texts)
 
     @property
@@ -298,7 +300,7 @@ class WithinClasses(Listed[Comparison], Result):
         return within_classes_page(self)
 
 
-_EXACT = 1e-9
+_EXACT, _NEAR_ZERO = 1e-9, 0.05
 """Distance from the best value below which a representation counts as unchanged."""
 _NAMED = 3
 """Most classes that one sentence names."""

@@ -21,7 +21,7 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Index, Seed
 from shesha.views.representation import Rdm, Representation, Rows
 
-S = TypeVar("S", Representation, Rows, Rows | Rdm)
+S = TypeVar("S", Representation, Rows, Rows | Rdm, Representation | Rows | Rdm)
 ROWS: tuple[RowChoice, ...] = ("same", "shared")
 MISSING: tuple[MissingRows, ...] = ("refuse", "drop")
 _LABELS = {"y": "label", "labels": "label", "blocks": "block", "groups": "group", "within": "stratum"}
@@ -255,15 +255,16 @@ def _incomplete(sides: Mapping[str, Selectable], n: int, metric: Metric) -> dict
     found: dict[str, NDArray[np.bool_]] = {}
     for name, side in sides.items():
         of = f" in {name}" if len(sides) > 1 else ""
-        bad, undirected = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+        missing, infinite, undirected = np.zeros((3, n), dtype=bool)
         for start, block in side.blocks():
             flat = block.reshape(len(block), -1)
-            bad[start : start + len(block)] = ~np.isfinite(flat).all(axis=1)
+            missing[start : start + len(block)] = np.isnan(flat).any(axis=1)
+            infinite[start : start + len(block)] = np.isinf(flat).any(axis=1)
             # The only value of a row is constant, but may differ from those of other rows.
             undirected[start + find_undirected_rows(flat, metric if flat.shape[1] > 1 else "cosine")] = True
-        found[f"{{}} with NaN{of}"] = bad
+        found |= {f"{{}} with NaN{of}": missing, f"{{}} with infinity{of}": infinite}
         if metric != "euclidean":
-            found[f"{{}} {kind}{of}"] = undirected & ~bad
+            found[f"{{}} {kind}{of}"] = undirected & ~missing & ~infinite
     return found
 
 
