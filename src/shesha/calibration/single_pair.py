@@ -297,14 +297,6 @@ _MOVED = 0.2
 """Smallest reported effect of rows: change in the score / distance from chance to perfect agreement."""
 
 
-def doubts_of_pair(
-    sides: Sequence[Representation], design: Design, dependence: Dependence | None = None, *, only_cheap: bool = False
-) -> Doubts:
-    """Find doubts about two representations; the row order is checked only if no design is declared."""
-    sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
-    return find_pair_doubts(sides, order=not nonempty_arguments(design), dependence=dependence, only_cheap=only_cheap)
-
-
 def add_saturation(
     doubts: Doubts, chance: Mapping[str, tuple[float, float, float]], sides: Sequence[Representation]
 ) -> Doubts:
@@ -509,7 +501,7 @@ def calibrate(
         seed=seed,
     )
     dependence = warn_of_dependence(subject.sides, design, permutations)
-    doubts = doubts_of_pair(subject.sides, design, dependence, only_cheap=True)
+    doubts = find_pair_doubts(subject.sides, design, dependence, only_cheap=True)
     best = best_value(subject.closer, subject.bounds, maximum)
     described = plain_options(options, truncate)
     common: dict[str, Any] = {

@@ -42,7 +42,6 @@ from shesha.views import (
     looks_like_distances,
     representation_from,
     rows_or_distances,
-    take_rows,
 )
 
 _HASHED_ENTRIES = 1 << 18
@@ -106,7 +105,7 @@ class InMemoryRepresentation:
 
     def take_rows(self, order: Index) -> InMemoryRepresentation:
         """Return the same location with its rows in another order."""
-        return InMemoryRepresentation(take_rows(self.source, order))
+        return InMemoryRepresentation(self.source.take_rows(order))
 
     def load(self) -> Representation:
         """Return the representation."""

@@ -22,7 +22,6 @@ from shesha.calibration.permutation_scores import (
 )
 from shesha.calibration.single_pair import (
     collect,
-    doubts_of_pair,
     plain_options,
     warn_of_dependence,
     weigh_doubts,
@@ -33,6 +32,7 @@ from shesha.comparison.engine import Evidence, require_calibrate
 from shesha.comparison.moment_scores import compare_layer_moments
 from shesha.comparison.pairwise import arrange_scores
 from shesha.comparison.resumable_pairs import require_same_rows
+from shesha.doubting import find_pair_doubts
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures import Measure, as_measure
@@ -191,7 +191,7 @@ def compare_layers(
         # The rows were aligned, and this was stated, before the grid was computed.
         with ignore_statements():
             pair = prepare(first[best.first], second[best.second], measure, options, **chosen)
-        doubts = doubts_of_pair(pair.sides, design, dependence, only_cheap=True)
+        doubts = find_pair_doubts(pair.sides, design, dependence, only_cheap=True)
         doubts = weigh_doubts(doubts, pair, best, best_value(pair.closer, pair.bounds, None))
         found = replace(found, doubts=doubts)
     else:
