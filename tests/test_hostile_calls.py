@@ -72,7 +72,7 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.compare(X, np.array(0.0)),
         lambda: shesha.neuro.spike_counts(np.array(0.1), [0.0]),
         lambda: shesha.neuro.shared_neurons([[sparse.csr_matrix([[0, 1]])], [sparse.csr_matrix([[0, 1]])]]),
-        lambda: shesha.steering.partial_correlations({"a": X[:, 0], "b": 1}, "a"),
+        lambda: shesha.steering.partial_correlations({"a": X[:, 0], "b": np.int32(1)}, "a"),
         lambda: shesha.coherence.coherence_by_group(pd.DataFrame(X).assign(t="a"), y, control=0),
         lambda: shesha.measures.Groups([None, 1, 2]),
         lambda: shesha.measures.Groups([np.nan, 1, 2]),
