@@ -15,7 +15,7 @@ import shesha
 from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
 from shesha.support import types as kinds
-from shesha_bench.tests import score_prediction
+from shesha_bench.tests import score_groups, score_prediction
 from shesha_studies import perturbation_tables
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
@@ -59,6 +59,7 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.descriptors.plot_spectra({"a": X}, ordered=pd.NA),
         lambda: score_prediction(shesha.measures.get("CKA"), {("a", "b"): 1.0}, "ab", {"accuracy": -1e308}),
         lambda: score_prediction(shesha.measures.get("CKA"), "5", "ab", {}),
+        lambda: score_groups("shortcut", shesha.measures.get("CKA"), {}, {"a": [X], "b": ["c"]}),
         lambda: shesha.Moments(names=np.array(3)),
         lambda: shesha.Moments.load(-0.0),
         lambda: shesha.LayerMoments().update({"a": X}, 3),
