@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha import bio
+from shesha import CalibrationWarning, bio
 
 
 def screen(labels, seed=0, **columns):
@@ -41,6 +41,24 @@ def test_controls_without_a_guide_stay_controls(missing):
     table = bio.coherence_table(screen(gene, guide=guide), "gene", groups="guide", n_draws=19)
     assert table.n_controls == 60
     assert "no control cell has a value of groups, so all 60 count as one unit" in table.inputs
+
+
+def test_cells_that_take_no_part_are_counted_once_by_the_reason():
+    gene = np.repeat(["NT", "A", "B", "rare"], [60, 30, 30, 4])
+    batch = np.where(gene == "B", "alone", "shared").astype(object)
+    batch[[0, 70]] = None
+    data = screen(gene, batch=batch)
+    data.obs.iloc[1, 0] = None
+    found = bio.coherence_table(data, "gene", blocks="batch", n_draws=19)
+    assert {
+        "obsm['X_pca'], 121 cells; controls: 'NT' (exact)",
+        "1 cell with a missing label left out",
+        "2 cells without a value of blocks left out",
+        "91 of 121 rows used: 30 in blocks with fewer than 5 controls left out",
+        "2 perturbations not scored: B, rare",
+    } == set(found.inputs)
+    pairs = bio.e_distances(data, "gene", n_draws=19)
+    assert "1 perturbation not compared: rare" in pairs.inputs
 
 
 @pytest.mark.parametrize(
@@ -106,6 +124,9 @@ def test_the_headline_names_undeclared_units_if_a_perturbation_is_significant(co
         data.obsm["X_pca"][labels == "A"] += shift
         table = bio.coherence_table(data, "gene", n_draws=99)
         assert (f"Not declared: {option}; if its values differ" in table.headline) == is_named
+        assert f"; warning: the column {column!r} of obs looks like" in table.sentence()
+        with pytest.warns(CalibrationWarning, match=f"not declared: {option}; if its values differ, p is too small"):
+            bio.coherence_test(data, "gene", n_draws=99)
         assert table.undeclared == (option,)
 
 
@@ -122,13 +143,14 @@ def test_three_against_three_donors_are_undecided_not_at_chance(seed):
 def test_missing_embeddings_are_refused_or_left_out():
     data = screen(np.repeat(["NT", "A"], 60))
     data.obsm["X_pca"][3, 1] = np.nan
-    with pytest.raises(ValueError, match=r"adata.obsm\['X_pca'\] must be finite, .* pass missing='drop'"):
+    with pytest.raises(ValueError, match=r"\['X_pca'\] must be finite, .* in 1 cell \(3\)\. .* pass missing='drop'"):
         bio.coherence_table(data, "gene", n_draws=9)
     kept = data[np.isfinite(data.obsm["X_pca"]).all(axis=1)]
     expected = bio.coherence_table(kept, "gene", n_draws=9)
     found = bio.coherence_table(data, "gene", n_draws=9, missing="drop")
     assert found["A"].value == expected["A"].value
     assert "1 cell with NaN in obsm['X_pca'] left out" in found.inputs
+    assert not any("missing label" in text for text in (*found.inputs, *found.notes))
     bio.coherence(data, "gene", n_draws=9, missing="drop")
     assert np.isnan(data.obs["coherence_cosine"].iloc[3])
     pairs = bio.e_distances(data, "gene", n_draws=19, missing="drop")

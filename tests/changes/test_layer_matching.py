@@ -60,6 +60,14 @@ def test_layers_of_the_same_number_are_matched(n, before, after, by):
             4,
             "common part",
         ),
+        # Parts inside the modules of an adapter are no rivals of the modules.
+        (
+            ["layer.0", "layer.1"],
+            ["base.layer.0", "base.layer.0.lora_A", "base.layer.1", "base.layer.1.lora_A"],
+            2,
+            4,
+            "suffix",
+        ),
         (["a", "b"], ["p", "q"], 2, 2, "position"),
         (["representation"], ["embedding"], 1, 1, "position"),
     ],

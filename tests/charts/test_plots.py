@@ -79,3 +79,39 @@ def test_thresholds_of_points_apart_lie_at_their_points_and_do_not_touch():
     assert [dash[:, 0].mean() for dash in dashes] == pytest.approx(ax.get_xticks())
     ends = [end for dash in dashes for end in dash[:, 0]]
     assert ends == sorted(ends) and len(set(ends)) == len(ends)
+
+
+LONG = [f"model.transformer.encoder.layers.{i}.attention.output.dense" for i in range(60)]
+_LINE = np.linspace(-0.2, 1.0, 60)
+_ENDS = (_LINE - 0.1, _LINE + 0.1)
+OF_SIXTY = {
+    "intervals": lambda: charts.intervals(LONG, {"s": charts.Series(_LINE, *_ENDS)}, [0.1] * 60),
+    "class_values": lambda: charts.class_values(LONG, _LINE, [0.1] * 60, _LINE > 0.1, ends=_ENDS),
+    "drift_bars": lambda: charts.drift_bars(LONG, _LINE, [0.1] * 60),
+    "model_bars": lambda: charts.model_bars(LONG, _LINE, list(zip(*_ENDS, strict=True))),
+    "depth_profile": lambda: charts.depth_profile(LONG, _LINE, _ENDS, [0.1] * 60),
+    "heat_map": lambda: charts.heat_map(np.eye(60), LONG, LONG),
+    "curves": lambda: charts.curves([0, 1], {name: [0, i] for i, name in enumerate(LONG)}),
+    "spectra": lambda: charts.spectra({name: [0.7, 0.3] for name in LONG}, ordered=True),
+    "similarity_map": lambda: charts.similarity_map(np.stack([_LINE, _LINE**2], 1), LONG, groups=LONG),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", OF_SIXTY)
+def test_sixty_items_with_long_names_fit_into_one_figure(name):
+    ax = OF_SIXTY[name]()
+    ax.figure.canvas.draw()
+    assert max(ax.figure.get_size_inches()) <= 12
+    box = ax.get_window_extent()
+    assert min(box.width, box.height) > 120
+    labels = [text for axis in (ax.xaxis, ax.yaxis) for text in axis.get_ticklabels() if "layers" in text.get_text()]
+    assert len(labels) <= 120 and all(len(text.get_text()) <= 10 for text in labels)
+    if (legend := ax.get_legend()) is not None:
+        assert len(legend.get_texts()) <= 10
+
+
+def test_groups_of_a_map_never_share_colour_and_shape():
+    ax = charts.similarity_map(np.zeros((20, 2)), LONG[:20], groups=LONG[:20])
+    looks = {(tuple(one.get_facecolor()[0]), one.get_paths()[0].vertices.tobytes()) for one in ax.collections}
+    assert len(looks) == 20

@@ -30,6 +30,7 @@ def folder(tmp_path, arrays):
         np.save(tmp_path / f"d{name}.npy", np.abs(array[:, None] - array[None]).sum(axis=2))
     np.savez(tmp_path / "layers.npz", first=arrays["X"], second=arrays["Y"], third=arrays["Z"], kind=np.arange(40) % 3)
     np.save(tmp_path / "short.npy", arrays["Y"][:30])
+    np.save(tmp_path / "turned.npy", arrays["X"].T)
     np.save(tmp_path / "flat.npy", np.ones((40, 4)))
     return tmp_path
 
@@ -185,6 +186,7 @@ def test_what_does_not_fit_is_told_and_left_out(invoke, folder, monkeypatch):
 
 BAD = {
     "other rows": (["X.npy", "short.npy"], r"must have equal numbers of rows, got X \(40\), short \(30\)"),
+    "transposed": (["X.npy", "turned.npy"], r"got X \(40\), turned \(\d+\). X or turned may be transposed"),
     "one array": (["X.npy"], "FILE must contain at least two representations in total, got X"),
     "one file twice": (["X.npy", "X.npy"], "FILE must not be repeated, got .*X.npy more than once"),
     "an unknown measure": (

@@ -22,6 +22,11 @@ def value(out: str) -> float:
     return float(out.split("CKA ")[1].split()[0].rstrip("."))
 
 
+def one_line(out: str) -> str:
+    """Return printed text without its line breaks."""
+    return " ".join(out.split())
+
+
 @pytest.fixture
 def compare(invoke_main, tmp_path, monkeypatch):
     """Compare two representations by CKA."""
@@ -217,26 +222,31 @@ def test_what_a_failed_download_leaves_is_named(audit, tmp_path, ending, content
 
 
 PARTS = {
-    "numbered parts": ([f"emb_part{i}" for i in range(3)], True),
-    "ranges of rows": ([f"emb_{8 * i:04}_{8 * i + 8:04}" for i in range(3)], True),
-    "ranks": ([f"preds_rank{i}" for i in range(3)], True),
-    "checkpoints": ([f"step_{100 * i}" for i in range(3)], False),
-    "models": (["vit_16_224", "vit_32_224", "vit_8_224"], False),
+    "numbered parts": ([f"emb_part{i}" for i in range(3)], "look like parts of one"),
+    "ranges of rows": ([f"emb_{8 * i:04}_{8 * i + 8:04}" for i in range(3)], "look like parts of one"),
+    "ranks": ([f"preds_rank{i}" for i in range(3)], "look like parts of one"),
+    "checkpoints": ([f"step_{100 * i}" for i in range(3)], ""),
+    "models": (["vit_16_224", "vit_32_224", "vit_8_224"], ""),
+    "embeddings": (
+        [f"img_emb_{i}" for i in range(3)],
+        "3 representations of the same 8 rows; if they are parts of one",
+    ),
 }
 
 
 @pytest.mark.parametrize("command", ["audit", "compare"])
 @pytest.mark.parametrize("kind", PARTS)
-def test_parts_of_one_matrix_in_a_folder_are_refused(audit, compare, tmp_path, kind, command):
-    names, refused = PARTS[kind]
+def test_parts_of_one_matrix_in_a_folder_are_refused_or_stated(audit, compare, tmp_path, kind, command):
+    names, expected = PARTS[kind]
     (tmp_path / "f").mkdir()
     for part, name in enumerate(names):
         np.save(tmp_path / "f" / f"{name}.npy", X[8 * part : 8 * part + 8])
     ended = audit("f") if command == "audit" else compare("f")
-    assert ("look like parts of one" in ended.err) is refused
+    printed = one_line(ended.err + ended.out)
+    assert expected in printed and ("parts of one" in printed) is bool(expected)
 
 
-def test_tokens_of_single_inputs_are_refused(audit):
+def test_tokens_of_single_inputs_are_refused(audit, tmp_path):
     torch = pytest.importorskip("torch")
     ragged = [torch.randn(3 + i % 4, D) for i in range(N)]
     torch.save(ragged, "list.pt")
@@ -245,7 +255,9 @@ def test_tokens_of_single_inputs_are_refused(audit):
     pd.DataFrame({"embedding": [[list(map(float, row)) for row in one] for one in ragged]}).to_parquet("x.parquet")
     for name in ("list.pt", "dict.pt", "dict.npz"):
         assert "24 matrices of 3 to 6 rows, which look like the tokens" in audit(name).err
+    (tmp_path / "x.json").write_text(json.dumps([one.tolist() for one in ragged]))
     assert "look like the tokens of each row" in audit("x.parquet").err
+    assert "got 3 lists in row 1 and 4 in row 2, which look like the tokens of each row" in audit("x.json").err
 
 
 @pytest.mark.filterwarnings("ignore:left out", "ignore:skipped")
@@ -256,6 +268,29 @@ def test_files_that_are_no_matrix_are_stated(audit, tmp_path):
     np.save(tmp_path / "f" / "labels.npy", np.arange(N))
     (tmp_path / "f" / "notes.txt").write_text("text")
     assert "files: left out labels.npy, which is no matrix; notes.txt" in " ".join(audit("f").out.split())
+
+
+@pytest.mark.parametrize("names", ["ids.npy", "doc_ids.txt", "ids.json"])
+def test_names_beside_the_matrices_of_a_folder_match_the_rows(compare, tmp_path, names):
+    for name, matrix, order in (("a", X, np.arange(N)), ("b", Y, ORDER)):
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "vectors.npy", matrix[order])
+        ids = [f"u{i}" for i in order]
+        if names.endswith(".npy"):
+            np.save(tmp_path / name / names, ids)
+        else:
+            (tmp_path / name / names).write_text(json.dumps(ids) if names.endswith("json") else "\n".join(ids))
+    ended = compare("a", "b")
+    assert value(ended.out) > 0.5 and "in another order in b:vectors" in one_line(ended.out)
+
+
+def test_a_folder_with_a_single_table_is_this_table(compare, tmp_path):
+    for name, matrix, order in (("a", X, np.arange(N)), ("b", Y, ORDER)):
+        (tmp_path / name).mkdir()
+        frame = pd.DataFrame({"id": [f"u{i}" for i in order], "embedding": list(matrix[order])})
+        frame.to_parquet(tmp_path / name / "embeddings.parquet")
+    ended = compare("a", "b")
+    assert value(ended.out) > 0.5 and "a: column embedding, 24 x 6 (rows named by id)" in one_line(ended.out)
 
 
 def test_neighbours_are_no_vectors(audit, tmp_path):
@@ -352,7 +387,7 @@ def test_a_stack_of_subjects_is_read_by_the_rows_of_the_models(invoke_main, tmp_
     np.save("subjects.npy", np.array([X + 0.5 * rng.standard_normal(X.shape) for _ in range(5)])[:, :12])
     np.savez("models.npz", good=X[:12], poor=rng.standard_normal((12, 4)))
     ended = invoke_main("rank", "models.npz", "--data", "subjects.npy", "--permutations", 19, "--resamples", 50)
-    assert "5 layers along axis 0 of 5 x 12 x 6" in " ".join(ended.out.split())
+    assert "5 representations along axis 0 of 5 x 12 x 6" in " ".join(ended.out.split())
 
 
 def test_tables_of_trials_and_cells_are_refused(audit):

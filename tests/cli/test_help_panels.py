@@ -27,6 +27,11 @@ def options_in(text):
     ]
 
 
+@pytest.mark.parametrize("command", ["bench", "study", "monitor"])
+def test_a_list_of_commands_is_not_cut(command):
+    assert "..." not in shown(command, "--help").partition("Commands:")[2]
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_all_shows_every_option_once(command):
     options = [name for name in options_in(shown(command, ALL)) if name not in ("--help", ALL)]

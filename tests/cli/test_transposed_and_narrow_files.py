@@ -108,7 +108,7 @@ def test_genes_in_rows_are_doubted_with_the_option_that_decides(tmp_path, table,
     write(".csv", tmp_path / "a", table)
     ended = invoke_main("audit", "a.csv", "--bootstrap", "0", "--permutations", "0")
     assert "to compare cells, pass --transpose" in ended.err
-    assert "rows look like genes" in ended.out
+    assert "rows look like genes" in ended.out and "pass --transpose" in ended.out
     assert "genes" not in invoke_main("audit", "a.csv", "--bootstrap", "0", "--permutations", "0", "--transpose").err
 
 

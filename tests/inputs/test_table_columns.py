@@ -170,6 +170,10 @@ REFUSED = {
     "ragged": ({"embedding": [[1.0, 2]] * 29 + [[1.0]]}, "one length, got .*row 29"),
     "one unreadable row": ({"embedding": ["[1, 2]"] * 29 + ["error"], "n": TOKENS}, "got 'error' in row 29"),
     "shortened by NumPy": ({"vector": ["[0.1 0.2 ... 0.3]"] * N, "n": TOKENS}, "NumPy shortened"),
+    "sparse vectors of pgvector": (
+        {"vector": ["{1:0.5,3:2}/16", "{2:1}/16"] * 15, "n": TOKENS},
+        "select them as dense",
+    ),
     "text in a family": (
         {**family("dim_"), "dim_3": ["1"] * 17 + ["?!"] + ["1"] * 12},
         r"'dim_3' .* '\?!' in row 17",

@@ -201,7 +201,7 @@ def test_rows_with_missing_values_are_refused_or_dropped_everywhere(name, kind):
         with pytest.raises(ValueError, match=r"in rows 3, 17 \(2 of 30\); missing=\"drop\" leaves them out"):
             FUNCTIONS[name](X, broken)
     found = FUNCTIONS[name](X, broken, missing="drop")
-    assert any(text.startswith("28 of 30 rows used: 2 with NaN") for text in found.inputs)
+    assert any(text.startswith(f"28 of 30 rows used: 2 with {kind}") for text in found.inputs)
     if name not in ("monitor", "doubts"):
         expected = FUNCTIONS[name](X[kept], Y[kept])
         numbers = [re.sub(r"\d+\.\d+$", "", line) for line in str(replace(found, inputs=())).splitlines()]
@@ -220,6 +220,10 @@ def test_an_audit_reports_missing_rows_or_drops_them():
     )
     found = shesha.audit(broken, LABELS, missing="drop", **options)
     assert found.inputs[0] == "29 of 30 rows used: 1 with NaN left out"
+    broken[7, 1] = np.inf
+    assert shesha.audit(broken, missing="drop", **options).inputs[0] == (
+        "28 of 30 rows used: 1 with NaN, 1 with infinity left out"
+    )
     assert found["X"].scores == shesha.audit(np.delete(X, 4, 0), **options)["X"].scores
 
 

@@ -57,6 +57,16 @@ JSON = {
         [{"recordId": NAMES[i], "modelInput": {}, "modelOutput": {"embedding": L[i]}} for i in range(20)],
         NAMES,
     ),
+    "a batch output of Bedrock": (
+        "a.jsonl.out",
+        [{"recordId": NAMES[i], "modelOutput": {"embedding": L[i]}} for i in range(20)],
+        NAMES,
+    ),
+    "a table of wandb": (
+        "a.table.json",
+        {"columns": ["id", "loss", "v"], "data": [[NAMES[i], 0.5, L[i]] for i in range(20)], "ncols": 3, "nrows": 20},
+        NAMES,
+    ),
     "points of a store": ("a.json", {"vectors": [{"id": NAMES[i], "values": L[i]} for i in range(20)]}, NAMES),
     "a collection": ("a.json", {"ids": NAMES, "embeddings": L, "documents": NAMES}, NAMES),
     "records": ("a.jsonl", [{"id": NAMES[i], "text": "t", "embedding": L[i]} for i in range(20)], NAMES),
@@ -73,7 +83,7 @@ JSON = {
 def test_json(tmp_path, kind):
     name, content, names = JSON[kind]
     packed = kind in ("base64", "words", "a batch output")
-    text = content if isinstance(content, str) else as_lines(content) if name == "a.jsonl" else json.dumps(content)
+    text = content if isinstance(content, str) else as_lines(content) if ".jsonl" in name else json.dumps(content)
     path = tmp_path / (name + ".gz" * packed)
     path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
     expect(path, names)
@@ -209,6 +219,10 @@ def test_weights_are_no_representations(tmp_path):
     torch = pytest.importorskip("torch")
     layers = torch.nn.Sequential(torch.nn.Linear(8, 5), torch.nn.Linear(5, 3))
     torch.save(layers.state_dict(), tmp_path / "m.pt")
+    optimizer = {key: {"exp_avg": torch.eye(6), "exp_avg_sq": torch.eye(6)} for key in range(3)}
+    torch.save({"epoch": 3, "model": layers.state_dict(), "optimizer": {"state": optimizer}}, tmp_path / "c.pt")
+    with pytest.raises(files.UnreadableFileError, match=r"got the weights of a model \(model.0.weight"):
+        files.read(tmp_path / "c.pt")
     with pytest.raises(files.UnreadableFileError, match=r"got the weights of a model \(0.weight, 1.weight"):
         files.read(tmp_path / "m.pt")
     assert files.read(tmp_path / "m.pt", keys=["0.weight"])["0.weight"].shape == (5, 8)
@@ -300,6 +314,10 @@ def tenx(folder, *, prefix="", packed=True, transposed=True):
 @pytest.mark.parametrize("options", [{}, {"packed": False}, {"prefix": "GSM1_"}, {"transposed": False}])
 def test_folders_of_10x(tmp_path, options):
     expect(tenx(tmp_path / "sample", **options), NAMES, COUNTS)
+    scipy.io.mmwrite(tmp_path / "alone.mtx", sparse.coo_matrix(COUNTS.T))
+    with collect_statements() as statements:
+        expect(tmp_path / "alone.mtx", None, COUNTS.T)
+    assert "alone: 30 x 20, rows as in the file, because no barcodes show" in next(iter(statements))
 
 
 @pytest.mark.parametrize("group", ["matrix", "GRCh38"])

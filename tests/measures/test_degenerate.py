@@ -127,6 +127,11 @@ NOT_DATA = {
     "NaN": (spoilt([2, 7], np.nan), ValueError, "must be finite, got NaN or infinity in rows 2, 7"),
     "infinity": (spoilt([0], -np.inf), ValueError, "must be finite, got NaN or infinity in rows 0"),
     "1-D": (X[0], ValueError, "must be 2-D (n_samples, n_features), got shape (5,)"),
+    "condensed": (
+        X.ravel()[:10],
+        ValueError,
+        "must be 2-D (n_samples, n_features), got shape (10,); if these are the distances between 5 rows, pass ",
+    ),
     "5-D": (X[None, None, None], ValueError, "must be 2-D (n_samples, n_features), got shape (1, 1, 1, 24, 5)"),
     "text": (X.astype(str), TypeError, "must be a matrix of real numbers, got an array of dtype <U32"),
     "one word": ("CKA", TypeError, "must be a matrix of real numbers, got an array of dtype <U3"),

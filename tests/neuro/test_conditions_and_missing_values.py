@@ -134,7 +134,8 @@ def test_trials_without_responses_or_conditions_are_left_out():
         assert "Read: 18 of 120 trials" in str(found)
     distances = crossnobis(padded, shown, blocks, noise=None)
     np.testing.assert_allclose(distances, crossnobis(X[known], SHOWN[known], blocks[known], noise=None))
-    assert distances.read == found.inputs
+    lacking = "conditions that some of the 4 runs lack (number of runs): 1 (3), 2 (3), 5 (3), 7 (3)"
+    assert distances.read == (*found.inputs, lacking)
     assert centroid_drift(padded, n_permutations=0).n_rows == 102
     assert behaviour_coupling(padded, SHOWN, n_permutations=19).n_rows == 102
 

@@ -7,13 +7,14 @@ import pandas as pd
 import pytest
 
 import shesha
-from shesha.neuro import crossnobis, noise_ceiling, spike_counts, trial_split
+from shesha.neuro import crossnobis, noise_ceiling, over_time, spike_counts, trial_split
 
 RNG = np.random.default_rng(0)
 SPIKES = [np.sort(RNG.uniform(0, 100, 300)) for _ in range(3)]
 ONSETS = np.arange(10) * 9 + 0.5
 SQUARES = np.abs(RNG.standard_normal((5, 6, 6))) + 3 * RNG.random((6, 6))
 SQUARES = (SQUARES + SQUARES.transpose(0, 2, 1)) * (1 - np.eye(6))
+CUBE = np.random.default_rng(1).poisson(3, size=(40, 5, 7))
 
 
 class Rdms:
@@ -28,13 +29,20 @@ class Rdms:
 
 @pytest.mark.parametrize(
     ("onsets", "window", "warned"),
-    [(ONSETS, (0, 0.5), False), (ONSETS * 1000, (0, 500), True), (ONSETS[:1], (0, 0.5), False), ([], (0, 1), False)],
+    [
+        (ONSETS, (0, 0.5), ""),
+        (ONSETS * 1000, (0, 500), "outside the time of the spikes"),
+        (np.arange(19) / 1000 + 0.5, (0, 0.0005), "18 of 19 windows contain no spike"),
+        (ONSETS[:1], (0, 0.5), ""),
+        ([], (0, 1), ""),
+    ],
 )
-def test_windows_outside_the_recording_are_named(onsets, window, warned):
+def test_windows_in_another_unit_are_named(onsets, window, warned):
+    early = [*SPIKES, np.array([0.5001])]
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        spike_counts(SPIKES, onsets, window=window)
-    assert any("outside the time of the spikes" in str(one.message) for one in found) == warned
+        spike_counts(early, onsets, window=window)
+    assert [warned in str(one.message) for one in found] == [True] * bool(warned)
 
 
 @pytest.mark.parametrize(("shape", "hint"), [((20, 60), ", which .* pass X.T"), ((20, 59), "")])
@@ -44,11 +52,10 @@ def test_neurons_in_rows_are_refused_with_the_transpose(shape, hint):
 
 
 def test_axes_of_trials_are_stated_and_named_in_errors():
-    cube = RNG.poisson(3, size=(40, 5, 7))
-    found = trial_split(cube, np.repeat(np.arange(4), 10), n_permutations=19)
+    found = trial_split(CUBE, np.repeat(np.arange(4), 10), n_permutations=19)
     assert found.inputs == ("X: 40 trials x 5 neurons x 7 times",)
     with pytest.raises(ValueError, match=r"got 7; the axes of X are trials, neurons and times, got \(40, 5, 7\)"):
-        trial_split(cube, np.arange(7))
+        trial_split(CUBE, np.arange(7))
 
 
 def test_a_column_of_the_table_is_no_condition():
@@ -101,9 +108,10 @@ def test_distances_of_rsatoolbox_are_data_and_models():
         shesha.Rdm(rdms)
 
 
-def test_similarities_are_refused_with_the_conversion():
-    with pytest.raises(ValueError, match="if it contains similarities, pass 1 - D"):
-        shesha.Rdm(np.corrcoef(RNG.standard_normal((6, 9))))
+@pytest.mark.parametrize(("call", "name"), [(shesha.Rdm, "D"), (lambda D: noise_ceiling(np.array([D, D])), "rdms")])
+def test_similarities_are_refused_with_the_conversion(call, name):
+    with pytest.raises(ValueError, match=f"if it contains similarities, pass 1 - {name}"):
+        call(np.corrcoef(RNG.standard_normal((6, 9))))
 
 
 def test_data_sets_of_rsatoolbox_and_tables_are_refused_with_the_way_out():
@@ -112,5 +120,34 @@ def test_data_sets_of_rsatoolbox_and_tables_are_refused_with_the_way_out():
 
     with pytest.raises(TypeError, match=r"convert it with from_rsatoolbox\(X, conditions, runs\).* stim, run"):
         crossnobis(Dataset(), "stim", "run")
-    with pytest.raises(TypeError, match=r"got dict of 5; stack its matrices .* NaN where a repeat lacks a condition"):
-        noise_ceiling(dict(zip("abcde", SQUARES, strict=True)))
+
+
+def test_repeats_with_names_may_lack_conditions_and_have_any_order():
+    whole = [pd.DataFrame(square, index=list("abcdef"), columns=list("abcdef")) for square in SQUARES]
+    holed = SQUARES.copy()
+    holed[1, 2], holed[1, :, 2] = np.nan, np.nan
+    mixed = [whole[0], whole[1].drop(index="c", columns="c"), *(one.iloc[::-1, ::-1] for one in whole[2:])]
+    expected = noise_ceiling(holed)
+    for repeats in (mixed, dict(enumerate(mixed)), [shesha.Rdm(one) for one in mixed]):
+        found = noise_ceiling(repeats)
+        assert found.left_out == pytest.approx(expected.left_out)
+        assert found.inputs == ("distances missing (NaN): 10 to 15 of 15 pairs of conditions known per repeat",)
+    assert noise_ceiling(dict(zip("abcde", SQUARES, strict=True))) == noise_ceiling(SQUARES)
+    with pytest.raises(ValueError, match="rdms must have names if their numbers of conditions differ, got 5, 6"):
+        noise_ceiling([SQUARES[0], SQUARES[1, :5, :5]])
+
+
+def test_times_of_another_axis_are_refused_and_those_of_epochs_are_used():
+    class Epochs:
+        times = np.arange(7) / 10
+
+        def get_data(self):
+            return CUBE
+
+        def __array__(self, dtype=None, copy=None):
+            return CUBE
+
+    shown = np.repeat(np.arange(4), 10)
+    assert over_time(Epochs(), shown, n_permutations=19).times == tuple(Epochs.times)
+    with pytest.raises(ValueError, match=r"got float64 \(5,\); the axes of X are trials, neurons and times"):
+        over_time(CUBE, shown, times=np.arange(5.0))

@@ -75,9 +75,9 @@ def test_of_trials_it_is_that_of_the_distances_of_runs(recording) -> None:
     ("rdms", "message"),
     [
         (REPEATS[:1], "rdms must contain at least 2 repeats, got 1"),
-        (REPEATS[:, :5], "rdms must contain the distances of all pairs of conditions, got 5 distances"),
-        (REPEATS[0], "rdms must be distances of shape"),
-        (np.where(REPEATS > 1, np.inf, REPEATS), "rdms must be finite, or NaN for missing distances"),
+        (REPEATS[:, :5], r"rdms\[0\] must be a square matrix or its condensed triangle, got shape \(5,\); for trials"),
+        (REPEATS[0], r"rdms must be a stack .* got shape \(28,\); for trials, pass conditions"),
+        (np.where(REPEATS > 1, np.inf, REPEATS), r"rdms\[0\] must be finite, or NaN for missing distances"),
     ],
 )
 def test_bad_distances(rdms, message) -> None:

@@ -17,6 +17,7 @@ CLUSTERS = np.array([3, 3, 3, 7, 7, 7])
         (TIMES[:, None], CLUSTERS[:, None]),
         pd.Series([TIMES[:3], TIMES[3:]], index=[11, 12]),
         pd.DataFrame({"spike_times": [TIMES[:3], TIMES[3:]]}, index=[11, 12]),
+        pd.Series([TIMES[None, :3], TIMES[None, 3:]]).to_numpy()[None],
     ],
 )
 def test_containers_of_spikes(spikes):

@@ -79,6 +79,11 @@ def test_no_violation_no_error_and_no_request(visit, scheme, width, kind):
     assert len(page.asked) == 1
     assert page.evaluate("window.hit") is None
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    title, answer = (
+        page.evaluate(f"parseFloat(getComputedStyle(document.querySelector('{one}')).fontSize)")
+        for one in ("h1", ".answer p")
+    )
+    assert answer > title, "the answer is the first that one sees"
 
 
 def test_tables_sort_by_number_and_what_has_none_stays_last(visit):

@@ -13,6 +13,7 @@ import pytest
 import shesha
 from shesha.report import as_html
 from shesha.results import DriftScore, DriftVerdict
+from shesha.results.diff import ClassChange
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib").use("agg")
@@ -246,3 +247,51 @@ def test_a_folder_has_a_fingerprint_of_all_that_is_in_it(tmp_path):
     assert f"file {inner}" in what_was_run([inner])
     (inner / "a" / "0").write_bytes(b"2")
     assert fingerprint(inner) != before
+
+
+def test_a_result_of_recordings_shows_its_figure_and_explains_only_what_its_table_has(tmp_path):
+    rng = np.random.default_rng(0)
+    trials, shown = rng.standard_normal((24, 5, 3)), np.repeat(np.arange(4), 6)
+    for made in (
+        shesha.neuro.over_time(trials, shown, n_permutations=19),
+        shesha.neuro.trial_split(trials[:, :, 0], shown, n_permutations=19),
+    ):
+        found = Parsed(made.save_html(tmp_path / "page.html").read_text(encoding="utf-8"))
+        assert "svg" in found.tags
+        assert "n_unused" not in found.text and "=nan" not in found.text
+
+
+def test_shares_and_their_intervals_have_one_unit():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 6))
+    models = {"a": X + rng.standard_normal(X.shape), "b": X[:, :3] + rng.standard_normal((30, 3))}
+    found = shesha.rank_models([X + 0.5 * rng.standard_normal(X.shape) for _ in range(2)], models)
+    (cells,) = (
+        column.cells
+        for section in found.page().sections
+        for part in section.parts
+        if part.kind == "table"
+        for column in part.columns
+        if column.head == "unique"
+    )
+    assert all(cell.count("%") == 3 for cell in cells)
+
+
+@pytest.mark.parametrize(
+    ("after", "significant", "verdict"),
+    [(0.9, True, "a and b moved apart"), (0.55, False, "within noise"), (0.9, False, "no movement found")],
+)
+def test_a_movement_within_noise_is_called_so_whatever_its_p_value(after, significant, verdict):
+    numbers = {"p_value": 0.001, "corrected_p_value": 0.001, "limit": 0.1, "significant": significant}
+    assert ClassChange(first="a", second="b", before=0.5, after=after, **numbers).verdict == verdict
+
+
+def test_a_doubt_below_a_number_is_wrapped_once():
+    rng = np.random.default_rng(0)
+    shown = np.repeat(np.arange(8), 20)
+    X, Y = (rng.standard_normal((160, 8)) + 2 * rng.standard_normal((8, 8))[shown] for _ in range(2))
+    with pytest.warns(shesha.CalibrationWarning):
+        lines = str(shesha.calibrate(X, Y, n_permutations=19, seed=0)).split("\n")
+    (start,) = (i for i, line in enumerate(lines) if line.startswith("  ! 1."))
+    assert len(lines) > start + 2
+    assert all(len(line) > 55 for line in lines[start:-1])

@@ -305,8 +305,8 @@ class CellDesign:
     """What was merged or left out, and sampling units that are not declared."""
     undeclared: tuple[str, ...]
     """Options that name these sampling units, such as groups='donor'."""
-    n_without: int
-    """Number of cells that are left out because a label is missing."""
+    left_out: dict[str, int]
+    """Number of cells that are left out, by the reason."""
     source: str
     """Name of the matrix in messages."""
 
@@ -341,11 +341,17 @@ def cell_design(
     named = {"groupby": groupby, "per": per, "blocks": blocks, "groups": groups}
     values_by_name = {name: _labels(adata, value, name) for name, value in named.items() if value is not None}
     free = _controls_without_units(values_by_name, control)
-    there = np.all([[value is not None for value in values] for values in values_by_name.values()], axis=0)
+    wanted = {
+        "with a missing label" if name == "groupby" else f"without a value of {name}": np.array(
+            [value is not None for value in values]
+        )
+        for name, values in values_by_name.items()
+    }
     if check.choice(missing, ("refuse", "drop"), "missing") == "drop":
-        complete = _complete_rows(matrix)
-        if n := int((there & ~complete).sum()):
-            provenance.state(f"{count(n, 'cell')} with NaN in {source} left out")
+        wanted[f"with NaN in {source}"] = _complete_rows(matrix)
+    there, left_out = np.ones(adata.n_obs, dtype=bool), {}
+    for why, complete in wanted.items():
+        left_out[why] = int((there & ~complete).sum())
         there &= complete
     rows = np.flatnonzero(there)
     values_by_name = {name: values[rows] for name, values in values_by_name.items()}
@@ -356,6 +362,8 @@ def cell_design(
     is_control = np.isin(labels, controls.labels)
     declared = {value for value in (groupby, per, blocks, groups) if isinstance(value, str)}
     undeclared = notes_on_units(adata.obs, rows, labels, is_control, declared, has_units=groups is not None)
+    for note in undeclared.values():
+        provenance.state_warning(note)
     if blocks is None:
         _warn_of_uneven_columns(adata.obs, rows, labels, is_control, matrix, declared)
     within = values_by_name.get("blocks")
@@ -371,7 +379,7 @@ def cell_design(
         groups=None if "groups" not in values_by_name else values_by_name["groups"].astype(str),
         notes=(*free, *_notes_on_merged(same), *undeclared.values()),
         undeclared=tuple(undeclared),
-        n_without=int(adata.n_obs - len(rows)),
+        left_out={why: n for why, n in left_out.items() if n},
         source=source,
     )
 
@@ -385,8 +393,7 @@ def _controls_without_units(values_by_name: dict[str, NDArray[Any]], control: An
     is_control = np.isin(values_by_name["groupby"], find_controls(values_by_name["groupby"][known], control).labels)
     without = is_control & np.array([value is None for value in units])
     if not without.any() or not without[is_control].all():
-        n = int(without.sum())
-        return (f"{count(n, 'control cell')} without a value of groups left out",) if n else ()
+        return ()
     values_by_name["groups"] = np.where(without, "controls without a unit", units)
     return (f"no control cell has a value of groups, so all {int(without.sum()):,} count as one unit",)
 
@@ -523,15 +530,17 @@ def _matrix(adata: Any, obsm: str | None, layer: str | None) -> tuple[Any, str]:
 
 
 @contextmanager
-def naming_missing_cells(source: str) -> Iterator[None]:
-    """Name the matrix and the option in errors about cells with NaN."""
+def naming_missing_cells(design: CellDesign) -> Iterator[None]:
+    """Name the matrix, the cells and the option in errors about cells with NaN."""
     try:
         yield
     except ValueError as error:
         if not str(error).startswith("X must be finite"):
             raise
+        cells = design.rows[~_complete_rows(design.matrix)]
         raise ValueError(
-            f"adata.{source} must be finite, got NaN or infinity in some cells. To leave them out, pass missing='drop'"
+            f"adata.{design.source} must be finite, got NaN or infinity in {count(len(cells), 'cell')} "
+            f"({check.join_items(cells)}). To leave them out, pass missing='drop'"
         ) from error
 
 

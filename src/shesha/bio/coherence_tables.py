@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, islice, product
 from math import comb
@@ -23,7 +23,8 @@ from shesha.support import provenance
 from shesha.support import types as kinds
 from shesha.support.seeds import default_draws, draw_seed, number
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
-from shesha.support.wording import agree, count
+from shesha.support.warnings import CalibrationWarning, warn
+from shesha.support.wording import agree, count, join_items
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -107,20 +108,8 @@ def coherence_table(
     >>> found.excluded
     {'rare': '4 rows, fewer than 10'}
     """
-    options = {
-        "method": method,
-        "k": k,
-        "shrinkage": shrinkage,
-        "null": null,
-        "n_draws": n_draws,
-        "min_size": min_size,
-        "alpha": alpha,
-        "confidence": confidence,
-        "seed": seed,
-    }
-    columns = {"control": control, "obsm": obsm, "layer": layer, "per": per, "blocks": blocks, "groups": groups}
-    design = cell_design(adata, groupby, **columns, missing=missing)  # type: ignore[arg-type]
-    return _score_cells(adata, design, options)
+    # Only the arguments are local variables here.
+    return _score_cells(**locals())[0]
 
 
 def coherence_test(adata: AnnData, groupby: str, **options: Any) -> pd.DataFrame:
@@ -158,6 +147,8 @@ def coherence_test(adata: AnnData, groupby: str, **options: Any) -> pd.DataFrame
     ATF2       40  0.000    0.555      0.157             0.163
     """
     table = coherence_table(adata, groupby, **options)
+    if table.undeclared:
+        warn(f"not declared: {join_items(table.undeclared)}; if its values differ, p is too small", CalibrationWarning)
     frame = table.to_frame()
     frame.attrs |= {"headline": table.headline, "sentence": table.sentence()}
     return frame
@@ -220,9 +211,9 @@ def coherence(
         raise ValueError("copy must be False for backed AnnData, got True; call adata.to_memory() first")
     changed = adata.copy() if copy else adata
     columns = {"control": control, "obsm": obsm, "layer": layer, "per": per, "blocks": blocks, "groups": groups}
-    design = cell_design(changed, groupby, **columns, missing=options.pop("missing", "refuse"))  # type: ignore[arg-type]
     options |= {"method": method, "seed": seed}
-    scores = _score_cells(changed, design, options)
+    missing = options.pop("missing", "refuse")
+    scores, design = _score_cells(changed, groupby, missing=missing, **columns, **options)
     params = {"groupby": groupby, **columns, **options}
     plain_params = {name: value for name, value in params.items() if isinstance(value, str | int | float)}
     changed.uns[key_added] = {
@@ -233,8 +224,13 @@ def coherence(
     return changed if copy else None
 
 
-def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) -> CoherenceTable:
-    with naming_missing_cells(design.source):
+def _score_cells(
+    adata: AnnData, groupby: str, *, missing: MissingRows = "refuse", **options: Any
+) -> tuple[CoherenceTable, CellDesign]:
+    """Return the coherence of perturbations, and the cells and controls that were used."""
+    columns = {name: options.pop(name) for name in ("control", "obsm", "layer", "per", "blocks", "groups")}
+    design = cell_design(adata, groupby, **columns, missing=missing)
+    with naming_missing_cells(design):
         scores = coherence_by_group(
             design.matrix,
             design.labels,
@@ -246,26 +242,23 @@ def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) ->
     cosines = np.full(adata.n_obs, np.nan)
     cosines[design.rows] = scores.cosines
     notes = [*design.notes, f"shifts are computed in {design.source}; {design.controls}"]
-    _state_cells(design, *(note for note in design.notes if " count as one" in note or "left out" in note))
-    if n := design.n_without:
-        notes.append(f"{count(n, 'cell')} with a missing label {agree(n, 'is', 'are')} left out")
-    return replace(
-        scores,
-        notes=(*scores.notes, *notes),
-        undeclared=design.undeclared,
-        cosines=cosines,
-        group_noun="perturbation",
-        row_noun="cell",
-    )
+    notes += [f"{count(n, 'cell')} {why} {agree(n, 'is', 'are')} left out" for why, n in design.left_out.items()]
+    _state_cells(design, *(note for note in design.notes if " count as one" in note))
+    _state_small(scores.excluded, "not scored")
+    scores = replace(scores, notes=(*scores.notes, *notes), undeclared=design.undeclared, cosines=cosines)
+    return replace(scores, group_noun="perturbation", row_noun="cell"), design
 
 
 def _state_cells(design: CellDesign, *notes: str) -> None:
     """State which cells and controls are used, and what was left out."""
     provenance.state(f"{design.source}, {count(len(design.rows), 'cell')}; {design.controls}")
-    for note in notes:
+    for note in (*notes, *(f"{count(n, 'cell')} {why} left out" for why, n in design.left_out.items())):
         provenance.state(note)
-    if design.n_without:
-        provenance.state(f"{count(design.n_without, 'cell')} with a missing label left out")
+
+
+def _state_small(excluded: Mapping[str, str], what: str) -> None:
+    if excluded:
+        provenance.state(f"{count(len(excluded), 'perturbation')} {what}: {check.join_items(excluded)}")
 
 
 def _as_uns(result: CoherenceTable) -> dict[str, Any]:
@@ -359,6 +352,7 @@ def e_distances(
         for name, rows in members.items()
         if len(rows) < min_size
     }
+    _state_small(excluded, "not compared")
     kept = [name for name in members if name not in excluded]
     others = [name for name in kept if name != controls]
     compared = [(controls, name) for name in others] if pairs == "control" else list(combinations(kept, 2))
@@ -377,7 +371,7 @@ def e_distances(
     found: dict[int, EDistance] = {}
     places = list(range(len(compared)))
     for stage in stages:
-        with naming_missing_cells(design.source):
+        with naming_missing_cells(design):
             for place in places:
                 a, b = compared[place]
                 pair = members[a], members[b]

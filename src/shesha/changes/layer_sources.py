@@ -228,7 +228,8 @@ def _same_words(before: Sequence[str], after: Sequence[str]) -> dict[str, str]:
 def _match_wrapped_names(before: Sequence[str], after: Sequence[str]) -> dict[str, str]:
     """Match names of which one contains the other, as adapters and wrappers add a prefix or a suffix.
 
-    The addition that explains most pairs is used first; two additions that explain equally many are ambiguous.
+    The addition that explains most pairs is used first; two additions that explain equally many are ambiguous, unless
+    one only names parts inside the modules of the other, as lora_A inside a layer does.
     """
     pairs: dict[tuple[bool, Parts, Parts], dict[str, str]] = defaultdict(dict)
     split = {name: name_parts(name) for name in (*before, *after)}
@@ -241,10 +242,11 @@ def _match_wrapped_names(before: Sequence[str], after: Sequence[str]) -> dict[st
                     pairs[is_longer, long[:start], long[start + len(short) :]][name] = other
     found: dict[str, str] = {}
     while pairs:
-        ranked = sorted(pairs.values(), key=len, reverse=True)
-        best = ranked[0]
-        for rival in ranked[1:]:
-            if len(rival) == len(best):
+        ranked = sorted(pairs.items(), key=lambda one: (-len(one[1]), len(one[0][2])))
+        (*place, inner), best = ranked[0][0], ranked[0][1]
+        for (*other_place, other_inner), rival in ranked[1:]:
+            is_inside = place == other_place and other_inner[: len(inner)] == inner
+            if len(rival) == len(best) and not is_inside:
                 _require_one_counterpart(best, rival)
                 _require_one_counterpart(*({b: a for a, b in group.items()} for group in (best, rival)))
         found |= best

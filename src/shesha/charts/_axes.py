@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shesha.support.optional import require
-from shesha.support.wording import shorten
+from shesha.support.wording import differing_parts, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,14 +60,45 @@ def short_label(name: object, most: int = 32) -> str:
     return literal(shorten(str(name), most))
 
 
-_TICKS = 24
+_LARGEST = 12.0
+"""Largest width or height of a new figure in inches."""
 
 
-def name_ticks(ax: Axes, names: Sequence[object]) -> None:
-    """Write names at the positions 0, 1, ... of the horizontal axis; of more than 24, only every second, third, ..."""
-    step = max(1, -(-len(names) // _TICKS))
-    shown = [short_label(name, 24) for name in names[::step]]
-    ax.set_xticks(range(0, len(names), step), shown, rotation=30, ha="right")
+def extent(n_items: int, per_item: float, rest: float, least: float = 0.0) -> float:
+    """Return the width or height in inches of a figure with a number of items."""
+    return min(_LARGEST, max(least, per_item * n_items + rest))
+
+
+_ACROSS, _DOWN = 24, 60
+"""Most names below and beside the axes."""
+_INCHES_PER_LETTER = 0.1
+
+
+def tick_labels(names: Sequence[object]) -> list[str]:
+    """Return names as labels of an axis; long names lose the parts that they share.
+
+    Examples
+    --------
+    >>> tick_labels([f"model.encoder.layer.{i}.output.dense" for i in range(2)])
+    ['layer.0', 'layer.1']
+    """
+    labels = [str(name) for name in names]
+    if max(map(len, labels), default=0) > _ACROSS:
+        parts, _ = differing_parts(labels)
+        labels = [parts[label] for label in labels]
+    return [short_label(label) for label in labels]
+
+
+def name_ticks(ax: Axes, names: Sequence[object], *, down: bool = False) -> None:
+    """Write names at the positions 0, 1, ... of an axis; if there are too many, only every second, third, ..."""
+    step = max(1, -(-len(names) // (_DOWN if down else _ACROSS)))
+    places, shown = range(0, len(names), step), tick_labels(names)[::step]
+    if down:
+        ax.set_yticks(places, shown)
+        return
+    room = ax.get_window_extent().width / ax.figure.dpi
+    slanted = _INCHES_PER_LETTER * sum(len(label) + 2 for label in shown) > room
+    ax.set_xticks(places, shown, rotation=30 if slanted else 0, ha="right" if slanted else "center")
 
 
 def literal(name: object) -> str:
@@ -87,10 +118,52 @@ def set_title(ax: Axes, title: str) -> None:
     ax.set_title(literal(title), fontsize="medium", pad=pad)
 
 
+_BESIDE = ((5, 2, "left"), (-5, 2, "right"), (5, -8, "left"), (-5, -8, "right"), (0, 6, "center"), (0, -12, "center"))
+"""Where the name of a point may stand: horizontal and vertical distance in points, and alignment."""
+
+
+def name_points(ax: Axes, points: Sequence[tuple[float, float]], names: Mapping[int, str]) -> None:
+    """Write names beside points, the first ones first; a name that would cover a point or a name is left out."""
+    from matplotlib.transforms import Bbox
+
+    ax.figure.draw_without_rendering()  # type: ignore[union-attr]
+    inside = ax.get_window_extent()
+    boxes: list[Any] = [Bbox.from_bounds(x - 4, y - 4, 8, 8) for x, y in ax.transData.transform(points)]
+    for place, label in zip(names, tick_labels(list(names.values())), strict=True):
+        for right, up, side in _BESIDE:
+            text = ax.annotate(
+                label, points[place], (right, up), textcoords="offset points", ha=side, fontsize="x-small"
+            )
+            # The layout stays that for which the places were chosen.
+            text.set_in_layout(False)
+            box = text.get_window_extent()
+            if inside.containsx(box.x0) and inside.containsx(box.x1) and not any(box.overlaps(o) for o in boxes):
+                boxes.append(box)
+                break
+            text.remove()
+
+
+_ENTRIES, _INSIDE = 10, 4
+"""Most entries of a legend, and most that have room inside the axes."""
+
+
+def draw_legend(ax: Axes, **place: Any) -> None:
+    """Draw the legend, beside the axes if it is long; of more than ten entries, it shows ten and says so."""
+    handles, labels = ax.get_legend_handles_labels()
+    n = len(labels)
+    if n > _INSIDE and not place:
+        place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+    if n > _ENTRIES:
+        shown = [round(i * (n - 1) / (_ENTRIES - 1)) for i in range(_ENTRIES)]
+        handles, labels = ([entries[i] for i in shown] for entries in (handles, labels))
+        place["title"] = f"{_ENTRIES} of {n}"
+    ax.legend(handles, labels, frameon=False, **{"fontsize": "small"} | place)
+
+
 def finish(ax: Axes, *, legend: bool = True, above: bool = False) -> Axes:
     """Remove the upper and the right line of the frame and draw the legend; above the axes, it covers no point."""
     ax.spines[["top", "right"]].set_visible(False)
     place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 2} if above else {}
     if legend:
-        ax.legend(frameon=False, fontsize="small", **place)
+        draw_legend(ax, **place)
     return ax

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.charts._axes import EXPECTED, OBSERVED, PALETTE, axes_or_new, finish, literal, short_label
+from shesha.charts._axes import (
+    EXPECTED,
+    OBSERVED,
+    PALETTE,
+    axes_or_new,
+    draw_legend,
+    extent,
+    finish,
+    literal,
+    name_ticks,
+    short_label,
+)
 from shesha.support.types import Vector
 
 if TYPE_CHECKING:
@@ -108,7 +119,7 @@ def class_values(
     matplotlib Axes
         The value axis shows 0 to 1, and more where values need it, unless a value exceeds 1.
     """
-    ax = axes_or_new(ax, (5.6, 0.9 + 0.3 * len(names)))
+    ax = axes_or_new(ax, (5.6, extent(len(names), 0.3, 0.9)))
     places, scores = np.arange(len(names)), np.asarray(values, dtype=float)
     level, filled = np.asarray(chance, dtype=float), np.asarray(above, dtype=bool)
     ax.hlines(places, level, scores, color=EXPECTED, linewidth=0.8, zorder=1)
@@ -120,7 +131,7 @@ def class_values(
     for chosen, fill, words in kinds if tested else ((np.ones_like(filled), PALETTE[0], ""),):
         if chosen.any():
             ax.plot(scores[chosen], places[chosen], "o", color=PALETTE[0], markerfacecolor=fill, zorder=3, label=words)
-    ax.set_yticks(places, [literal(name) for name in names])
+    name_ticks(ax, names, down=True)
     low, _high = ax.get_xlim()
     ax.set(xlabel=label, ylim=(max(len(names), 1) - 0.5, -0.5))
     if np.nanmax(scores, initial=0.0) <= 1:
@@ -149,14 +160,14 @@ def drift_bars(
     -------
     matplotlib Axes
     """
-    ax = axes_or_new(ax, (5.6, 0.5 * len(names) + 1.2))
+    ax = axes_or_new(ax, (5.6, extent(len(names), 0.5, 1.2)))
     places = np.arange(len(names))[::-1]
     values, limits = (np.maximum(np.asarray(part, dtype=float), _LEAST) for part in (drifts, thresholds))
     ax.scatter(values, places, color=OBSERVED, zorder=3, label="drift")
     ax.scatter(limits, places, color=EXPECTED, marker="|", s=200, label="threshold")
     ax.hlines(places, np.minimum(values, limits), np.maximum(values, limits), color="#b9c7d6")
     ax.set_xscale("log")
-    ax.set_yticks(places, [literal(name) for name in names])
+    name_ticks(ax, names[::-1], down=True)
     ax.set_xlabel("drift (0 = same geometry)")
     return finish(ax, above=True)
 
@@ -209,7 +220,7 @@ def intervals(
     -------
     matplotlib Axes
     """
-    ax = axes_or_new(ax, (max(4.5, 0.9 * len(names) + 2), 3.4))
+    ax = axes_or_new(ax, (extent(len(names), 0.9, 2.0, 4.5), 3.4))
     places = np.arange(len(names))
     for place, (name, series) in enumerate(scores.items()):
         value, low, high = (np.asarray(part, dtype=float) for part in (series.values, series.lows, series.highs))
@@ -230,9 +241,7 @@ def intervals(
         ax.plot(places, thresholds, color=EXPECTED, linestyle="--", linewidth=1, label="chance threshold")
     elif thresholds is not None and np.isfinite(np.asarray(thresholds, dtype=float)).any():
         ax.hlines(thresholds, places - 0.3, places + 0.3, color=EXPECTED, linestyle="--", label="chance threshold")
-    labels = [short_label(name) for name in names]
-    slanted = max(map(len, labels)) > 6
-    ax.set_xticks(places, labels, rotation=30 if slanted else 0, ha="right" if slanted else "center")
+    name_ticks(ax, names)
     ax.set_ylabel(literal(label))
     ax.set_ylim(min(-0.05, ax.get_ylim()[0]), 1.02)
     # Unconnected points may lie in any corner.
@@ -257,7 +266,7 @@ def chance_band(ax: Axes, chances: Sequence[float], null: Sequence[float], thres
     ax.axhspan(low, high, color=EXPECTED, alpha=0.2, linewidth=0, label="best of all under the null (5 to 95 %)")
     ax.plot(range(len(chances)), chances, ":", color=EXPECTED, linewidth=1.5, label="chance level of each")
     ax.axhline(threshold, color=EXPECTED, linestyle="--", linewidth=1, label="threshold for the best")
-    ax.legend(frameon=False, fontsize="small")
+    draw_legend(ax)
 
 
 _MOST_LINES = 15
@@ -302,12 +311,12 @@ def model_bars(
     -------
     matplotlib Axes
     """
-    ax = axes_or_new(ax, (max(3.6, 0.75 * len(names) + 1.6), 4.0))
+    ax = axes_or_new(ax, (extent(len(names), 0.5, 1.6, 4.0), 4.0))
     places, heights = np.arange(len(names)), np.asarray(values, dtype=float)
     ends = np.asarray(intervals, dtype=float).reshape(-1, 2)
     if band is not None:
         ax.axhspan(min(band), max(band), color="#d4d4d4", zorder=0, label="noise ceiling")
-    ax.bar(places, heights, width=0.62, color=[PALETTE[k % len(PALETTE)] for k in places], zorder=2)
+    ax.bar(places, heights, width=0.62, color=PALETTE[0], zorder=2)
     spread = np.maximum(np.stack([heights - ends[:, 0], ends[:, 1] - heights]), 0.0)
     ax.errorbar(places, heights, yerr=spread, fmt="none", ecolor="black", capsize=3, linewidth=1.2, zorder=3)
     known = np.concatenate([heights, ends.ravel(), np.asarray(band or (), dtype=float)])
@@ -320,9 +329,7 @@ def model_bars(
         ax.scatter(marked, feet, s=16, color="white", edgecolor="black", linewidth=0.6, zorder=4, label="above chance")
     _draw_differences(ax, different, high, height)
     ax.axhline(0.0, color="black", linewidth=0.8)
-    slanted = max(map(len, names), default=0) > 8 or len(names) > 6
-    shown = [short_label(name) for name in names]
-    ax.set_xticks(places, shown, rotation=35 if slanted else 0, ha="right" if slanted else "center")
+    name_ticks(ax, names)
     ax.set_ylabel(literal(label))
     return finish(ax, legend=band is not None or bool(marked), above=True)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from textwrap import fill
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,10 +14,13 @@ from shesha.charts._axes import (
     OBSERVED,
     PALETTE,
     axes_or_new,
+    extent,
     finish,
     literal,
+    name_points,
     name_ticks,
     sequence_of_colours,
+    tick_labels,
 )
 from shesha.support.types import Vector
 
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+_LABEL = 24
+"""Characters per line of the label beside an axis."""
 DASHES = ("-", "--", ":", "-.")
 
 
@@ -52,10 +58,10 @@ def curves(
     matplotlib Axes
     """
     ax = axes_or_new(ax, (4.8, 3.2))
-    for place, (name, curve) in enumerate(values.items()):
+    for place, (name, curve) in enumerate(zip(tick_labels(list(values)), values.values(), strict=True)):
         dash, colour = DASHES[place % len(DASHES)], PALETTE[place % len(PALETTE)]
-        ax.plot(x, curve, dash, color=colour, marker="o", markersize=3, label=literal(name))
-    ax.set(xlabel=literal(labels[0]), ylabel=literal(labels[1]))
+        ax.plot(x, curve, dash, color=colour, marker="o", markersize=3, label=name)
+    ax.set(xlabel=literal(labels[0]), ylabel=literal(fill(labels[1], _LABEL)))
     return finish(ax)
 
 
@@ -81,13 +87,13 @@ def spectra(shares: Mapping[str, Vector], *, ordered: bool = False, ax: Axes | N
     """
     ax = axes_or_new(ax, (4.8, 3.4))
     ordered_colours = sequence_of_colours(len(shares)) if ordered else ()
-    for place, (name, spectrum) in enumerate(shares.items()):
+    for place, (name, spectrum) in enumerate(zip(tick_labels(list(shares)), shares.values(), strict=True)):
         positive = np.asarray(spectrum, dtype=float)
         positive = positive[positive > _LEAST]
         colour, dashes = PALETTE[place % len(PALETTE)], DASHES[place % len(DASHES)]
         if ordered:
             colour, dashes = ordered_colours[place], "-"
-        ax.plot(np.arange(1, len(positive) + 1), positive, label=literal(name), color=colour, linestyle=dashes)
+        ax.plot(np.arange(1, len(positive) + 1), positive, label=name, color=colour, linestyle=dashes)
     ax.set(xscale="log", yscale="log", xlabel="principal direction (largest first)", ylabel="share of variance")
     return finish(ax)
 
@@ -122,20 +128,21 @@ def depth_profile(
     -------
     matplotlib Axes
     """
-    ax = axes_or_new(ax, (min(12.0, max(4.8, 0.45 * len(names) + 2)), 3.6))
+    ax = axes_or_new(ax, (extent(len(names), 0.45, 2.0, 4.8), 3.6))
     places = np.arange(len(names))
     floor = _floor(changes, limits)
     value, low, high, limit = (np.maximum(np.asarray(part, dtype=float), floor) for part in (changes, *ends, limits))
     spread = np.abs(np.nan_to_num(np.vstack([value - low, high - value])))
     is_beyond, none = low > limit, np.asarray(changes, dtype=float) <= _LEAST
     ax.errorbar(places, value, yerr=spread, color="#b9c7d6", ecolor=OBSERVED, capsize=2, linewidth=1, zorder=2)
-    ax.scatter(places[is_beyond], value[is_beyond], color=OBSERVED, zorder=3, label="beyond noise")
-    open_dots = ~is_beyond & ~none
-    ax.scatter(
-        places[open_dots], value[open_dots], facecolor="white", edgecolor=OBSERVED, zorder=3, label="within noise"
+    kinds = (
+        (is_beyond, OBSERVED, "o", "beyond noise"),
+        (~is_beyond & ~none, "white", "o", "within noise"),
+        (none, "white", "v", "no change"),
     )
-    if none.any():
-        ax.scatter(places[none], value[none], facecolor="white", edgecolor=OBSERVED, marker="v", label="no change")
+    for chosen, inside, mark, words in kinds:
+        if chosen.any():
+            ax.scatter(places[chosen], value[chosen], c=inside, edgecolor=OBSERVED, marker=mark, zorder=3, label=words)
     if np.isfinite(limit).any():
         ax.plot(places, limit, color=EXPECTED, linestyle="--", linewidth=1.2, marker="_", label="noise limit")
     ax.set_yscale("log")
@@ -148,31 +155,6 @@ def _floor(changes: Sequence[float], limits: Sequence[float]) -> float:
     """Return the height at which zero change is drawn: a third of the smallest positive value."""
     there = [value for value in (*changes, *limits) if value > _LEAST]
     return min(there, default=_LEAST) / 3
-
-
-_BESIDE = ((5, 2, "left"), (-5, 2, "right"), (5, -8, "left"), (-5, -8, "right"), (0, 6, "center"), (0, -12, "center"))
-"""Where the name of a point may stand: horizontal and vertical distance in points, and alignment."""
-
-
-def _name_points(ax: Axes, points: Sequence[tuple[float, float]], names: Mapping[int, str]) -> None:
-    """Write names beside points, the first ones first; a name that would cover a point or a name is left out."""
-    from matplotlib.transforms import Bbox
-
-    ax.figure.draw_without_rendering()  # type: ignore[union-attr]
-    inside = ax.get_window_extent()
-    boxes: list[Any] = [Bbox.from_bounds(x - 4, y - 4, 8, 8) for x, y in ax.transData.transform(points)]
-    for place, name in names.items():
-        for right, up, side in _BESIDE:
-            text = ax.annotate(
-                literal(name), points[place], (right, up), textcoords="offset points", ha=side, fontsize="x-small"
-            )
-            # The layout stays that for which the places were chosen.
-            text.set_in_layout(False)
-            box = text.get_window_extent()
-            if inside.containsx(box.x0) and inside.containsx(box.x1) and not any(box.overlaps(o) for o in boxes):
-                boxes.append(box)
-                break
-            text.remove()
 
 
 _NAMED = 30
@@ -212,5 +194,5 @@ def against_chance(
         # Only the upper half is named, because names in the crowded lower half would overlap.
         middle = np.median(y[np.isfinite(y)]) if np.isfinite(y).any() else np.inf
         upper = [place for place in np.argsort(-y).tolist() if y[place] >= middle and place < len(names)]
-        _name_points(ax, list(zip(x, y, strict=True)), {place: names[place] for place in upper})
+        name_points(ax, list(zip(x, y, strict=True)), {place: names[place] for place in upper})
     return ax

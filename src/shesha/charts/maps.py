@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from shesha.charts._axes import OBSERVED, ON_DARK, ON_LIGHT, PALETTE, axes_or_new, literal, short_label
+from shesha.charts._axes import (
+    OBSERVED,
+    ON_DARK,
+    ON_LIGHT,
+    PALETTE,
+    axes_or_new,
+    draw_legend,
+    extent,
+    literal,
+    name_points,
+    short_label,
+    tick_labels,
+)
 from shesha.support import types as kinds
 from shesha.support.types import Matrix
 
@@ -156,14 +168,15 @@ def heat_map(
     cells = np.asarray(values, dtype=float)
     n_rows, n_columns = cells.shape
     is_new = ax is None
-    ax = axes_or_new(ax, size or _figure_size(list(map(short_label, rows)), n_columns))
+    labels = tick_labels(rows)
+    ax = axes_or_new(ax, size or _figure_size(labels, n_columns))
     low, high = (end if limit is None else limit for end, limit in zip(_ends(cells), limits, strict=True))
     scale: dict[str, Any] = {"vmin": low, "vmax": high}
     if logarithmic and low > 0:
         scale = {"norm": "log", "vmin": low, "vmax": high if limits[1] is not None else 1.0}
     image = ax.imshow(cells, cmap=f"{cmap}_r" if closer == "higher" else cmap, **scale)
     ax.figure.colorbar(image, ax=ax, shrink=0.8)
-    _name(ax, list(map(short_label, rows)), list(map(short_label, columns)))
+    _name(ax, labels, tick_labels(columns))
     ax.set_title(literal(fill(title, max(28, round(7 * n_columns)))), fontsize="medium")
     figure = ax.get_figure(root=True)
     if is_new and figure is not None:
@@ -183,7 +196,7 @@ def _figure_size(rows: list[str], n_columns: int) -> tuple[float, float]:
     names = _INCHES_PER_LETTER * max(map(len, rows), default=0)
     if len(rows) > _MOST_NUMBERS and _step(rows) > 1:
         return 6.4, 5.4
-    return max(3.6, names + 0.55 * n_columns + 1.4), max(3.0, 0.5 * len(rows) + 1.6)
+    return extent(n_columns, 0.55, names + 1.4, 3.6), extent(len(rows), 0.5, 1.6, 3.0)
 
 
 def _ends(cells: Matrix) -> tuple[float, float]:
@@ -200,6 +213,7 @@ def _largest_font(ax: Axes, shape: tuple[int, ...]) -> float:
 
 _MOST_NUMBERS = 20
 """If there are more rows or columns and their names are numbers, such as times, about ten names are written."""
+_MOST_NAMES = 60
 
 
 def _name(ax: Axes, rows: list[str], columns: list[str]) -> None:
@@ -209,13 +223,13 @@ def _name(ax: Axes, rows: list[str], columns: list[str]) -> None:
     ha, angle = ("right", 40) if slanted else ("center", 0)
     ax.set_xticks(range(0, len(columns), across), columns[::across], rotation=angle, ha=ha)
     ax.spines[:].set_visible(False)
-    ax.tick_params(length=0)
+    ax.tick_params(length=0, labelsize="x-small" if max(len(rows) / down, len(columns) / across) > 24 else "medium")
 
 
 def _step(names: list[str]) -> int:
     """Return how many cells lie between two names: one, or about a tenth of many numbers."""
     numbers = len(names) > _MOST_NUMBERS and all(re.fullmatch(r"-?\d*\.?\d+(e-?\d+)?", name) for name in names)
-    return -(-len(names) // 10) if numbers else 1
+    return -(-len(names) // (10 if numbers else _MOST_NAMES))
 
 
 def _write(ax: Axes, cells: Matrix, image: AxesImage, font: float) -> None:
@@ -295,7 +309,7 @@ def row_map(
     return ax
 
 
-_MARKS = "osD^vP*X<"
+_MARKS = "osD^vP*X"
 
 
 def similarity_map(
@@ -338,12 +352,11 @@ def similarity_map(
     )
     if len(group_of) != len(names):
         raise ValueError(f"groups must have one entry per name ({len(names)}), got {len(group_of)}")
-    for number, kind in enumerate(dict.fromkeys(group_of)):
+    known = list(dict.fromkeys(group_of))
+    for number, (kind, label) in enumerate(zip(known, tick_labels(known), strict=True)):
         points = places[[group == kind for group in group_of]]
         colour, mark = PALETTE[number % len(PALETTE)], _MARKS[number % len(_MARKS)]
-        ax.scatter(points[:, 0], points[:, 1], s=36, label=literal(kind), color=colour, marker=mark)
-    for (x, y), name in zip(places, names, strict=True):
-        ax.annotate(literal(name), (x, y), xytext=(5, 4), textcoords="offset points", fontsize="small")
+        ax.scatter(points[:, 0], points[:, 1], s=36, label=label, color=colour, marker=mark)
     # Only distances are meaningful, so both axes have the same scale and no tick labels.
     ax.set_aspect("equal", adjustable="datalim")
     ax.margins(0.15)
@@ -351,5 +364,6 @@ def similarity_map(
     if explained is not None:
         ax.set_xlabel(f"the map shows {100 * explained:.0f} % of the squared distances", fontsize="small")
     if groups is not None:
-        ax.legend(frameon=False, fontsize="small")
+        draw_legend(ax)
+    name_points(ax, list(map(tuple, places)), dict(enumerate(names)))
     return ax

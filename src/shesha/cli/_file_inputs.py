@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from shesha.cli._outputs import echo
+from shesha.support import wording
 from shesha.support.provenance import ignore_statements, state, state_left_out
 from shesha.support.wording import natural_place
 
 if TYPE_CHECKING:
     from shesha.io.array_selection import Contents
+    from shesha.io.read import ReadArrays
 
 FEWEST_COLUMNS = 4
 """Number of columns below which an array is left out beside wider ones; narrow ones are pictures, labels or scores."""
@@ -90,7 +92,7 @@ def read_representations(
     rows: RowOptions = EVERY_ROW,
     fewest: int = FEWEST_COLUMNS,
     distances: bool = False,
-) -> dict[str, Any]:
+) -> ReadArrays:
     """Read every array of every file; if two files use the same name, add a short path.
 
     Arrays with fewer columns than `fewest`, and one-hot labels, are skipped, unless `keys` names them or their file
@@ -114,7 +116,7 @@ def _gather(
     rows: RowOptions,
     fewest: int,
     distances: bool,
-) -> dict[str, Any]:
+) -> ReadArrays:
     """Return the arrays of opened files by distinct names, with the names of their rows."""
     from shesha.comparison.input_manifest import too_narrow
     from shesha.inputs import NamedRows
@@ -274,16 +276,11 @@ def hold_directories(files: Sequence[Path]) -> bool:
     return any(map(is_folder, files))
 
 
-_FEWEST_LISTED = 3
-"""Smallest number of files whose order may be that of a shell pattern rather than of a user."""
-
-
 def in_natural_order(files: Sequence[Path]) -> list[Path]:
     """Return files in natural order, with layer_2 before layer_10, if they are sorted as text, as shells sort them."""
-    natural = sorted(files, key=natural_place)
-    if len(files) < _FEWEST_LISTED or natural == list(files) or list(files) != sorted(files, key=str):
-        return list(files)
-    state(f"files in the order of their numbers: {natural[0].name} to {natural[-1].name}")
+    natural = wording.in_natural_order(files, natural_place)
+    if natural != list(files):
+        state(f"files in the order of their numbers: {natural[0].name} to {natural[-1].name}")
     return natural
 
 

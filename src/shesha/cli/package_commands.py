@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from shesha._version import DISTRIBUTION
 from shesha.cli._options import OPTIONS
@@ -21,6 +22,18 @@ from shesha.cli._outputs import (
     save_picture,
     write,
 )
+
+
+class Group(TyperGroup):
+    """A group of commands whose help lists what each command does without cutting it."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands."""
+        for command in self.commands.values():
+            paragraph, _, _ = (command.help or "").partition("\n\n")
+            command.short_help = command.short_help or " ".join(paragraph.split())
+        super().format_commands(ctx, formatter)
+
 
 Workers = Annotated[int | None, typer.Option(help="Number of local processes; default: one per core.")]
 Scheduler = Annotated[str | None, typer.Option(help=OPTIONS["scheduler"].help)]
@@ -43,7 +56,7 @@ def add_package_commands(app: typer.Typer) -> None:
         problem = "is in a separate package"
         if points:
             try:
-                app.add_typer(points[0].load(), name=name, short_help=about)
+                app.add_typer(points[0].load(), name=name, short_help=about, cls=Group)
                 continue
             except Exception as error:  # A package of another version must not stop the other commands.
                 problem = f"could not be loaded ({error})"

@@ -22,10 +22,12 @@ from shesha.inputs.validation import require_squarable
 from shesha.kernels.condition_distances import agreement
 from shesha.measures.registry import MINUTE
 from shesha.nulls.dependence import dependence, stretches
+from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.nulls.null_summary import benjamini_hochberg, draw_stages, open_tests, summarise
 from shesha.results import Coherence, CoherenceTable, Correlation
 from shesha.results.number import format_value
 from shesha.support.progress import best_answer
+from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import default_draws, draw_seed, generator, number
 from shesha.support.types import Index, Matrix, Seed
 from shesha.support.warnings import CalibrationWarning, warn
@@ -168,6 +170,7 @@ _STRETCH = 128
 """Number of consecutive controls in each of the stretches that are searched for dependence."""
 
 
+@keep_statements
 def coherence_by_group(
     X: Any,
     labels: ArrayLike,
@@ -404,10 +407,12 @@ def _notes(row_layout: Layout, drawn: NullGroupScores, *, is_drawn: bool) -> tup
     """Return notes on rows that were left out, missing chance levels and limits of the p-values."""
     notes = []
     units = row_layout.unit is not None
-    if row_layout.n_lonely:
-        rows = f"{count(row_layout.n_lonely, 'row')} {agree(row_layout.n_lonely, 'is', 'are')}"
+    if n := row_layout.n_lonely:
         where = "units (values of groups)" if row_layout.is_paired else "blocks"
-        notes.append(f"{rows} left out, because their {where} have fewer than {FEWEST_CONTROLS} controls")
+        few = f"fewer than {FEWEST_CONTROLS} controls"
+        notes.append(f"{count(n, 'row')} {agree(n, 'is', 'are')} left out, because their {where} have {few}")
+        n_rows = len(row_layout.group)
+        state(f"{n_rows - n:,} of {count(n_rows, 'row')} used: {n:,} in {where} with {few} left out")
     if row_layout.is_paired:
         notes.append(
             "units (values of groups) contain both controls and other rows, so shifts start from the controls of the "
@@ -434,6 +439,7 @@ def _notes(row_layout: Layout, drawn: NullGroupScores, *, is_drawn: bool) -> tup
     return tuple(notes)
 
 
+@keep_statements
 def coherence(
     X: ArrayLike,
     controls: ArrayLike,
@@ -500,6 +506,7 @@ _TOGETHER = 1 << 22
 """Maximum number of array entries that are in memory at a time."""
 
 
+@keep_statements
 def coherence_of_differences(
     differences: ArrayLike,
     *,
@@ -546,6 +553,8 @@ def coherence_of_differences(
     n = len(v)
     groups = align_labels(differences, groups, "groups", "differences")
     unit = np.arange(n) if groups is None else check.labels(groups, n, "groups", min_classes=2)[0]
+    if groups is None and (signs := undeclared_dependence([v])):
+        warn(f"p-values may be too small: {signs}", CalibrationWarning)
     layout = Layout(
         ("differences",), np.zeros(n, np.intp), np.zeros(n, np.intp), None if groups is None else unit, {}, ""
     )

@@ -262,6 +262,8 @@ def build_pool(rows: RowPieces, numbers: Index, largest: int) -> Pool:
     fewest = max(2 * largest, _SPANNED if wide else max(_HELD, _ENTRIES // rows.shape[1]))
     if len(numbers) > fewest:
         numbers = numbers[np.linspace(0, len(numbers) - 1, fewest).astype(np.intp)]
+    if not len(numbers):
+        return Pool(np.empty((0, rows.shape[1])), numbers)
     pool_rows = rows.take(numbers)
     if wide and len(numbers) < rows.shape[1]:
         return Pool(_span_coordinates(pool_rows), numbers)

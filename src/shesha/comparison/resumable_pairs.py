@@ -532,7 +532,7 @@ class Run:
     def _places(self, known: Mapping[str, IndexedInput]) -> Iterator[dict[str, Any]]:
         """Yield the location of each content; arrays in memory are written to files for other processes."""
         in_memory = {
-            name: source.place.source
+            name: source.place.load()
             for name, source in known.items()
             if isinstance(source.place, InMemoryRepresentation)
         }
@@ -581,23 +581,30 @@ def _require_comparable(index: Index) -> None:
     if len(index.known) < 2:
         reasons = "".join(f"; left out: {path}: {reason}" for path, reason in index.left_out.items())
         raise ValueError(f"representations must be at least two, got {', '.join(index.known) or 'none'}{reasons}")
-    counts = {name: source.outline.n_rows for name, source in index.known.items()}
-    require_same_counts(counts)
+    _require_same_counts({name: (source.outline.n_rows, source.shape[-1]) for name, source in index.known.items()})
 
 
-def require_same_counts(counts: Mapping[str, int]) -> None:
+def _require_same_counts(shapes: Mapping[str, tuple[int, int]]) -> None:
     """Require equal numbers of rows."""
-    if len(set(counts.values())) > 1:
-        counts_text = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
-        raise ValueError(
-            f"representations must have equal numbers of rows, got {counts_text}. If row names or numbers identify "
-            'rows, rows="shared" uses those that all have'
+    if len({n for n, _ in shapes.values()}) > 1:
+        counts_text = ", ".join(f"{name} ({n:,})" for name, (n, _) in shapes.items())
+        turned = [
+            name
+            for name, (_, width) in shapes.items()
+            if {n for other, (n, _) in shapes.items() if other != name} == {width}
+        ]
+        advice = (
+            f"{' or '.join(turned)} may be transposed, because its columns are as many as the rows of the other: save "
+            "its transpose"
+            if turned
+            else 'If row names or numbers identify rows, rows="shared" uses those that all have'
         )
+        raise ValueError(f"representations must have equal numbers of rows, got {counts_text}. {advice}")
 
 
 def require_same_rows(sources: Mapping[str, Representation]) -> None:
     """Require that all representations have the same number of rows."""
-    require_same_counts({name: source.n_rows for name, source in sources.items()})
+    _require_same_counts({name: (source.n_rows, source.shape[-1]) for name, source in sources.items()})
 
 
 def require_importable(measures: Sequence[Measure], workers: int | None, scheduler: str | None) -> None:

@@ -40,6 +40,8 @@ def require_squarable(rows: NDArray[np.float64], name: str = "X") -> NDArray[np.
 
 _ASYMMETRY = 1e-5
 """Tolerated asymmetry of a matrix in single precision, relative to the largest distance."""
+_FEW_PAIRS = 10
+"""Up to this many distances, all may be negative by chance."""
 _CHECK_BLOCK = 1 << 22
 """Number of entries that are checked for NaN at a time, chosen to fit in the processor's cache."""
 
@@ -71,7 +73,9 @@ _NOT_FINITE = "{} must be finite, got NaN or infinity in rows {}"
 def shape(found: tuple[int, ...], name: str, min_rows: int, min_columns: int) -> None:
     """Refuse anything but a matrix of at least the given size."""
     if len(found) != 2:
-        raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {tuple(found)}")
+        n = condensed_rows(found)
+        hint = f"; if these are the distances between {n} rows, pass shesha.Rdm({name})" * (n > 2)
+        raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {tuple(found)}{hint}")
     if found[0] < min_rows:
         raise ValueError(f"{name} must have at least {wording.count(min_rows, 'row')}, got {found[0]}")
     if found[1] < min_columns:
@@ -82,8 +86,14 @@ def not_finite(name: str, rows: Index, n_rows: int, names: Names | None = None) 
     """Return the message about rows with NaN or infinity, with the option that leaves them out."""
     ids = "" if names is None else f": {join_items(names.values[rows])}"
     counts = f"{len(rows):,} of {n_rows:,}"
-    what = "them out everywhere" if len(rows) < n_rows else "out columns without any number, and the other such rows"
-    return f'{_NOT_FINITE.format(name, join_items(rows))} ({counts}{ids}); missing="drop" leaves {what}'
+    what = effect_of_drop(len(rows), n_rows, " everywhere")
+    return f"{_NOT_FINITE.format(name, join_items(rows))} ({counts}{ids}); {what}"
+
+
+def effect_of_drop(n_missing: int, n_rows: int, where: str = "") -> str:
+    """Return what missing="drop" does to rows with NaN: columns that lack all rows go first."""
+    what = f"them out{where}" if n_missing < n_rows else "out columns without any number, and the other such rows"
+    return f'missing="drop" leaves {what}'
 
 
 def zero_rows(name: str, rows: Index, n_rows: int, names: Names | None = None) -> str:
@@ -140,6 +150,12 @@ def _check_device_array(X: Any, name: str) -> Any:
     return values
 
 
+def condensed_rows(found: tuple[int, ...]) -> int:
+    """Return the number of rows of which an array has this shape in condensed form; 0 if there is none."""
+    n = int(np.ceil(np.sqrt(2 * found[0]))) if len(found) == 1 else 0
+    return n if n and n * (n - 1) // 2 == found[0] else 0
+
+
 def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
     """Return the condensed distances between rows, and the number of rows.
 
@@ -149,8 +165,8 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must contain distances as real numbers, got an array of dtype {array.dtype}")
     square = array.ndim == 2 and array.shape[0] == array.shape[1]
-    n = len(array) if square else int(np.ceil(np.sqrt(2 * array.size)))
-    if not square and not (array.ndim == 1 and n * (n - 1) // 2 == len(array)):
+    n = len(array) if square else condensed_rows(array.shape)
+    if not square and not n:
         raise ValueError(f"{name} must be a square matrix or its condensed triangle, got shape {array.shape}")
     if n < 3:
         raise ValueError(f"{name} must contain the distances of at least 3 rows, got {n}")
@@ -160,7 +176,8 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
     condensed = values if not square else values[np.triu_indices(n, k=1)]
     if np.isnan(condensed).all():
         raise ValueError(f"{name} must contain distances, got only NaN")
-    if not (condensed > 0).any() and (condensed < 0).any():
+    # Few cross-validated distances of nothing but noise may all be negative.
+    if len(condensed) > _FEW_PAIRS and not (condensed > 0).any() and (condensed < 0).any():
         raise ValueError(
             f"{name} must contain distances, got no positive number; convert similarities to distances first"
         )

@@ -31,6 +31,13 @@ _BARE = 4
 _WRAPPERS = re.compile(
     r"(?:np|numpy|torch)?\.?(?:float|int|uint|bfloat)\d*\(|(?:array|tensor)\(|,?\s*(?:d?type|device|grad_fn|requires_grad)=[^,)\]]*"
 )
+_LOST_AS_TEXT = {
+    r"(?s)\s*(?:(?:array|tensor)\()?\[.*\.\.\.": (
+        "contains vectors that NumPy shortened to '...' when it printed them, so values are lost"
+    ),
+    r"\{(?:\d+:[^,}]*,?)*\}/\d+$": "contains sparse vectors of pgvector; select them as dense ones (column::vector)",
+}
+"""Text of vectors that cannot be read, with the reason."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/\-_]{16,}={0,2}")
 _FLOATS = (np.float32, np.float16, np.float64)
 _MOST_SPREAD = 5.0
@@ -204,6 +211,9 @@ def _find_text(present: Sequence[Any]) -> Vectors | None:
     texts = [value for value in present if isinstance(value, str)]
     if len(texts) < len(present):
         return None
+    problem = next((why for mark, why in _LOST_AS_TEXT.items() if any(re.match(mark, text) for text in texts)), None)
+    if problem is not None:
+        return _unreadable(problem)
     if all(text.startswith(("{", "[{")) and ":" in text for text in texts):
         return _find_json(texts)
     layouts = [_TextLayout.find(text) for text in texts]
@@ -219,8 +229,6 @@ def _find_text(present: Sequence[Any]) -> Vectors | None:
             problem = f"contains vectors of different lengths as text, from {min(widths)} to {max(widths)} numbers"
         whole = not layout.decimal_comma and all("." not in text and "e" not in text.lower() for text in texts)
         return Vectors("text", layout.parse, max(widths), whole, problem)
-    if any("..." in text and text.lstrip().startswith("[") for text in texts):
-        return _unreadable("contains vectors that NumPy shortened to '...' when it printed them, so values are lost")
     if all(_BASE64.fullmatch(text) and len(text) % 4 == 0 for text in texts):
         return _find_encoded(texts, base64.b64decode)
     if all(text.startswith("\\x") for text in texts):

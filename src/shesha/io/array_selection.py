@@ -21,7 +21,7 @@ from shesha.support import files
 from shesha.support.layer_axis import MOST_LAYERS, LayerAxis, Split, split
 from shesha.support.provenance import state
 from shesha.support.types import Array
-from shesha.support.wording import count, join_names, visible_name
+from shesha.support.wording import count, in_natural_order, join_names, natural_key, visible_name
 
 
 def short_paths(paths: Iterable[str | os.PathLike[str]], *, endings: bool = True) -> list[str]:
@@ -232,7 +232,7 @@ def contents(
     for name in used:
         if splits[name].axis is not None and not stacked[name]:
             sizes = " x ".join(f"{length:,}" for length in splits[name].shape)
-            state(f"{name}: {count(splits[name].n_layers, 'layer')} along axis {splits[name].axis} of {sizes}")
+            state(f"{name}: {count(splits[name].n_layers, 'representation')} along axis {splits[name].axis} of {sizes}")
     representations = {
         key: splits[name].layer(loaded[name], layer) if name in splits else loaded[name] for key, name, layer in chosen
     }
@@ -398,6 +398,7 @@ def _hold_one_input_each(matrices: Mapping[str, Any]) -> bool:
 
 
 _RANGE = "#-#"
+_NAMED_MATRIX = re.compile(r"(?:^|[./_-])(?:embeddings?|embs?|vectors?|features?|feats?)[./_-]?#")
 _NAMED_PART = re.compile(r"(?:^|[./_-])(?:batch|chunk|part|shard|rank|worker)e?s?\W?_?#")
 
 
@@ -423,6 +424,11 @@ def refuse_parts(path: Path | str, matrices: Mapping[str, Any]) -> None:
                 f"{path} must contain one matrix for all inputs, got {len(names)} matrices of {min(rows)} to "
                 f"{max(rows)} rows, which look like the tokens or times of one input each. Average the rows of each, "
                 "or name those to read with keys= (--key)"
+            )
+        if set(rows) == {rows[0]} and _NAMED_MATRIX.search(template):
+            state(
+                f"{names[0]} to {names[-1]} are read as {len(names)} representations of the same {rows[0]:,} rows; if "
+                "they are parts of one matrix, save them as one (numpy.concatenate)"
             )
         shorter = len(names) > 2 and len(set(rows[:-1])) == 1 and rows[-1] < rows[0]
         if shorter or template.endswith(_RANGE) or _NAMED_PART.search(template):
@@ -464,7 +470,11 @@ _FEWEST_ITEMS = 3
 """Smallest number of vectors that are gathered into a matrix, if each is an array of its own."""
 _DEEPEST = 50
 """Largest depth of nested dictionaries and lists."""
-_WEIGHTS = re.compile(r"(?:^|[./_])(?:weight|bias|kernel|gamma|beta|lora_[AB])(?:[./_]\w+)?(?::0)?$|(?:^|/)vars/\d+$")
+_WEIGHTS = re.compile(
+    r"(?:^|[./_])(?:weight|bias|kernel|gamma|beta|lora_[AB]|exp_avg|momentum_buffer)(?:[./_]\w+)?(?::0)?$"
+    r"|(?:^|/)vars/\d+$"
+)
+"""Names of the weights of models, and of what optimisers store about each weight."""
 Leaf = Callable[[Any], StoredArray | None]
 
 
@@ -561,6 +571,14 @@ def _columns(records: Sequence[Any]) -> dict[str, list[Any]]:
     if any(list(record) != keys for record in records):
         return {}
     return {str(key): [record[key] for record in records] for key in keys}
+
+
+def in_order(path: Path, arrays: Mapping[str, StoredArray]) -> dict[str, StoredArray]:
+    """Return arrays with layer_2 before layer_10 if their file has them sorted as text, as trees of JAX do."""
+    names = in_natural_order(list(arrays), natural_key)
+    if names != list(arrays):
+        state(f"{path.name}: arrays in the order of their numbers")
+    return {name: arrays[name] for name in names}
 
 
 def stack_vectors(path: Path, name: str, parts: Sequence[StoredArray]) -> StoredArray:

@@ -31,7 +31,7 @@ COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 def file_ending(path: Path) -> str:
     """Return the ending of a file name in lower case, such as '.npy' or '.csv.gz'."""
     last = path.suffix.lower()
-    return path.with_suffix("").suffix.lower() + last if last in COMPRESSED else last
+    return path.with_suffix("").suffix.lower() + last if last in (*COMPRESSED, ".out") else last
 
 
 def file_stem(path: Path) -> str:
@@ -56,6 +56,8 @@ _SIGNATURES = {
 }
 
 
+TOKENS = ", which look like the tokens of each row; average them (numpy.mean, axis=0)"
+"""What lists of different lengths may be, and what to do."""
 _NOT_DOWNLOADED = {
     b"version https://git-lfs": "a pointer of Git LFS instead of the content; download it with git lfs pull",
     b"<!doctype html": "a web page, such as an error of the server; download the file again",

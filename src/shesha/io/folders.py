@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from shesha.inputs import Names
+from shesha.inputs import Names, is_identity_name
 from shesha.inputs.table_columns import Column
 from shesha.inputs.vector_columns import Vectors
 from shesha.io._unsupported_formats import Format, array_format, table_format
-from shesha.io.array_selection import NamedArrays, StoredArray, stack_vectors
+from shesha.io.array_selection import NamedArrays, StoredArray, in_memory, read_lines, stack_vectors
 from shesha.io.file_checks import UnreadableFileError, file_stem
+from shesha.io.json_vectors import labels_of_json
 from shesha.io.large_matrices import npy_arrays
 from shesha.io.list_columns import dataset_table, is_dataset
 from shesha.io.single_cell_files import is_tenx_folder, tenx_folder_arrays
@@ -57,6 +58,8 @@ def _tables_inside(path: Path) -> list[Path]:
     tables = [file for file in files if file.suffix.lower() in _TABLES]
     if tables:
         kinds = {file.suffix.lower() for file in tables}
+        if len(tables) == 1 and all(file in tables or file.suffix.lower() in _NOTES for file in files):
+            return tables
         return tables if len(kinds) == 1 and all(_PART.fullmatch(file.stem) for file in tables) else []
     if not path.is_dir() or (files and any(file.suffix.lower() not in _NOTES for file in files)):
         return []
@@ -116,7 +119,8 @@ def _table(path: Path) -> Table:
 
     columns = [replace(column, values=partial(values, column.name)) for column in first.columns]
     folders = [Column(key, "other", "text", list, list, "is the name of a folder") for key in keys]
-    state(f"{path.name}: {len(files)} parts as one table")
+    if len(files) > 1:
+        state(f"{path.name}: {len(files)} parts as one table")
     return Table((*columns, *folders), read, vectors, first.index)
 
 
@@ -205,6 +209,33 @@ def item_arrays(path: Path) -> NamedArrays:
     )
 
 
+_NAMES: Mapping[str, Callable[[Path], Any]] = {
+    ".npy": lambda file: next(iter(npy_arrays(file).values())).load(),
+    ".txt": lambda file: read_lines(file, None),
+    ".json": lambda file: labels_of_json(file, None),
+}
+"""Functions that read the names of rows from a file beside the matrices, by its ending."""
+
+
+def _names_beside(path: Path) -> list[Path]:
+    """List the files of a folder of .npy matrices that seem to hold the names of their rows, such as ids.txt."""
+    files = _data_files(path)
+    names = [file for file in files if is_identity_name(file.stem) and file.suffix.lower() in _NAMES]
+    others = [file for file in files if file not in names and file.suffix.lower() not in _NOTES]
+    return names if others and all(file.suffix.lower() == ".npy" for file in others) else []
+
+
+def matrices_with_names(path: Path) -> NamedArrays:
+    """Describe the .npy files of a folder, with the names of the rows in a file beside them."""
+    beside = _names_beside(path)
+    files = [file for file in _data_files(path) if file.suffix.lower() == ".npy" and file not in beside]
+    _require_plain(path, [*beside, *files])
+    arrays = {file.stem: next(iter(npy_arrays(file).values())) for file in files}
+    return NamedArrays(
+        {file.stem: in_memory(np.asarray(_NAMES[file.suffix.lower()](file))) for file in beside} | arrays
+    )
+
+
 _SUITE2P = ("F.npy", "spks.npy", "Fneu.npy")
 """Files of suite2p with one row per region: fluorescence, events, and the fluorescence around the region."""
 _SPIKES = (("spike_times.npy", "spike_clusters.npy", 30000), ("spikes.times.npy", "spikes.clusters.npy", 1))
@@ -265,6 +296,7 @@ FOLDERS: list[tuple[Callable[[Path], bool], Format]] = [
     (is_dataset, replace(table_format(dataset_table), folder=True)),
     (is_tenx_folder, replace(array_format(tenx_folder_arrays), folder=True)),
     (lambda path: bool(_tables_inside(path)), replace(table_format(_table), folder=True)),
+    (lambda path: bool(_names_beside(path)), replace(array_format(matrices_with_names), folder=True)),
 ]
 """Folders that are one input, each with the function that recognises it."""
 ITEMS = replace(array_format(item_arrays), folder=True)

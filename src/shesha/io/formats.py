@@ -87,7 +87,7 @@ FORMATS: dict[str, Format] = {
     **dict.fromkeys((".arrow", ".feather", ".ipc"), table_format(dataset_table)),
     **dict.fromkeys(_endings(".csv"), table_format(partial(csv_table, separator=","))),
     **dict.fromkeys(_endings(".tsv"), table_format(partial(csv_table, separator="\t"))),
-    **dict.fromkeys(_endings(".json", ".jsonl", ".ndjson"), _JSON),
+    **dict.fromkeys([*_endings(".json", ".jsonl", ".ndjson"), ".json.out", ".jsonl.out"], _JSON),
     **dict.fromkeys(_endings(".txt"), _TEXT),
     **dict.fromkeys(_endings(".vec", ".glove", ".w2v"), Format(labels_of_text, open_text_vectors)),
     ".bin": array_format(bin_file_arrays),

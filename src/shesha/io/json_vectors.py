@@ -19,7 +19,7 @@ from shesha.inputs import NamedRows, Names
 from shesha.inputs.vector_columns import Vectors
 from shesha.io._unsupported_formats import array_contents
 from shesha.io.array_selection import Contents, Keys, NamedArrays, flatten, gather, in_memory, labels_of_arrays
-from shesha.io.file_checks import UnreadableFileError, file_ending, file_stem, open_bytes, reading
+from shesha.io.file_checks import TOKENS, UnreadableFileError, file_ending, file_stem, open_bytes, reading
 from shesha.io.tables import Table, contents_of_table, frame_table, labels_of_table
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.memory import memory_budget, readable
@@ -222,16 +222,18 @@ def _require_rectangle(path: Path, rows: Sequence[Any]) -> None:
     lengths = [len(row) if isinstance(row, list) else None for row in rows]
     if lengths and lengths[0] is not None and len(set(lengths)) > 1:
         other = next(number for number, length in enumerate(lengths) if length != lengths[0])
+        nested = isinstance(rows[0][0], list) if rows[0] else False
         raise UnreadableFileError(
-            f"JSON file {path} must contain vectors of one length, got {lengths[0]} numbers in row 1 and "
-            f"{'no list' if lengths[other] is None else lengths[other]} in row {other + 1}"
+            f"JSON file {path} must contain vectors of one length, got {lengths[0]} {'lists' if nested else 'numbers'} "
+            f"in row 1 and {'no list' if lengths[other] is None else lengths[other]} in row {other + 1}"
+            f"{TOKENS if nested else ''}"
         )
 
 
 def _table(document: Mapping[str, Any]) -> Records | None:
     """Return the columns of a table that pandas or datasets wrote as one object; None for other objects."""
     values = list(document.values())
-    if {"columns", "data"} <= set(document) <= {"columns", "data", "index", "schema"}:
+    if isinstance(document.get("columns"), list) and isinstance(document.get("data"), list):
         rows = [[_vector(value) for value in row] for row in document["data"]]
         names = list(map(str, document["columns"]))
         columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}

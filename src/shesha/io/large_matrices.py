@@ -23,7 +23,7 @@ import numpy as np
 
 from shesha.inputs.table_columns import decide, state_layout
 from shesha.io._zarr import open_zarr_matrix
-from shesha.io.array_selection import StoredArray, refused, strings, to_float32
+from shesha.io.array_selection import StoredArray, in_order, refused, strings, to_float32
 from shesha.io.file_checks import (
     UnreadableFileError,
     dense_from_sparse,
@@ -73,7 +73,7 @@ def _bfloat16(path: Path, shape: tuple[int, ...]) -> Array:
 
 
 def npz_arrays(path: Path) -> dict[str, StoredArray]:
-    """Describe the arrays in a .npz file, in the order of the file."""
+    """Describe the arrays in a .npz file, in the order of the file; names sorted as text get natural order."""
     with reading(path), zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         packed, size = sum(member.compress_size for member in members), path.stat().st_size
@@ -83,7 +83,7 @@ def npz_arrays(path: Path) -> dict[str, StoredArray]:
                 f"{path} must not contain overlapping members, got members of {packed:,} bytes in a file of {size:,} "
                 "bytes"
             )
-        arrays = dict(_describe(path, archive, member) for member in members)
+        arrays = in_order(path, dict(_describe(path, archive, member) for member in members))
     return _sparse(path, arrays) if {"data", "format", "shape"} <= set(arrays) else arrays
 
 

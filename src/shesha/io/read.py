@@ -262,9 +262,9 @@ def _warn_of_genes_in_rows(path: Path, found: Contents) -> None:
     features, inputs = kinds_if_transposed(rows, columns, found.row_names.column)
     if features:
         text = f"{path.name}: rows look like {features} ({rows[0]}), columns like {inputs} ({columns[0]})"
-        state(text)
-        what = f"Similarities are then between {features}; to compare {inputs}, pass transpose=True"
-        warn(f"{text}. {what}", RowNamesWarning)
+        remedy = f"to compare {inputs}, pass transpose=True"
+        state(f"{text}; {remedy}")
+        warn(f"{text}. Similarities are then between {features}; {remedy}", RowNamesWarning)
 
 
 _TRACES = re.compile(r"F|Fneu|spks|(?i:d_?f_?f0?|delta_?f\w*|fluo\w*|calcium\w*|\w*traces?|raster|deconv\w*)")

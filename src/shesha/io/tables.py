@@ -36,6 +36,7 @@ from shesha.inputs.table_columns import (
 from shesha.inputs.vector_columns import Vectors, find_vectors, insert_missing
 from shesha.io.array_selection import Contents, Keys, StoredArray, check_names, choose, contents, pick, visible_names
 from shesha.io.file_checks import (
+    TOKENS,
     UnreadableFileError,
     file_stem,
     open_bytes,
@@ -83,10 +84,9 @@ def stack_lists(path: Path, name: str, column: Any, first_row: int = 0) -> Array
                 row = int(np.flatnonzero(present)[np.flatnonzero(lengths != lengths[0])[0]]) + first_row
                 where = f" (row {row} has {lengths[lengths != lengths[0]][0]})"
             nested = len(shape) == 1 and _is_list(values.type.value_type)
-            tokens = ", which look like the tokens of each row; average them (numpy.mean, axis=0)" if nested else ""
             raise UnreadableFileError(
                 f"{name} in {path} must contain lists of one length, got lengths from {known[0]} to {known[-1]}{where}"
-                f"{tokens}"
+                f"{TOKENS if nested else ''}"
             )
         shape.append(int(known[0]) if len(known) else 0)
         values = values.flatten()

@@ -15,7 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from shesha.io.array_selection import NamedArrays, StoredArray, flatten, gather, in_memory, refused, to_float32
+from shesha.io.array_selection import (
+    NamedArrays,
+    StoredArray,
+    flatten,
+    gather,
+    in_memory,
+    in_order,
+    refused,
+    to_float32,
+)
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
 from shesha.support.memory import memory_budget, readable
 from shesha.support.optional import require
@@ -127,7 +136,7 @@ def torch_item(path: Path) -> NamedArrays:
     except Exception as error:
         raise UnreadableFileError(_why_not_loaded(path, error)) from error
     with reading(path):
-        return flatten(path, tree, lambda node: _describe(path, torch, node))
+        return NamedArrays(in_order(path, flatten(path, tree, lambda node: _describe(path, torch, node))))
 
 
 def _why_not_loaded(path: Path, error: Exception) -> str:

@@ -239,7 +239,7 @@ def crossnobis(
     """
     with provenance.collect_statements() as statements:
         trials = Trials.build(X, conditions, min_trials=1, missing=missing)
-    parts, run_names = run_codes(X, trials, runs)
+        parts, run_names = run_codes(X, trials, runs)
     with single_threaded_blas():
         crossed = Crossed.build(trials, parts, noise, run_names)
         distances = crossed.distances(trials.codes)
@@ -388,5 +388,18 @@ def _asymmetry(matrix: Matrix) -> float:
 
 
 def run_codes(X: Any, trials: Trials, runs: Conditions | None) -> tuple[Labels | None, tuple[str, ...]]:
-    """Return the number of each trial's run, and the names of the runs; None if every trial is its own run."""
-    return (None, ()) if runs is None else trials.label_codes(X, runs, "runs")
+    """Return the number of each trial's run, and the names of the runs; None if every trial is its own run.
+
+    Conditions that some runs lack are stated, with the number of runs that have them.
+    """
+    if runs is None:
+        return None, ()
+    codes, names = trials.label_codes(X, runs, "runs")
+    present = np.zeros((len(names), trials.n_conditions), dtype=bool)
+    present[codes, trials.codes] = True  # Every condition has a code, because one trial is enough.
+    n_runs = present.sum(axis=0)
+    if few := [f"{trials.names[k]} ({n_runs[k]})" for k in np.flatnonzero(n_runs < len(names))]:
+        provenance.state(
+            f"conditions that some of the {len(names)} runs lack (number of runs): {check.join_items(few)}"
+        )
+    return codes, names

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from scipy.spatial.distance import squareform
 
 from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
@@ -31,6 +31,7 @@ from shesha.results import NoiseCeiling
 from shesha.support import provenance
 from shesha.support.provenance import keep_statements
 from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.views.representation import Rdm
 
 Method = Literal["spearman", "pearson", "cosine"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -60,9 +61,10 @@ def noise_ceiling(
 
     Parameters
     ----------
-    rdms_or_trials : array
+    rdms_or_trials : array, RDMs of rsatoolbox, or several tables or `Rdm`
         Distances of shape (n_repeats, n_conditions, n_conditions) or (n_repeats, n_pairs), with NaN for missing values.
-        If `conditions` are given: responses, see `trial_split`.
+        Several objects with names of conditions may lack some, and have them in any order. If `conditions` are given:
+        responses, see `trial_split`.
     conditions : optional
         Condition of each trial, see `trial_split`. The repeats are then the distances in each run.
     runs : as `conditions`, optional
@@ -222,32 +224,35 @@ def _ceiling(repeats: Matrix, scaled: Callable[[Matrix], Matrix]) -> tuple[Vecto
     return np.einsum("ij,ij->i", vectors, others), vectors @ scaled_total, float(np.mean(pairs))
 
 
-def _rdms_as_matrix(rdms: ArrayLike) -> tuple[Matrix, int]:
-    if hasattr(rdms, "get_matrices"):
-        rdms = rdms.get_matrices()
-    array = check.dense(rdms, "rdms")
-    if array.dtype.kind == "O" and isinstance(rdms, Mapping):
-        raise TypeError(
-            f"rdms must be one array of shape (n_repeats, n_conditions, n_conditions), got {type(rdms).__name__} of "
-            f"{len(rdms)}; stack its matrices in one order of conditions, with NaN where a repeat lacks a condition"
-        )
-    square = array.ndim == 3 and array.shape[1] == array.shape[2]
-    if not (square or array.ndim == 2) or array.dtype.kind not in "fiu":
-        raise ValueError(
-            "rdms must be distances of shape (n_repeats, n_conditions, n_conditions) or (n_repeats, n_pairs), "
-            f"got {array.dtype} of shape {array.shape}; for trials, pass conditions"
-        )
-    if len(array) < 2:
-        raise ValueError(f"rdms must contain at least 2 repeats, got {len(array)}")
-    if np.isinf(array).any():
-        raise ValueError("rdms must be finite, or NaN for missing distances, got infinity")
-    values = check.real(array, "rdms")
-    if square:
-        return values[:, *np.triu_indices(values.shape[1], k=1)], int(values.shape[1])
-    n = round((1 + np.sqrt(1 + 8 * values.shape[1])) / 2)
-    if n * (n - 1) // 2 != values.shape[1]:
-        raise ValueError(f"rdms must contain the distances of all pairs of conditions, got {values.shape[1]} distances")
-    return values, n
+def _rdms_as_matrix(rdms: Any) -> tuple[Matrix, int]:
+    """Return the distances of each repeat, NaN for conditions that it lacks, and the number of conditions."""
+    several = isinstance(rdms, Mapping | list | tuple)
+    if not several and not hasattr(rdms, "get_matrices"):
+        values = check.real(rdms, "rdms")
+        n = check.condensed_rows(values.shape[1:])
+        if n and len(values) > 1 and not np.isinf(values).any():
+            # All of them may be negative, because only differences between repeats count.
+            return values, n
+    try:
+        parts = rdms.items() if isinstance(rdms, Mapping) else enumerate(rdms if several else Rdm.stack(rdms, "rdms"))
+        repeats = [one if isinstance(one, Rdm) else Rdm(one, f"rdms[{name!r}]") for name, one in parts]
+    except ValueError as error:
+        raise ValueError(f"{error}; for trials, pass conditions" if "got shape" in str(error) else error) from error
+    if len(repeats) < 2:
+        raise ValueError(f"rdms must contain at least 2 repeats, got {len(repeats)}")
+    named = [one.names.values.astype(str).tolist() for one in repeats if one.names is not None]
+    sizes = sorted({one.n_rows for one in repeats})
+    if len(named) < len(repeats):
+        if len(sizes) > 1:
+            found = check.join_items(sizes)
+            raise ValueError(f"rdms must have names if their numbers of conditions differ, got {found}")
+        return np.stack([one.condensed for one in repeats]), sizes[0]
+    order = {name: place for place, name in enumerate(dict.fromkeys(chain(*named)))}
+    squares = np.full((len(repeats), len(order), len(order)), np.nan)
+    for square, one, names in zip(squares, repeats, named, strict=True):
+        places = [order[name] for name in names]
+        square[np.ix_(places, places)] = squareform(one.condensed)
+    return squares[:, *np.triu_indices(len(order), k=1)], len(order)
 
 
 def _rdms_of_runs(

@@ -91,12 +91,12 @@ def _warn_of_windows_without_recording(
             f"({where}), so counts are 0. {remedy}",
             MeasureWarning,
         )
-    elif empty.all() and _SPARSE * (edges.max() - edges.min()) < max(ends) - min(ends):
-        warn(f"no window contains a spike ({where}), so counts are 0. {remedy}", MeasureWarning)
+    elif empty.mean() > _EMPTY and _SPARSE * (edges.max() - edges.min()) < max(ends) - min(ends):
+        warn(f"{empty.sum():,} of {count(len(edges), 'window')} contain no spike ({where}). {remedy}", MeasureWarning)
 
 
-_SPARSE = 10
-"""How many times as long as all windows together spikes last if they have another unit."""
+_SPARSE, _EMPTY = 10, 0.9
+"""How many times as long as all windows together spikes last, and the share of empty windows, in another unit."""
 _LOOKED_AT = 20
 _ROUNDING = 4
 """Number of rounding steps of the spike times within which a spike counts as being on an edge."""
@@ -130,7 +130,9 @@ def _trains(spikes: Any, clusters: Any) -> list[Any]:
         return trains
     # A Series has keys too, but its entries need not be found by iterating over it.
     named = isinstance(spikes, Mapping) or (hasattr(spikes, "keys") and not hasattr(spikes, "iloc"))
-    trains = [spikes[name] for name in spikes] if named else list(spikes)
+    # A cell array of MATLAB has two axes.
+    flat = np.ravel(spikes) if str(getattr(spikes, "dtype", "")) == "object" else spikes
+    trains = [spikes[name] for name in spikes] if named else list(flat)
     if not trains:
         raise ValueError("spikes must contain at least one neuron, got none")
     if all(isinstance(train, int | float | np.number) for train in trains):

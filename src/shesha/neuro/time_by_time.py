@@ -163,12 +163,15 @@ def tables_over_orders(
 def times_of_trials(times: ArrayLike | None, trials: Trials) -> tuple[float, ...]:
     """Return the given times, those of a labelled array, or 0, 1, 2 and so on."""
     n = trials.values.shape[2]
-    if times is None and trials.source is not None and trials.source.dims[2] in trials.source.coords:
+    if times is None and hasattr(trials.given, "get_data"):
+        times = getattr(trials.given, "times", None)
+    elif times is None and trials.source is not None and trials.source.dims[2] in trials.source.coords:
         times = coordinate_values(trials.source, str(trials.source.dims[2]))[1]
     values = np.arange(n) if times is None else to_host(table_values(times, "times"), "times")
     if values.shape != (n,) or values.dtype.kind not in "fiu":
         raise ValueError(
             f"times must contain one number for each of the {n} time points, got {values.dtype} {values.shape}"
+            + "; the axes of X are trials, neurons and times" * (values.shape == trials.values.shape[1:2])
         )
     return tuple(values.tolist())
 

@@ -119,8 +119,6 @@ class Drawing:
 
     shows: str
     draw: Callable[[], Axes] = field(compare=False)
-    wide: bool = False
-    """Whether the picture takes the full width of the page."""
     kind: ClassVar[str] = "drawing"
 
 

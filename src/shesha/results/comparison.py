@@ -152,7 +152,7 @@ class Score(Number, NoiseCeilingFields):
         if self.interrupted:
             yield "interrupted: fewer permutations than requested"
         if self.doubts:
-            yield from (f"! {line}" for line in str(self.doubts).split("\n"))
+            yield from (f"! {sentence}" for sentence in self.doubts.sentences)
 
     def _claim(self) -> str:
         return say.statement(self, f"{say.add_source(self.name)} of the two representations", f"{self.n_rows:,} rows")

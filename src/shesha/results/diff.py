@@ -140,6 +140,13 @@ class ClassChange(Result):
         return self.after - self.before
 
     @property
+    def verdict(self) -> str:
+        """A description of the movement, or why none was found."""
+        if self.significant:
+            return self.in_words
+        return "within noise" if abs(self.change) <= self.limit else "no movement found"
+
+    @property
     def in_words(self) -> str:
         """A description of the movement."""
         first, second = (f"class {name}" if name.isdigit() else name for name in (self.first, self.second))
@@ -606,7 +613,7 @@ def diff_page(result: Diff) -> Page:
         sections=(
             *_change_sections(result),
             *_movement_sections(result),
-            Section("Change over depth", (Drawing(_PICTURE, result.plot, wide=True),)),
+            Section("Change over depth", (Drawing(_PICTURE, result.plot),)),
             _noise_section(result),
             *_index(result),
             Section("What the verdicts mean", tuple(Explained(*verdict) for verdict in _VERDICTS.items()), _ROTATION),
@@ -663,7 +670,7 @@ def _change_sections(result: Diff) -> tuple[Section, ...]:
     parts: list[Part] = [Text(f"{sentence[:1].upper()}{sentence[1:]}.", "") for sentence in sentences]
     if result.classes:
         if not any(pair.significant for pair in result.classes):
-            parts.append(Text(f"No movement of a class was found (level {1 - result.confidence:.3g}).", ""))
+            parts.append(Text(f"No class moved by more than noise (level {1 - result.confidence:.3g}).", ""))
         parts.append(_classes(result))
     if not parts:
         return ()
@@ -673,7 +680,7 @@ def _change_sections(result: Diff) -> tuple[Section, ...]:
 def _classes(result: Diff) -> Table:
     pairs = result.classes
     columns: Columns = {
-        "verdict": [pair.in_words if pair.significant else "no movement found" for pair in pairs],
+        "verdict": [pair.verdict for pair in pairs],
         "before": [format_number(pair.before) for pair in pairs],
         "after": [format_number(pair.after) for pair in pairs],
         "change": [f"{pair.change:+.3f}" for pair in pairs],

@@ -113,11 +113,14 @@ class Doubts(Result):
         """Return the doubts as text, or say that no problem was found or why nothing was checked."""
         if not self.found and not self.reason:
             return f"no problem found in {self.n_looked_at:,} checked rows"
-        sentences = [f"{place}. {doubt}" for place, doubt in enumerate(self.found, 1)]
-        if self.reason:
-            sentences.append(f"{'Some checks were not' if self.headline else 'No checks were'} possible: {self.reason}")
-        width = page_width()
-        return "\n".join(line for sentence in sentences for line in wrap(sentence, width))
+        return "\n".join(line for sentence in self.sentences for line in wrap(sentence, page_width()))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """A numbered sentence for each doubt, and why checks were skipped."""
+        known = [f"{place}. {doubt}" for place, doubt in enumerate(self.found, 1)]
+        skipped = f"{'Some checks were not' if self.headline else 'No checks were'} possible: {self.reason}"
+        return (*known, skipped) if self.reason else tuple(known)
 
 
 LEVEL = 0.002

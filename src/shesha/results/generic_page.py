@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from importlib.metadata import version
 from itertools import pairwise
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shesha._version import DISTRIBUTION, __version__
 from shesha.charts import class_values
-from shesha.report import Column, Explained, Item, Lines, Page, Part, Section, Table
+from shesha.report import Column, Drawing, Explained, Item, Lines, Page, Part, Section, Table
 from shesha.support.types import Array
 from shesha.support.wording import agree, count
 
@@ -74,14 +75,26 @@ def _rows_left(n: int) -> Item:
     return Item(f"{count(n, 'more row')} {agree(n, 'is', 'are')} in `to_frame()`")
 
 
-def every_number(result: Any) -> Section:
-    """Return the section with the whole table of a result and the meaning of its fields, which is not printed."""
+def every_number(result: Any) -> tuple[Section, ...]:
+    """Return the figure of a result, and its whole table with the meaning of the columns; neither is printed."""
     frame = result.to_frame()
     parts: list[Part] = [as_table(frame.head(_MOST), "All numbers") if len(frame) != 1 else _as_list(frame)]
     n_left = len(frame) - _MOST
     if n_left > 0:
         parts.append(_rows_left(n_left))
-    return Section("Every number", (*parts, *field_explanations(type(result))), printed=False)
+    parts += (part for part in field_explanations(type(result)) if part.name in frame)
+    return (*_figure(result, frame), Section("Every number", tuple(parts), printed=False))
+
+
+def _figure(result: Any, frame: pd.DataFrame) -> tuple[Section, ...]:
+    """Return the figure of a result that shows more than its table, described as by its method."""
+    from shesha.results.base import Result
+
+    is_undrawn = len(frame) < 2 and not getattr(result, "null", True)
+    if type(result).plot is Result.plot or is_undrawn or ("value" in frame and not frame["value"].notna().any()):
+        return ()
+    shows = type(result).plot.__doc__.split("\n")[0].removeprefix("Draw ")
+    return (Section("Figure", (Drawing(f"{shows[:1].upper()}{shows[1:]}", result.plot),), printed=False),)
 
 
 def _answer(result: Any, first_line: str) -> str:
@@ -106,7 +119,7 @@ def _split_class_name(name: str) -> str:
     return parted[:1].upper() + parted[1:]
 
 
-def field_explanations(kind: type[Any]) -> tuple[Part, ...]:
+def field_explanations(kind: type[Any]) -> tuple[Explained, ...]:
     """Return the meaning of each field that its class documents."""
     meanings = {name: text for base in reversed(kind.__mro__) for name, text in _field_docstrings(base).items()}
     return tuple(Explained(field.name, meanings[field.name]) for field in fields(kind) if field.name in meanings)
@@ -171,6 +184,7 @@ def run_details(result: Any, more: Mapping[str, Any] | None = None) -> tuple[tup
     for name in ("seed", "n_draws", "alpha", "confidence", "exchanged"):
         if getattr(result, name, None) is not None or name == "seed":
             options.setdefault(name, getattr(result, name, None))
+    options = {name: value for name, value in options.items() if not (isinstance(value, float) and isnan(value))}
     seed = options.pop("seed", None)
     facts = [("seed", "none: every run draws different random numbers" if seed is None else str(seed))]
     facts += [("parameters", ", ".join(f"{name}={value!r}" for name, value in options.items()))] if options else []

@@ -299,7 +299,7 @@ def ranking_page(result: ModelRanking) -> Page:
         doubts=tuple(Item(note) for note in result.notes),
         sections=(
             *_share_sections(result),
-            Section("Models and the noise ceiling", (Drawing(_PICTURE, result.plot, wide=True),)),
+            Section("Models and the noise ceiling", (Drawing(_PICTURE, result.plot),)),
             *((Section("Pairs", (_pair_table(result),), _PAIRS),) if result.pairs else ()),
         ),
         ran=(
@@ -336,7 +336,7 @@ def _share_sections(result: ModelRanking) -> tuple[Section, ...]:
     columns = {
         "alone": [format_share(model.alone) for model in result.models],
         "unique": [
-            f"{format_share(model.unique)} [{numeral(model.unique_low)}, {numeral(model.unique_high)}]"
+            f"{format_share(model.unique)} [{format_share(model.unique_low)}, {format_share(model.unique_high)}]"
             for model in result.models
         ],
         "shared": [format_share(model.shared) for model in result.models],

@@ -164,7 +164,7 @@ class Number(Result):
 
     @draws_axes
     def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
-        """Draw the null distribution with the value and the threshold; without one, draw the value and its interval."""
+        """Draw the null distribution, the value and the threshold, or the value and its interval if there is none."""
         from shesha.charts import null_distribution
 
         if not self.null and self.has_value:

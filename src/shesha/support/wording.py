@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -174,6 +174,9 @@ def shorten(text: str, most: int) -> str:
 
 
 _NUMBER = re.compile(r"(\d+)")
+_FEWEST_SORTED = 3
+"""Smallest number of names whose alphabetical order shows that a program sorted them."""
+Item = TypeVar("Item")
 
 
 def natural_key(text: str) -> tuple[tuple[str, int], ...]:
@@ -186,6 +189,18 @@ def natural_key(text: str) -> tuple[tuple[str, int], ...]:
     """
     parts = _NUMBER.split(text)
     return tuple(zip(parts[::2], [*map(int, parts[1::2]), -1], strict=True))
+
+
+def in_natural_order(items: Sequence[Item], key: Callable[[Item], Any]) -> list[Item]:
+    """Return items with layer_2 before layer_10 if they are sorted as text, as programs sort; others as they are.
+
+    Examples
+    --------
+    >>> in_natural_order(["b1", "b10", "b2"], natural_key), in_natural_order(["b2", "b10", "b1"], natural_key)
+    (['b1', 'b2', 'b10'], ['b2', 'b10', 'b1'])
+    """
+    few = len(items) < _FEWEST_SORTED
+    return list(items) if few or list(items) != sorted(items, key=str) else sorted(items, key=key)
 
 
 def natural_place(path: Path) -> tuple[object, ...]:

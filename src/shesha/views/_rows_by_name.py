@@ -39,12 +39,7 @@ def align_rows(sources: Mapping[str, S]) -> dict[str, S]:
         If the representations contain different names, not only a different order.
     """
     moved = orders({name: source.names for name, source in sources.items()})
-    return {name: take_rows(source, moved[name]) if name in moved else source for name, source in sources.items()}
-
-
-def take_rows(source: S, chosen: Index) -> S:
-    """Take some rows, in the given order, from any kind of representation."""
-    return source.take(chosen) if isinstance(source, Rows) else source.take_rows(chosen)
+    return {name: source.take_rows(moved[name]) if name in moved else source for name, source in sources.items()}
 
 
 def layers_in_one_order(models: Mapping[str, dict[str, Representation]]) -> list[dict[str, Representation]]:
@@ -220,15 +215,16 @@ def _incomplete(sides: Mapping[str, Selectable], n: int, metric: Metric) -> dict
     found: dict[str, NDArray[np.bool_]] = {}
     for name, side in sides.items():
         of = f" in {name}" if len(sides) > 1 else ""
-        bad, undirected = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+        missing, infinite, undirected = np.zeros((3, n), dtype=bool)
         for start, block in side.blocks():
             flat = block.reshape(len(block), -1)
-            bad[start : start + len(block)] = ~np.isfinite(flat).all(axis=1)
+            missing[start : start + len(block)] = np.isnan(flat).any(axis=1)
+            infinite[start : start + len(block)] = np.isinf(flat).any(axis=1)
             # The only value of a row is constant, but may differ from those of other rows.
             undirected[start + find_undirected_rows(flat, metric if flat.shape[1] > 1 else "cosine")] = True
-        found[f"{{}} with NaN{of}"] = bad
+        found |= {f"{{}} with NaN{of}": missing, f"{{}} with infinity{of}": infinite}
         if metric != "euclidean":
-            found[f"{{}} {kind}{of}"] = undirected & ~bad
+            found[f"{{}} {kind}{of}"] = undirected & ~missing & ~infinite
     return found
 
 
@@ -256,7 +252,7 @@ class _Side:
         """Return some of the rows, with their names."""
         names = None if self.names is None else self.names.take(chosen)
         if isinstance(self.value, Rdm | Representation | Rows):
-            part: Any = take_rows(cast(Any, self.value), chosen)
+            part: Any = self.value.take_rows(chosen)
             part.names = names
             return _Side(part, names, len(chosen))
         values = split_names(self.value)[0]

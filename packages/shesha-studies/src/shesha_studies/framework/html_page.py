@@ -113,4 +113,4 @@ def _ran(run: StudyRun) -> list[tuple[str, str]]:
 
 def _picture_part(picture: Picture) -> report.Drawing:
     axes: Any = picture.figure.axes[0]
-    return report.Drawing(picture.shows, lambda: axes, wide=True)
+    return report.Drawing(picture.shows, lambda: axes)
