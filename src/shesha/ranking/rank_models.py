@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast, get_args
 
@@ -39,11 +39,6 @@ from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances,
 _EVIDENCE_FIELDS = ("p_value", "corrected_p_value", "p_ceiling", "alone", "unique", "unique_low", "unique_high")
 
 
-def _keyword_arguments(names: Sequence[str], values: Iterable[Any]) -> dict[str, Any]:
-    """Return values as keyword arguments."""
-    return dict(zip(names, values, strict=True))
-
-
 def rank_with_ties(
     problem: Problem,
     evaluations: Evaluations,
@@ -67,7 +62,7 @@ def rank_with_ties(
             confidence=confidence,
             rank_low=1 + better[name],
             rank_high=n - worse[name],
-            **_keyword_arguments(_EVIDENCE_FIELDS, map(float, (*chance[k], lines.p_ceiling[k], *lines.shares[k]))),
+            **dict(zip(_EVIDENCE_FIELDS, map(float, (*chance[k], lines.p_ceiling[k], *lines.shares[k])), strict=True)),
         )
         for k, name in enumerate(problem.names)
     ]
@@ -162,16 +157,12 @@ def combine_models(
     )
 
 
-def n_row_folds(n_units: int) -> int:
-    """Number of folds, following rsatoolbox: more folds if each still has enough rows."""
-    return 2 if n_units < 12 else 3 if n_units < 24 else 4 if n_units < 40 else 5
-
-
 def _folds(vectors: DistanceVectors, rng: np.random.Generator, weights_of: WeightsOf) -> Iterator[_Fold]:
     """Divide rows (or groups) and subjects at random; every row is tested once with every subject."""
     problem = vectors.problem
     clusters, n_subjects = problem.design.clusters, len(problem.subjects)
-    parts = rng.permutation(problem.n_units) % n_row_folds(problem.n_units)
+    # The number of folds follows rsatoolbox: more if each still has enough rows.
+    parts = rng.permutation(problem.n_units) % (2 + np.searchsorted([12, 24, 40], problem.n_units, "right"))
     of_row = parts[clusters]
     of_subject = rng.permutation(n_subjects) % min(n_subjects, 5)
     for row_fold in range(parts.max() + 1):
@@ -378,7 +369,9 @@ def rank_models(
         for name, model in kinds.mapping(models, "models").items()
     }
     named = {"models": models, "data": _subjects(data)}
-    (models, data), along = select_layer_rows(named, {"groups": groups, "blocks": blocks}, rows=rows, missing=missing)
+    (models, data), along = select_layer_rows(
+        named, {"groups": groups, "blocks": blocks}, rows=rows, missing=missing, need=_bytes, seed=seed
+    )
     problem = _check_problem(data, models, measure, along["groups"], along["blocks"], seed)
     wanted = check.optional_count(n_resamples, "n_resamples", minimum=20)
     count = wanted or (_MANY if problem.uses_correlated_distances else _FEWER)
@@ -424,6 +417,11 @@ def rank_models(
         notes=tuple(notes),
         seed=number(seed),
     )
+
+
+def _bytes(shapes: list[tuple[int, int]]) -> int:
+    """Return the memory for all representations in double precision, and for a copy of each while it is scored."""
+    return 2 * 8 * sum(n * d for n, d in shapes)
 
 
 def _resampled(problem: Problem, groups: Any, blocks: Any) -> str:
