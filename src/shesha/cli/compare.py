@@ -143,7 +143,7 @@ def _state_file(files: Sequence[Path]) -> Path | None:
     except OSError as error:
         echo(f"shesha: the state is not saved, because {folder} cannot be written: {error.strerror}", err=True)
         return None
-    return folder / f"moments-{hashlib.blake2b(known.encode(), digest_size=8).hexdigest()}.npz"
+    return folder / f"moments-{hashlib.blake2b(known.encode(errors='surrogateescape'), digest_size=8).hexdigest()}.npz"
 
 
 _NO_VALUE = 2

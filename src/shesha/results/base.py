@@ -236,7 +236,8 @@ class Result:
     """A result that can be printed, compared, saved, and converted to plain values, tables and JSON."""
 
     inputs: tuple[str, ...] = field(default=(), kw_only=True, compare=False, repr=False)
-    """What was read: matrices, identity and order of rows, matching of layers, and what was left out."""
+    """What was read: matrices, identity and order of rows, matching of layers, what was left out, and warnings that
+    numbers may mislead."""
 
     ALIGNED: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Groups of fields whose lengths must be equal in a saved file."""
