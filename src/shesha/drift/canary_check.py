@@ -79,6 +79,12 @@ def _view_bytes(measure: Measure, before: Representation, after: Representation)
     return sum(made for made, _ in sides) + max(working for _, working in sides)
 
 
+def bytes_of_drift(measure: Measure, shapes: Sequence[tuple[int, int]]) -> int:
+    """Return the memory for a reference of this shape, and for the drift of another encoding by one measure."""
+    one = Representation(np.broadcast_to(np.float64(0), shapes[0]), 0.0)
+    return _view_bytes(measure, one, one) + 8 * math.prod(one.shape)
+
+
 def drift(measure: Measure, before: Representation, after: Representation) -> float:
     """Return how far a measure is from its value for unchanged rows, or raise NotEstimable with a reason."""
     a, b = aligned(before, after, measure.view.folding)

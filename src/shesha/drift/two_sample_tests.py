@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 
 from shesha.drift.canary_check import p_value, threshold
 from shesha.drift.row_dependence import dependence_text
-from shesha.inputs import table_values
+from shesha.inputs import align_features
 from shesha.inputs import validation as check
-from shesha.inputs.table_columns import column_names, feature_order
 from shesha.inputs.validation import require_squarable
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls.null_summary import holm, number_against_null, undecided
@@ -85,10 +84,7 @@ def two_sample(
     check.choice(test, TESTS, "test")
     check.fraction(alpha, "alpha", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
-    order = feature_order(column_names(reference), column_names(window), ("reference", "window"))
-    sides: dict[str, Any] = {"reference": reference, "window": window}
-    if order is not None:
-        sides["window"] = table_values(window, "window")[:, order]
+    sides: dict[str, Any] = {"reference": reference, "window": align_features(reference, window, "reference", "window")}
     few = _few_rows(sides, seed)
     x, y = (require_squarable(check.matrix(side, name), name) for name, side in few.items())
     if x.shape[1] != y.shape[1]:

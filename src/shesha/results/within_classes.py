@@ -176,12 +176,16 @@ class WithinClasses(Listed[Comparison], Result):
             if names:
                 parts.append(f"{verb} {it} within {self._list_classes(names)} ({self._ranges(names)})")
                 it = "it"
-        unknown = self.classes_with(UNDECIDED)
+        undecided_classes = self.classes_with(UNDECIDED)
+        unknown = [name for name in undecided_classes if self._ranges([name])]
+        missing = [name for name in undecided_classes if name not in unknown]
         if unknown:
             parts.append(
                 f"{'and ' * bool(parts)}it is undecided within {self._list_classes(unknown)} (not above chance, but "
                 f"intervals include partial retention: {self._ranges(unknown)})"
             )
+        if missing:
+            parts.append(f"{'and ' * bool(parts)}no measure has a value within {self._list_classes(missing)}")
         clause = "; ".join(parts)
         few = self._too_few_permutations
         return f"{self.second}, compared with {self.first}: {clause}{f'. This {few}' if few else ''}."

@@ -265,8 +265,8 @@ def _take_over(draft: Path, earlier: os.stat_result) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text to a file atomically, as UTF-8."""
-    write_bytes(path, text.encode())
+    """Write a text to a file atomically, as UTF-8; bytes of file names that are not UTF-8 are shown as escapes."""
+    write_bytes(path, text.encode(errors="backslashreplace"))
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
