@@ -53,6 +53,7 @@ def rank_with_ties(
     better, worse = _beaten(problem, pairs, sign, alpha)
     n, values = len(problem.names), evaluations.models
     lines = _Lines.build(evaluations, confidence, problem.measure.higher_is_closer)
+    table = np.column_stack([chance, lines.p_ceiling, lines.shares])
     listed = [
         RankedModel(
             name=name,
@@ -62,9 +63,9 @@ def rank_with_ties(
             confidence=confidence,
             rank_low=1 + better[name],
             rank_high=n - worse[name],
-            **dict(zip(_EVIDENCE_FIELDS, map(float, (*chance[k], lines.p_ceiling[k], *lines.shares[k])), strict=True)),
+            **cast(Any, dict(zip(_EVIDENCE_FIELDS, evidence, strict=True))),
         )
-        for k, name in enumerate(problem.names)
+        for k, (name, evidence) in enumerate(zip(problem.names, table.tolist(), strict=True))
     ]
     return tuple(sorted(listed, key=lambda model: -sign * model.value if model.value == model.value else np.inf))
 
