@@ -418,7 +418,7 @@ def compare(
         unused = {**design, "permutations": permutations, "repeats": repeats}
         unused |= {"covariates": covariates, "folds": folds, "queries": queries, "pairs": pairs, "error": error}
         unused |= {"exact": None if exact == "auto" else "exact"}
-        if used := sampled_scores.used_options(unused):
+        if used := sampled_scores.list_requested_options(unused):
             raise ValueError(f"{', '.join(used)} must be left out with Moments, which lack single rows, got {used[0]}")
         return compare_moments(
             X,

@@ -437,7 +437,7 @@ def _expand_paths(
         if not is_folder(path, distances=distances):
             yield path
             continue
-        inside = [file for file in files_of(path) if not file.name.startswith((".", own_prefix))]
+        inside = [file for file in list_files(path) if not file.name.startswith((".", own_prefix))]
         readable = [file for file in inside if is_readable(file)]
         if not readable:
             raise ValueError(f"{path} must contain files that end in one of {', '.join(formats())}, got none")
@@ -445,7 +445,7 @@ def _expand_paths(
         yield from readable
 
 
-def files_of(folder: Path) -> list[Path]:
+def list_files(folder: Path) -> list[Path]:
     """Return the paths in a folder in natural order, with layer_2 before layer_10."""
     return sorted(folder.iterdir(), key=natural_place)
 

@@ -400,7 +400,7 @@ def _grid_scores(
         for pooled, (own, others) in zip(parts, places, strict=True)
     ]
 
-    def assembled() -> Iterator[Matrix]:
+    def assemble() -> Iterator[Matrix]:
         for drawn_parts in zip(*scores, strict=True):
             grid = np.full((len(rows), len(columns)), np.nan)
             for pairs, place, part in zip(parts.values(), places, drawn_parts, strict=True):
@@ -408,7 +408,7 @@ def _grid_scores(
                 grid[some] = np.where(pairs[some], part, grid[some])
             yield grid
 
-    return chosen, assembled()
+    return chosen, assemble()
 
 
 def _part_scores(

@@ -82,8 +82,8 @@ def inner_product_null(n: int, first: KernelSums, second: KernelSums, *, unbiase
         diagonal *= n * (n + 1) * squares - (n - 1) * (trace**2 + 2 * side.squared_norm)
     variance = 2 * spread / ((n - 1) ** 2 * (n + 1) * (n - 2))
     variance += diagonal / ((n + 1) * n * (n - 1) * (n - 2) * (n - 3))
-    cubes, squares = ([float(np.sum(side.spectrum**power)) for side in (first, second)] for power in (3, 2))
-    skewness = float(sqrt(8) * cubes[0] * cubes[1] / (squares[0] * squares[1]) ** 1.5)
+    thirds, seconds = ([float(np.sum(side.spectrum**power)) for side in (first, second)] for power in (3, 2))
+    skewness = float(sqrt(8) * thirds[0] * thirds[1] / (seconds[0] * seconds[1]) ** 1.5)
     return PearsonNull(mean, sqrt(max(variance, 0.0)), skewness)
 
 

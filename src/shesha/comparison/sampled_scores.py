@@ -382,8 +382,8 @@ def require_one_that_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> None:
     sizes = " and ".join(f"{n:,} x {d:,}" for n, d in (shapes[0], shapes[1]))
     these = f"these measures fit: {others}; or " if fitting else ""
     raise memory.MemoryBudgetError(
-        f"{', '.join(needs)} of {sizes} must fit the memory budget of {memory.readable(budget)}, got "
-        f"{memory.readable(min(needs.values()))}: {these}pass fewer rows, or raise SHESHA_MEMORY{streamed}"
+        f"{', '.join(needs)} of {sizes} must fit the memory budget of {memory.format_bytes(budget)}, got "
+        f"{memory.format_bytes(min(needs.values()))}: {these}pass fewer rows, or raise SHESHA_MEMORY{streamed}"
     )
 
 
@@ -418,14 +418,14 @@ _FEWEST_PAIRS = 1_000_000
 """Number of row pairs above which measures that exceed the memory are estimated, not left out."""
 
 
-def used_options(options: Mapping[str, Any]) -> list[str]:
+def list_requested_options(options: Mapping[str, Any]) -> list[str]:
     """Return the names of the options that are used."""
     return [name for name, value in options.items() if value is not None and value is not False]
 
 
 def require_plain(sample_options: Sequence[str], others: Mapping[str, Any]) -> None:
     """Refuse a sample together with options that need all rows at once."""
-    if sample_options and (used := used_options(others)):
+    if sample_options and (used := list_requested_options(others)):
         raise ValueError(f"{sample_options[0]} must be left out with {used[0]}, got both")
 
 
@@ -439,7 +439,7 @@ def exceeds_memory(X: Any, Y: Any, others: Mapping[str, Any]) -> bool:
         require_plain(["rows of a stored array"], others)
         return True
     if (
-        used_options(others)
+        list_requested_options(others)
         or not isinstance(X, np.ndarray)
         or not isinstance(Y, np.ndarray)
         or X.ndim != 2
@@ -462,7 +462,7 @@ def to_sample(
     shapes = matrix_shape(X), matrix_shape(Y)
     small = shapes[0] is None or shapes[1] is None or n_pairs(shapes[0][0]) <= _FEWEST_PAIRS
     uncalibrated = {name: value for name, value in others.items() if name != "calibrate"}
-    if sampling.exact is True or used_options(uncalibrated) or small:
+    if sampling.exact is True or list_requested_options(uncalibrated) or small:
         return requested, 0.0
     assert shapes[0] is not None and shapes[1] is not None
     needs, budget = bytes_needed(chosen, shapes[0], shapes[1]), memory.memory_budget()
@@ -474,7 +474,7 @@ def to_sample(
         if not reason_against(measure) and measure not in large and measure not in requested
     }
     # A score that fits is calibrated, however long this takes, because samples have no chance level here.
-    slow = _longest_beyond(costs, MINUTE) if sampling.exact == "auto" and not used_options(others) else set()
+    slow = _longest_beyond(costs, MINUTE) if sampling.exact == "auto" and not list_requested_options(others) else set()
     estimated = [m for m in chosen if m in requested or m in large or m.name in slow]
     return estimated, sum(costs[name] for name in slow)
 

@@ -59,7 +59,9 @@ def drifts(measures: Sequence[Measure], before: Representation, after: Represent
     with single_threaded_blas():
         for i, measure in enumerate(measures):
             if needs[i] > budget:
-                reasons[i] = f"needs {memory.readable(needs[i])} of a memory budget of {memory.readable(budget)}"
+                reasons[i] = (
+                    f"needs {memory.format_bytes(needs[i])} of a memory budget of {memory.format_bytes(budget)}"
+                )
                 if i == 0:
                     memory.require(needs[i] + memory.memory_budget() - budget, measure.name, "pass fewer rows")
                 continue

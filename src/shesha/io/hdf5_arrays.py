@@ -34,7 +34,7 @@ from shesha.io.file_checks import (
     require_plausible,
     require_sound,
 )
-from shesha.support.memory import memory_budget, readable
+from shesha.support.memory import format_bytes, memory_budget
 from shesha.support.provenance import state
 from shesha.support.types import Array
 from shesha.support.wording import natural_key
@@ -316,8 +316,8 @@ def _require_bounded(path: Path) -> None:
                 stream.seek(n_bytes, 1)
             if total > limit:
                 raise UnreadableFileError(
-                    f"MATLAB file {path} must unpack to at most the memory budget of {readable(limit)}, got more: save "
-                    "fewer variables, or raise SHESHA_MEMORY"
+                    f"MATLAB file {path} must unpack to at most the memory budget of {format_bytes(limit)}, got more: "
+                    "save fewer variables, or raise SHESHA_MEMORY"
                 )
     require_plausible(path, "the variables", total, size)
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from shesha.support.memory import memory_budget, readable
+from shesha.support.memory import format_bytes, memory_budget
 from shesha.support.optional import require
 
 
@@ -69,8 +69,8 @@ def read_bytes(path: Path, name: str = "path", *, follow_links: bool = True) -> 
         size, budget = os.fstat(stream.fileno()).st_size, memory_budget()
         if size > budget:
             raise ValueError(
-                f"{name} must fit the memory budget of {readable(budget)}, got {readable(size)} in {path}: raise "
-                "SHESHA_MEMORY"
+                f"{name} must fit the memory budget of {format_bytes(budget)}, got {format_bytes(size)} in {path}: "
+                "raise SHESHA_MEMORY"
             )
         return stream.read()
 

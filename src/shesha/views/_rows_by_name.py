@@ -132,7 +132,7 @@ def select_rows(
         chosen = np.sort(spawn(seed, _SAMPLING).choice(n, size, replace=False))
         used = {name: side.take_rows(chosen) for name, side in used.items()}
         extra = {name: _take(value, chosen) if _n_entries(value) == n else value for name, value in extra.items()}
-        state(f"{size:,} of {n:,} rows used, drawn at random: all need {memory.readable(needed)} of memory")
+        state(f"{size:,} of {n:,} rows used, drawn at random: all need {memory.format_bytes(needed)} of memory")
     if missing == "refuse":
         for name, side in used.items():
             _require_usable(side, name, directed=directed)
