@@ -91,6 +91,16 @@ def test_without_its_rows_a_monitor_keeps_their_geometry_alone(tmp_path, rng, sh
         DriftMonitor.load(tmp_path / "m").update(X + 1)
 
 
+def test_a_monitor_of_one_feature_is_loaded_and_refuses_names_of_its_reference(tmp_path, rng):
+    rows, names = rng.standard_normal((20, 1)), [f"r{i}" for i in range(20)]
+    nulls = rows + 1e-3 * rng.standard_normal((19, *rows.shape))
+    DriftMonitor(NamedRows(rows, names), nulls=nulls, false_alarm=0.1).save(tmp_path / "m", keep_rows=True)
+    with pytest.raises(
+        ValueError, match=r"batch must contain new inputs, got rows with names of the reference \(r0, r1"
+    ):
+        DriftMonitor.load(tmp_path / "m").update(NamedRows(rows[:5] + 1, names[:5]))
+
+
 def test_measures_that_see_the_axes_need_the_rows(tmp_path, canaries):
     monitor = DriftMonitor(canaries, measures=["RSA"])
     with pytest.raises(

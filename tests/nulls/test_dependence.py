@@ -382,3 +382,8 @@ def test_moments_that_were_saved_keep_the_signs_of_dependence(tmp_path):
     moments = Moments.of(X, Y)
     moments.save(tmp_path / "moments.npz")
     assert Moments.load(tmp_path / "moments.npz").dependence == moments.dependence != ""
+
+
+@pytest.mark.parametrize("rows", [np.arange(9.0).reshape(3, 3) ** 2, np.ones((40, 3))])
+def test_rows_that_are_few_or_equal_have_no_memory(rows):
+    assert dependence(rows).memory == 0
