@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from shesha.drift.canary_check import p_value, threshold
 from shesha.drift.row_dependence import dependence_text
+from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.inputs.validation import require_squarable
 from shesha.kernels.threads import single_threaded_blas
@@ -23,6 +24,7 @@ from shesha.support import types as kinds
 from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import generator, number, spawn
 from shesha.support.types import Matrix, Seed, Vector
+from shesha.views import select_rows
 
 Test = Literal["energy", "mmd", "sliced wasserstein", "c2st"]
 TESTS: tuple[Test, ...] = get_args(Test)
@@ -287,6 +289,7 @@ def two_sample_tests(
     tests: Iterable[Test] = DEFAULT,
     n_permutations: int = 199,
     alpha: float = 0.05,
+    missing: MissingRows = "refuse",
     seed: Seed = 0,
 ) -> TwoSampleTests:
     """Test by several statistics whether two samples of rows come from the same distribution.
@@ -299,6 +302,8 @@ def two_sample_tests(
         See `two_sample`.
     tests : iterable of {'energy', 'mmd', 'sliced wasserstein', 'c2st'}
         The tests, see `two_sample`. Their p-values are corrected for their number (Holm).
+    missing : {'refuse', 'drop'}
+        Whether rows with NaN or infinity raise an error, or are left out and counted.
     n_permutations, alpha, seed
         See `two_sample`. The corrected p-value is at least the number of tests divided by n_permutations + 1.
 
@@ -316,8 +321,12 @@ def two_sample_tests(
     names = [check.choice(name, TESTS, "tests") for name in kinds.several(tests, str, "tests", "names")]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"tests must be different names, at least one, got {names}")
+    sides = {
+        name: select_rows({name: X}, missing=missing, metric="euclidean")[0][name]
+        for name, X in (("reference", reference), ("window", window))
+    }
     results = [
-        two_sample(reference, window, test=cast(Test, name), n_permutations=n_permutations, alpha=alpha, seed=seed)
+        two_sample(**sides, test=cast(Test, name), n_permutations=n_permutations, alpha=alpha, seed=seed)
         for name in names
     ]
     numbers = []
