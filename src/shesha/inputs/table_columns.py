@@ -250,9 +250,10 @@ def _require_no_pairs(columns: Sequence[Column], n_numbers: int, source: str) ->
     items = [c for c in columns if c.kind in ("numbers", "text")][:2]
     if len(items) < 2 or not 1 <= n_numbers <= _MOST_LONG or not all(could_identify(c.values()) for c in items):
         return
-    pairs = list(zip(*(c.values().tolist() for c in items), strict=True))
-    n = len({item for pair in pairs for item in pair})
-    if n >= _FEWEST and len(set(pairs)) == len(pairs) and 2 * len(pairs) in (n * (n - 1), n * (n + 1), 2 * n * (n - 1)):
+    pairs = {frozenset(pair) for pair in zip(*(c.values().tolist() for c in items), strict=True)}
+    n, n_rows = len(frozenset().union(*pairs)), len(items[0].values())
+    are_all = len(pairs) == n_rows and 2 * n_rows in (n * (n - 1), n * (n + 1))
+    if n >= _FEWEST and are_all and min(len(set(c.values().tolist())) for c in items) >= n - 1:
         raise ValueError(
             f"{source} must have one row per input, got one row for each pair of {items[0].name} and {items[1].name} "
             f"({n} inputs); write the distances of the pairs as a square matrix, and pass it with --rdm"
