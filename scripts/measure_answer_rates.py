@@ -18,7 +18,7 @@ import pandas as pd
 from scipy.cluster.vq import kmeans2
 from scipy.stats import binomtest
 
-from shesha import bio, changes, drift, neuro
+from shesha import bio, changes, drift, neuro, rank_models
 from shesha.results import Number
 from shesha.support.types import Array
 
@@ -81,6 +81,21 @@ def clusters(seed: int) -> bool:
     return bool(bio.cluster_stability(adata, "group", **options).significant)
 
 
+def flexible(seed: int, *, chance: bool) -> bool:
+    """Whether a flexible model is above chance in unrelated data, or differs from an equally good one."""
+    rng = np.random.default_rng(seed)
+    parts = dict(zip("abcd", rng.standard_normal((4, 24, 4)), strict=True))
+    shares = rng.uniform(0.3, 1, size=(6, 2)) * (not chance)
+    subjects = [
+        np.hstack([w * parts["a"], v * parts["b"], w * parts["c"], v * parts["d"]]) + rng.standard_normal((24, 16)) / 2
+        for w, v in shares
+    ]
+    options = {"n_resamples": 60, "n_permutations": 39, "weights_of": "each subject", "seed": seed}
+    sums = {"ab": ["a", "b"], "cd": ["c", "d"]}
+    found = rank_models(subjects, parts, "RSA(metric=euclidean)", flexible=sums, **options)
+    return (found["ab"] if chance else found.pair("ab", "cd")).p_value <= LEVEL
+
+
 def recall(seed: int) -> Number:
     """Recall of the neighbours of 200 vectors in their first 8 of 32 dimensions."""
     vectors = np.random.default_rng(seed).standard_normal((200, 32)) * np.geomspace(3, 0.3, 32)
@@ -120,6 +135,8 @@ ANSWERS: dict[str, Callable[[int], bool]] = {
     "e_distances, paired donors, cells permuted": partial(e_distance, donors="paired", groups=None),
     "e_distances, paired donors, groups='donor'": partial(e_distance, donors="paired", groups="donor"),
     "cluster_stability, k-means": clusters,
+    "rank_models, flexible model against chance": partial(flexible, chance=True),
+    "rank_models, two flexible models": partial(flexible, chance=False),
 }
 
 

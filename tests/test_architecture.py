@@ -140,6 +140,14 @@ def test_names_that_come_later_are_those_that_readers_see(package: str) -> None:
         assert name in dir(own)
 
 
+def test_no_module_hides_a_function_of_its_name() -> None:
+    """A function that is imported when it is first used would give way to a module that was imported before."""
+    for path in SOURCE.rglob("__init__.py"):
+        later = [node for part in ast.parse(path.read_text()).body if isinstance(part, ast.If) for node in part.body]
+        names = {alias.name for node in later if isinstance(node, ast.ImportFrom) for alias in node.names}
+        assert not names & {inside.stem for inside in path.parent.iterdir()}, path
+
+
 def test_importing_the_package_imports_next_to_nothing() -> None:
     code = "import shesha, sys; print(len([name for name in sys.modules if name.startswith('shesha')]))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -240,7 +240,7 @@ def test_what_does_not_fit_is_not_kept(folder, arrays, store, quick_audit, monke
 def test_few_files_are_in_memory_together(tmp_path, rng, quick_audit, monkeypatch):
     for number in range(60):
         np.savez(tmp_path / f"step{number:02}.npz", X=rng.standard_normal((20, 6)))
-    alive, most, load = [], [0], stored_audits.Subject.load
+    alive, most, load = [], [0], input_manifest.InFile.rows
 
     def watched(self):
         source = load(self)
@@ -248,7 +248,7 @@ def test_few_files_are_in_memory_together(tmp_path, rng, quick_audit, monkeypatc
         most[0] = max(most[0], sum(one() is not None for one in alive))
         return source
 
-    monkeypatch.setattr(stored_audits.Subject, "load", watched)
+    monkeypatch.setattr(input_manifest.InFile, "rows", watched)
     ranked = []
     view = _Steps._view
 

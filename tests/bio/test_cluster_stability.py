@@ -58,6 +58,22 @@ def test_one_small_group_is_stable_among_parts_of_a_large_one():
     assert small.p_value == small.corrected_p_value == 1 / 40
 
 
+def separate_means(X):
+    """Return three clusters if these are far apart, and otherwise one, as Leiden does at a low resolution."""
+    labels = k_means(3)(X)
+    inside = sum(((X[labels == k] - X[labels == k].mean(axis=0)) ** 2).sum() for k in np.unique(labels))
+    return labels * (inside < 0.25 * ((X - X.mean(axis=0)) ** 2).sum())
+
+
+def test_groups_are_stable_if_data_without_clusters_are_not_divided():
+    """Draws that are one cluster have found none; as clusters, they would be perfectly stable."""
+    X = groups(0, 3, distance=12.0)
+    found = bio.cluster_stability(cells(X, 3), "group", cluster=separate_means, n_draws=19)
+    assert [each.value for each in found.significant] == [1.0, 1.0, 1.0]
+    assert found.agreement.significant
+    assert found.numbers[0].chance == 0
+
+
 def test_noise_is_seldom_stable():
     hits = 0
     for seed in range(25):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha import bio
+from shesha import CalibrationWarning, bio
 
 
 def screen(labels, seed=0, **columns):
@@ -124,6 +124,9 @@ def test_the_headline_names_undeclared_units_if_a_perturbation_is_significant(co
         data.obsm["X_pca"][labels == "A"] += shift
         table = bio.coherence_table(data, "gene", n_draws=99)
         assert (f"Not declared: {option}; if its values differ" in table.headline) == is_named
+        assert f"; warning: the column {column!r} of obs looks like" in table.sentence()
+        with pytest.warns(CalibrationWarning, match=f"not declared: {option}; if its values differ, p is too small"):
+            bio.coherence_test(data, "gene", n_draws=99)
         assert table.undeclared == (option,)
 
 

@@ -11,6 +11,9 @@ from scipy import sparse
 from shesha import MeasureWarning, bio
 from shesha.coherence import coherence_by_group
 
+pytestmark = pytest.mark.filterwarnings("ignore:not declared")
+"""The cells have a batch and a donor, which most of these tests are not about."""
+
 SIZES = {"NT": 120, "STAT1": 30, "ATF2": 30, "rare": 4}
 
 

@@ -9,11 +9,11 @@ from shesha import CalibrationWarning, calibrate
 from shesha.calibration.single_pair import (
     add_doubt,
     add_saturation,
-    doubts_of_pair,
     replace_row_effects,
     warn_of_doubts,
     width_doubt,
 )
+from shesha.doubting import find_pair_doubts
 from shesha.results import Doubt, Doubts
 from shesha.support.warnings import NotEstimable
 from shesha.views import Rdm, Representation
@@ -125,8 +125,8 @@ def test_a_declared_design_says_what_the_order_means():
     rng = np.random.default_rng(0)
     walks = rng.standard_normal((2, 300, 8)).cumsum(axis=1)
     sides = [Representation.build(one, "X") for one in walks]
-    assert "order" in doubts_of_pair(sides, {}).names
-    assert "order" not in doubts_of_pair(sides, {"blocks": np.repeat(np.arange(10), 30)}).names
+    assert "order" in find_pair_doubts(sides, {}).names
+    assert "order" not in find_pair_doubts(sides, {"blocks": np.repeat(np.arange(10), 30)}).names
 
 
 def test_one_shared_far_row_is_measured_by_the_calibrated_measure():

@@ -64,18 +64,20 @@ def test_unmoved_classes_do_not_move():
     assert wrong <= 2
 
 
-@pytest.mark.parametrize("crossed", [False, True])
-def test_shifts_of_donors_are_no_movements_of_classes(crossed):
+@pytest.mark.parametrize(("crossed", "distance"), [(False, 0), (True, 0), (True, 2)])
+def test_shifts_of_donors_are_no_movements_of_classes(crossed, distance):
     moved = 0
     for run in range(10):
         rng = np.random.default_rng(run)
         donor = np.arange(120) % 12
-        labels = np.array(list("ab"))[(np.arange(120) // 12 if crossed else donor) % 2]
-        X = rng.standard_normal((120, 8))
-        Y = X + 0.7 * rng.standard_normal((12, 8))[donor]
-        found = shesha.diff(X, Y, labels, groups=donor, measures="RDM drift", seed=run)
+        codes = (np.arange(120) // 30 if distance else np.arange(120) // 12 % 2) if crossed else donor % 2
+        X = rng.standard_normal((120, d := 20 if distance else 8))
+        Y = X + (1.0 if distance else 0.7) * rng.standard_normal((12, d))[donor]
+        centres = distance * rng.standard_normal((4, d))[codes]
+        labels = np.array(list("abcd"))[codes]
+        found = shesha.diff(X + centres, Y + centres, labels, groups=donor, measures="RDM drift", seed=run)
         moved += any(pair.significant for pair in found.classes)
-        moved += not found.separation.low <= 0 <= found.separation.high
+        moved += found.separation is not None and not found.separation.low <= 0 <= found.separation.high
     assert moved <= 3
 
 

@@ -1,12 +1,16 @@
 """`shesha drift`: the numbers are those of `two_sample`, and samples of dependent rows are not decided."""
 
 import json
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import pairwise_distances
 
 from shesha.drift import two_sample, two_sample_tests
+
+GENES = ["CD4", "GATA1", "IL2", "ACTB", "FOXP3"]
 
 
 def sample(seed, n=60, scale=1.0):
@@ -54,6 +58,20 @@ def test_equal_samples_seldom_differ():
     assert hits <= 8
 
 
+def test_features_are_matched_by_name(tmp_path, invoke_main, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first, second = (pd.DataFrame(sample(seed) + np.arange(5), columns=GENES) for seed in (0, 1))
+    mixed = second[second.columns[::-1]]
+    first.to_csv("first.csv", index=False)
+    mixed.to_csv("mixed.csv", index=False)
+    expected, found = (two_sample_tests(first, window, tests=["energy"]) for window in (second, mixed))
+    assert found.numbers == expected.numbers
+    assert found.inputs == ("features matched by name, in another order in window",)
+    ended = invoke_main("drift", "first.csv", "mixed.csv", "--test", "energy", "--json", "found.json")
+    assert "features matched by name, in another order in mixed.csv" in ended.out
+    assert json.loads(Path("found.json").read_text())["numbers"][0]["value"] == pytest.approx(expected.numbers[0].value)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -61,6 +79,7 @@ def test_equal_samples_seldom_differ():
         (["a.npy", "two.npz"], "two.npz must have one matrix, got x, y: choose one with --key"),
         (["a.npy", "b.npy", "--test", "t"], "--test must be one of 'energy', 'mmd', 'sliced wasserstein', 'c2st'"),
         (["a.npy", "b.npy", *["--key", "a"] * 3], "--key must be passed at most twice"),
+        (["genes.csv", "fewer.csv"], "fewer.csv must have the features of genes.csv, got 4 shared names of 5 and 4"),
     ],
 )
 def test_bad_input(invoke_main, tmp_path, monkeypatch, arguments, message):
@@ -68,6 +87,9 @@ def test_bad_input(invoke_main, tmp_path, monkeypatch, arguments, message):
     np.save("a.npy", sample(0))
     np.save("b.npy", sample(1))
     np.savez("two.npz", x=sample(2), y=sample(3))
+    genes = pd.DataFrame(sample(0), columns=GENES)
+    genes.to_csv("genes.csv", index=False)
+    genes.iloc[:, :4].to_csv("fewer.csv", index=False)
     ended = invoke_main("drift", *arguments)
     assert ended.status == 2
     assert message in ended.err

@@ -38,10 +38,11 @@ def test_models_and_subjects_are_arrays_of_files(invoke, place):
 def test_distances_groups_and_a_subject(invoke, place):
     ended = invoke(
         *("rank", place / "model_rdms.npz", "--rdm", "--data", place / "data_rdms.npz", "--data-key", "s0", *FEW),
-        *("--groups", place / "objects.txt", "--measure", "RSA(method=pearson)"),
+        *("--groups", place / "objects.txt", "--measure", "RSA(method=pearson)", "--flexible", "both=near,far"),
     )
     assert ended.status == 0, ended
     assert "There is only one subject" in ended.out
+    assert "both is a weighted sum of models, fitted to other rows of each subject" in " ".join(ended.out.split())
 
 
 def test_stacks_of_distances_are_subjects_in_every_form(tmp_path, invoke):

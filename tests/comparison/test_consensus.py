@@ -157,7 +157,7 @@ def test_the_unit_of_all_rows_changes_no_distance(unit, scale):
 def test_representations_that_share_nothing_have_no_outliers_and_this_is_said():
     rng = np.random.default_rng(0)
     found = consensus({str(k): rng.standard_normal((40, 5)) for k in range(6)})
-    assert found.shares_nothing and found.headline.startswith("The representations share no shape")
+    assert found.shares_nothing and found.headline.startswith("No shared shape was found")
     assert found.sentence().startswith(found.headline.removesuffix("."))
     truth = rng.standard_normal((40, 5))
     related = consensus({str(k): truth + rng.standard_normal((40, 5)) for k in range(6)})

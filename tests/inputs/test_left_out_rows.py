@@ -21,7 +21,7 @@ def test_a_mapped_file_is_not_copied_for_a_row_that_is_left_out(mapped, monkeypa
     monkeypatch.setenv("SHESHA_MEMORY", "20M")
     rows = Rows(mapped)
     tracemalloc.start()
-    kept = rows.take(np.setdiff1d(np.arange(3000), [7, 2000]))
+    kept = rows.take_rows(np.setdiff1d(np.arange(3000), [7, 2000]))
     some = kept.read(slice(5, 9))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -30,8 +30,8 @@ def test_a_mapped_file_is_not_copied_for_a_row_that_is_left_out(mapped, monkeypa
     np.testing.assert_array_equal(some, expected[5:9])
     assert kept.shape == expected.shape and not kept.is_sparse
     np.testing.assert_array_equal(np.concatenate([block for _, block in kept.blocks(10_000)]), expected)
-    np.testing.assert_array_equal(kept.take(np.arange(1, 2998)).read(np.array([3, 6])), expected[[4, 7]])
-    np.testing.assert_array_equal(kept.take(np.array([1, 1999])).read(slice(None)), expected[[1, 1999]])
+    np.testing.assert_array_equal(kept.take_rows(np.arange(1, 2998)).read(np.array([3, 6])), expected[[4, 7]])
+    np.testing.assert_array_equal(kept.take_rows(np.array([1, 1999])).read(slice(None)), expected[[1, 1999]])
     np.testing.assert_array_equal(kept.take_columns(np.array([3, 1])).read(slice(None)), expected[:, [3, 1]])
     monkeypatch.setenv("SHESHA_MEMORY", "1G")
     np.testing.assert_array_equal(kept.whole.rows, expected)

@@ -71,6 +71,10 @@ def test_without_embeddings_x_is_the_default(written):
     np.testing.assert_array_equal(read["X"], np.eye(4, 3))
 
 
+def test_without_x_and_embeddings_the_layers_are_read(written):
+    assert list(files.read(written(made(obsm={}, X=None)))) == ["layers/counts"]
+
+
 def test_keys_name_elements(written):
     path = written(made())
     read = files.read(path, keys=["layers/counts", "X"])

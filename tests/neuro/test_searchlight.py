@@ -106,6 +106,7 @@ def test_centres_without_distances_are_named():
         ({"neighbours": [[48]]}, r"neighbours must contain numbers of features from 0 to 47"),
         ({"model": np.ones(3)}, r"model must have distances between the 9 conditions of X, got 3"),
         ({"model": np.ones(36)}, r"model must have unequal distances"),
+        ({"X": np.zeros((9, 4, 3, 4))}, r"of volumes, pass X\[:, mask\] and neighbours_in_radius\(mask, radius\)"),
         ({"X": np.zeros((2, 9, 48))}, r"metric must be 'euclidean' and X must have at least 2 runs"),
     ],
 )

@@ -3,13 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import nnls
 from scipy.spatial.distance import pdist, squareform
-from scipy.stats import spearmanr
+from scipy.stats import rankdata, spearmanr
 
 import shesha
 from shesha import Rdm, noise_ceiling, rank_models
 from shesha.ranking.problem import DistanceVectors
-from shesha.ranking.rank_models import _check_problem
+from shesha.ranking.rank_models import _check_problem, add_flexible
 from shesha.ranking.resampling import pair_weights, variance_shares
 
 N = 24
@@ -212,3 +213,45 @@ def test_weights_of_each_subject_are_fitted_to_its_other_rows():
     assert "mean weights, fitted to each subject" in str(own).replace("\n", " ")
     with pytest.raises(ValueError, match="weights_of must be one of 'all subjects', 'each subject', got 'mine'"):
         rank_models(subjects, {"a": a, "b": b}, weights_of="mine")
+    options |= {"weights_of": "each subject", "flexible": {"sum": ["a", "b"]}}
+    ranked = rank_models(subjects, {"a": a, "b": b}, "RSA(metric=euclidean)", **options)
+    assert ranked.models[0].name == "sum"
+    assert ranked["sum"].value == pytest.approx(own.combination.value, abs=0.05)
+    assert (ranked["a"].value, ranked["a"].unique) == (own["a"].value, own["a"].unique)
+    assert ranked.notes[0].startswith("sum is a weighted sum of models, fitted to other rows of each subject")
+
+
+@pytest.mark.parametrize("of", ["all subjects", "each subject"])
+@pytest.mark.parametrize("method", ["pearson", "spearman"])
+def test_flexible_models_are_fitted_to_other_rows(method, of):
+    """The weights for a distance come from pairs of rows in other folds, here written out."""
+    models, data = {name: pdist(X) for name, X in MODELS.items()}, [pdist(X) for X in SUBJECTS[:3]]
+    given = problem(data, models, f"RSA(method={method})")
+    fitted = add_flexible(given, {"sum": ["far", "near"]}, of, np.random.default_rng(5))[0].flexible
+    found = fitted.fit(np.array([given.measure.look(model).ranks for model in given.models.values()]))["sum"][0]
+    lines = np.array([models["far"], models["near"], *data])
+    lines = np.array([rankdata(line) for line in lines]) if method == "spearman" else lines
+    lines = (lines - lines.mean(axis=1, keepdims=True)) / lines.std(axis=1, keepdims=True)
+    folds = (np.random.default_rng(5).permutation(N) % 8)[np.array(np.triu_indices(N, k=1))]
+    for pair in (0, 100, 275):
+        train = lines[:, ~np.isin(folds, folds[:, pair]).any(axis=0)]
+        train = train - train.mean(axis=1, keepdims=True)
+        for k, prediction in enumerate(found):
+            others = [2 + k] if of == "each subject" else [2 + other for other in range(3) if other != k]
+            weights = nnls(train[:2].T, train[others].mean(axis=0))[0]
+            expected = weights @ lines[:2, pair] / weights.sum() / np.sqrt(lines.shape[1])
+            assert prediction[pair] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("flexible", "measure", "message"),
+    [
+        ({"near": ["near", "far"]}, "RSA", r"flexible must give a new name to at least 2 models of near, middle, far"),
+        ({"sum": ["near"]}, "RSA", r"got \{'sum': \['near'\]\}"),
+        ({"sum": ["near", "other"]}, "RSA", r"got \{'sum': \['near', 'other'\]\}"),
+        ({"sum": ["near", "far"]}, "CKA", r"flexible must be None unless the measure correlates distances"),
+    ],
+)
+def test_bad_flexible_models(flexible, measure, message):
+    with pytest.raises(ValueError, match=message):
+        rank_models(SUBJECTS, MODELS, measure, flexible=flexible, **FEW)

@@ -54,6 +54,7 @@ CALLS = {
     "consensus": partial(shesha.consensus, MEMBERS),
     "diff": partial(shesha.diff, X, Y),
     "estimate": partial(shesha.estimate, X),
+    "estimate, sampled pairs": partial(shesha.estimate, X),
     "explore": partial(shesha.explore, X, Y),
     "match_units": partial(shesha.match_units, X, Y),
     "noise_ceiling": partial(shesha.noise_ceiling, [X, Y, X + 1]),
@@ -96,15 +97,19 @@ VALUES = {
     "confidence": 0.875,
     "correction": "benjamini-hochberg",
     "k": 7,
+    "max_rows": 37,
     "measure": "Procrustes similarity",
     "measures": ["Procrustes similarity"],
     "n_bootstrap": 43,
     "n_draws": 39,
     "n_permutations": 38,
     "n_resamples": 41,
+    "pairs": 317,
     "seed": 11,
 }
 """Another value for each option; permuted trials of a recording have only 79 different shifts."""
+SAMPLED = {"max_rows": ("diff",), "pairs": ("audit", "estimate, sampled pairs")}
+"""Sizes of samples, which all texts of these functions give."""
 VERDICT = {
     "alpha": r"above chance|beyond chance|significant|outlier|differ at",
     "confidence": r"interval of|% interval",
@@ -119,6 +124,7 @@ def function(name):
 
 
 UNFIT = {
+    ("estimate, sampled pairs", "n_bootstrap"),
     ("neuro.session_table", "n_draws"),
     ("compare_all", "correction"),
     ("compare_all, named pairs", "confidence"),
@@ -129,6 +135,7 @@ OPTIONS = {
         option
         for option in VALUES
         if option in inspect.signature(function(name)).parameters
+        and (option not in SAMPLED or name in SAMPLED[option])
         and not (name.startswith("coherence.") and option in ("k", "seed"))
         and (name, option) not in UNFIT
     ]
@@ -196,6 +203,9 @@ def test_words_and_numbers_follow_the_options(name):
                 stated = where == "page" or re.search(VERDICT[option], text) is not None
                 assert not stated or names_level(text, value), f"{where} does not give {option} {value}: {text}"
                 assert not re.search(other, text), f"{where} gives another {option}: {text}"
+        if option in SAMPLED:
+            missing = [where for where, text in texts.items() if f"{value} " not in text]
+            assert not missing, f"{missing} do not say that {value} were sampled"
         if option.startswith("n_"):
             given = re.compile(rf"(?<![\d.]){value}(?!\d)")
             assert any(given.search(text) for text in texts.values()), f"no text gives {option}: {texts}"

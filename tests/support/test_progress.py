@@ -65,7 +65,7 @@ def test_progress_can_be_silenced_and_inner_work_muted(clock, capsys, monkeypatc
 
 def test_the_best_answer_follows_each_line(clock, capsys):
     found, interrupted = [], None
-    with best_answer(lambda: "outer"):
+    with best_answer(lambda: "\x1b[2Jouter\nshesha: forged"):
         for _ in track(range(1), 1, "steps"):
             clock[0] += 30
 
@@ -77,7 +77,7 @@ def test_the_best_answer_follows_each_line(clock, capsys):
     found, interrupted = collect(items(), 3, "values", describe=lambda values: f"sum {sum(values)}")
     assert (found, interrupted) == ([0, 1, 2], False)
     assert [line.rpartition("; ")[2] for line in capsys.readouterr().err.splitlines()[:3]] == [
-        "outer",
+        r"\x1b[2Jouter\nshesha: forged",
         "sum 0",
         "sum 1",
     ]

@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import pytest
 
 import shesha
 from shesha.results import Faults, load
@@ -42,3 +43,25 @@ def test_a_result_shows_its_inputs_in_text_page_and_json_and_keeps_them_in_a_fil
     assert load(result.save(tmp_path / "result.json")).inputs == result.inputs
     assert "inputs" not in plain.to_dict()
     assert result == plain
+
+
+CLUSTERED = np.repeat(np.random.default_rng(1).standard_normal((4, 24, 6)), 5, axis=1)
+CLUSTERED += 0.4 * np.random.default_rng(2).standard_normal(CLUSTERED.shape)
+WARNING = {
+    "compare": lambda X, Y, *_: shesha.compare(X, Y, "CKA", calibrate=True),
+    "compare_within": lambda X, Y, *_: shesha.compare_within(X, Y, np.repeat(["a", "b"], 60), "CKA"),
+    "consensus": lambda *sides: shesha.consensus(dict(zip("abcd", sides, strict=True))),
+    "diff": lambda X, Y, *_: shesha.diff(X, X + Y, np.repeat(["a", "b"], 60), measures="RDM drift"),
+    "match_units": lambda X, Y, *_: shesha.match_units(X, Y),
+    "coherence_of_differences": lambda X, *_: shesha.coherence.coherence_of_differences(X, n_draws=39),
+}
+
+
+@pytest.mark.parametrize("name", WARNING)
+def test_a_warning_that_numbers_may_mislead_stays_in_the_result_and_its_sentence(name):
+    with pytest.warns(shesha.CalibrationWarning, match="neighbouring rows are closer"):
+        found = WARNING[name](*CLUSTERED)
+    text = ": neighbouring rows are closer than random rows"
+    assert f"; warning: {found.inputs[-1].removeprefix('warning: ').split(':')[0]}{text} (" in found.sentence()
+    assert f"{text}." in " ".join(str(found).split()).partition("Warning: ")[2]
+    assert text in found.to_json()

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 
 from shesha import runs
 from shesha.auditing.representation_audit import RECORDED, Settings, align_with_rows, audit_representation
-from shesha.auditing.stored_audits import StoredValues, Subject, audit_with_store, settings_key
-from shesha.comparison.input_manifest import Files, IndexedInput, InFile, InputIndex, index_file, index_files
+from shesha.auditing.stored_audits import StoredValues, audit_with_store, settings_key
+from shesha.comparison.input_manifest import Files, IndexedInput, InputIndex, index_file, index_files
 from shesha.descriptors import Descriptor, descriptors
 from shesha.doubting import row_properties
 from shesha.inputs import MissingRows, RowChoice
@@ -71,7 +71,10 @@ Their product, 30, is the default number of partitions for this score.
 
 
 def equal_width_scores(
-    subjects: Mapping[str, Subject], findings: Sequence[RepresentationAudit], settings: Settings, stored: StoredValues
+    subjects: Mapping[str, IndexedInput],
+    findings: Sequence[RepresentationAudit],
+    settings: Settings,
+    stored: StoredValues,
 ) -> list[RepresentationAudit]:
     """If widths differ, add to each finding its score at equal width; one file is in memory at a time."""
     widths = {finding.n_features for finding in findings if _has_score(finding)}
@@ -159,12 +162,12 @@ def _score_columns(rows: Rows, columns: Index, settings: Settings, rng: np.rando
 
 
 def _equal_width_score(
-    subject: Subject, finding: RepresentationAudit, width: int, settings: Settings
+    subject: IndexedInput, finding: RepresentationAudit, width: int, settings: Settings
 ) -> Estimate | None:
     """Score a representation at the common width; the narrowest keeps the score that it already has."""
     if finding.n_features == width:
         return finding.feature_split
-    rows = subject.load()
+    rows = subject.place.rows()
     assert isinstance(rows, Rows)
     design = resolve_design(settings.design, finding.n_rows)
     row_settings = replace(settings, design={}, exchange=design)
@@ -196,7 +199,7 @@ DRIFTS = "drift"
 
 
 def measure_drift(
-    subjects: Mapping[str, Subject], findings: Sequence[RepresentationAudit], metric: Metric, stored: StoredValues
+    subjects: Mapping[str, IndexedInput], findings: Sequence[RepresentationAudit], metric: Metric, stored: StoredValues
 ) -> tuple[DriftPath | None, str]:
     """Return the drift from the first and from the previous representation, or the reason for none.
 
@@ -230,12 +233,12 @@ class _Steps:
     def _request(self) -> str:
         return json.dumps([self._metric, runs.version_of_code()])
 
-    def forget_all_but(self, *subjects: Subject) -> None:
+    def forget_all_but(self, *subjects: IndexedInput) -> None:
         """Free the memory of all other subjects."""
         needed = set(map(id, subjects))
         self._ranked = {key: view for key, view in self._ranked.items() if key in needed}
 
-    def drift(self, a: Subject, b: Subject) -> float:
+    def drift(self, a: IndexedInput, b: IndexedInput) -> float:
         """Return one minus the rank correlation of the distances; NaN if those of either side are all equal."""
         return self._stored.get(
             DRIFTS,
@@ -244,10 +247,10 @@ class _Steps:
             float,
         )
 
-    def _view(self, subject: Subject) -> RankedRdm | None:
+    def _view(self, subject: IndexedInput) -> RankedRdm | None:
         if id(subject) not in self._ranked:
             try:
-                view = representation_from(subject.load()).view(RankedRdm, metric=self._metric)
+                view = representation_from(subject.place.rows()).view(RankedRdm, metric=self._metric)
             except NotEstimable:
                 view = None
             self._ranked[id(subject)] = view
@@ -298,7 +301,7 @@ def map_large_files(representations: Any, stack: ExitStack) -> Any:
 
 def _subjects(
     representations: Any, layer_axis: LayerAxis, store: ResultStore | None, ids: str | None
-) -> dict[str, Subject]:
+) -> dict[str, IndexedInput]:
     """Describe each array under its name, and each array of a file; skip unreadable files with a warning."""
     if store is not None and (files := _find_files(representations, layer_axis, ids)) is not None:
         index = index_files(files, store)
@@ -308,20 +311,21 @@ def _subjects(
             raise ValueError(
                 f"representations must contain at least one readable array, got none; {reasons}".rstrip("; ")
             )
-        return {name: _subject_from_index(known) for name, known in index.known.items()}
+        return index.known
     if isinstance(representations, list | tuple) and all(len(array_shape(array)) == 2 for array in representations):
         raise TypeError(f"representations must be a mapping of names to matrices, got a list of {len(representations)}")
     named = representations if isinstance(representations, Mapping) else {"X": representations}
     if not named:
         raise ValueError("representations must contain at least one matrix, got none")
-    index, subjects, repeated = InputIndex(), dict[str, Subject](), dict[str, None]()
+    index, subjects, repeated = InputIndex(), dict[str, IndexedInput](), dict[str, None]()
     for label, value in split_layers(named, layer_axis).items():
         name = str(label)
         if store is not None and kinds.is_path(value):
-            new = _subjects_of_file(name, value, layer_axis, store, index, ids)
+            files = Files([Path(value)], layer_axis=layer_axis, as_it_is=True, flatten=True, ids=ids)
+            new = index_file(name, files, store, index)
         else:
             place = rows_or_distances(one_row_per_input(value, name), name, min_rows=0, min_columns=0)
-            new = {name: Subject.in_memory(place)}
+            new = {name: IndexedInput.in_memory(place)}
         repeated |= dict.fromkeys(repr(name) for name in new if name in subjects)
         subjects |= new
     if repeated:
@@ -330,7 +334,7 @@ def _subjects(
     if not subjects:
         raise ValueError(f"representations must contain at least one readable array, got {index.left_out}")
     if store is None:
-        places = {name: subject.place for name, subject in subjects.items()}
+        places = {name: subject.place.rows() for name, subject in subjects.items()}
         hint_of_distances({name: X.sample for name, X in places.items() if isinstance(X, Rows) and not X.is_sparse})
     return subjects
 
@@ -343,18 +347,6 @@ def _find_files(representations: Any, layer_axis: LayerAxis, ids: str | None) ->
     if not (isinstance(paths, list | tuple) and paths and all(map(kinds.is_path, paths))):
         return None
     return Files(list(paths), layer_axis=layer_axis, as_it_is=True, flatten=True, ids=ids)
-
-
-def _subjects_of_file(
-    name: str, path: Any, layer_axis: LayerAxis, store: ResultStore, index: InputIndex, ids: str | None
-) -> dict[str, Subject]:
-    files = Files([Path(path)], layer_axis=layer_axis, as_it_is=True, flatten=True, ids=ids)
-    return {key: _subject_from_index(known) for key, known in index_file(name, files, store, index).items()}
-
-
-def _subject_from_index(entry: IndexedInput) -> Subject:
-    assert isinstance(entry.place, InFile)
-    return Subject(entry.place, entry.shape, entry.fingerprint, entry.names)
 
 
 Data = ArrayLike | Rdm | Representation | Rows
@@ -514,7 +506,7 @@ def audit(
 
 
 def _audit_in_turn(
-    subjects: Mapping[str, Subject], y: ArrayLike | None, settings: Settings
+    subjects: Mapping[str, IndexedInput], y: ArrayLike | None, settings: Settings
 ) -> tuple[list[RepresentationAudit], bool]:
     """Audit one representation after another; on Ctrl-C, return those completed so far."""
     alone = len(subjects) == 1
@@ -525,7 +517,7 @@ def _audit_in_turn(
             with nullcontext() if alone else mute_progress(), warnings.catch_warnings():
                 # The result contains the reason, so the warning is not needed.
                 warnings.simplefilter("ignore", NotEstimableWarning)
-                yield audit_representation(name, subject.load(), y, settings)
+                yield audit_representation(name, subject.place.rows(), y, settings)
 
     found, interrupted = collect(audits(), len(subjects), "" if alone else "representations", fewest=1)
     return found, interrupted or found[-1].is_interrupted

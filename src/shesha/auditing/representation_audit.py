@@ -20,7 +20,7 @@ from shesha.kernels.repeated_rows import hash_rows, repeats, row_keys
 from shesha.nulls.dependence import DiagnosticRows, find_dependence
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.results import Dependence, Doubts, Estimate, Faults, RepresentationAudit
+from shesha.results import Dependence, Estimate, Faults, RepresentationAudit
 from shesha.results.number import INTERRUPTED, format_value
 from shesha.stability import Variant, registered_variants
 from shesha.stability.estimate import as_estimate
@@ -160,7 +160,7 @@ class RowSample:
         size = min(n, max(4, memory.memory_budget() // (_SHARE * d)))
         chosen = np.sort(spawn(seed, _PURPOSE).choice(n, size, replace=False))
         return cls(
-            rows.take(chosen),
+            rows.take_rows(chosen),
             labels[chosen],
             None if exchange is None else exchange.take(chosen),
             f"{size:,} of {n:,} rows, drawn at random, were used, because not all rows fit the memory budget. Value, "
@@ -231,32 +231,23 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
         checked = None if design is not None else DiagnosticRows(X.sample)
         if checked is not None:
             finding = replace(finding, dependence=find_dependence([checked]))
-        finding = replace(finding, doubts=_add_doubts(X, y, settings, finding.dependence, checked))
+        declared = nonempty_arguments(settings.design)
+        labels: dict[str, Any] = {name: declared[name] for name in _LABELS if name in declared}
+        doubts = find_doubts(
+            X,
+            settings.metric,
+            classes=None if y is None or len(np.asarray(y)) != n else check.labels(y, n)[0],
+            known={name: quantity for name, quantity in settings.known.items() if len(quantity) == n},
+            design=check_known_quantities(labels, None, n),
+            # With a declared design, the order of the rows is not checked.
+            order=not declared,
+            dependence=finding.dependence or Dependence(n, 1.0, 0.5, 0.0),
+            checked=None if checked is None or X.is_sparse else [checked],
+        )
+        finding = replace(finding, doubts=doubts)
         return _add_stability(finding, X, y, replace(settings, design={}, exchange=design))
     except MemoryBudgetError as error:
         return replace(finding, reason=str(error))
-
-
-def _add_doubts(
-    rows: Rows,
-    y: ArrayLike | None,
-    settings: Settings,
-    dependence: Dependence | None,
-    checked: DiagnosticRows | None,
-) -> Doubts:
-    """Find doubts; with a declared design, the order of the rows is not checked."""
-    n, declared = len(rows), nonempty_arguments(settings.design)
-    labels: dict[str, Any] = {name: declared[name] for name in _LABELS if name in declared}
-    return find_doubts(
-        rows,
-        settings.metric,
-        classes=None if y is None or len(np.asarray(y)) != n else check.labels(y, n)[0],
-        known={name: quantity for name, quantity in settings.known.items() if len(quantity) == n},
-        design=check_known_quantities(labels, None, n),
-        order=not declared,
-        dependence=dependence or Dependence(n, 1.0, 0.5, 0.0),
-        checked=None if checked is None or rows.is_sparse else [checked],
-    )
 
 
 def _add_stability(

@@ -6,10 +6,9 @@ import hashlib
 import importlib
 import json
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,10 +16,9 @@ from numpy.typing import ArrayLike
 
 from shesha import runs
 from shesha.auditing.representation_audit import RECORDED, Settings, audit_representation
-from shesha.comparison.input_manifest import InFile, fingerprint_as_it_is, reordered_fingerprint
+from shesha.comparison.input_manifest import IndexedInput
 from shesha.descriptors import descriptors
 from shesha.doubting import marked_functions
-from shesha.inputs import Names
 from shesha.nulls.permutations import nonempty_arguments
 from shesha.results import Faults, RepresentationAudit
 from shesha.results.base import encode
@@ -31,70 +29,7 @@ from shesha.stability import Variant, registered_variants
 from shesha.stability.split_scores import exact_bytes
 from shesha.support.memory import memory_budget
 from shesha.support.progress import mute_progress
-from shesha.support.types import Index
 from shesha.support.warnings import NotEstimableWarning
-from shesha.views import Rdm, Rows, take_rows
-
-_ENTRIES = 1 << 20
-"""Number of values that are read at a time."""
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A representation in memory or in a file, with its shape and fingerprint."""
-
-    place: InFile | Rows | Rdm
-    shape: tuple[int, ...]
-    known_fingerprint: str = ""
-    """Fingerprint of a file's content; for rows in memory, it is computed only when needed."""
-    names: Names | None = field(default=None, compare=False)
-    """Names of the rows, if known."""
-
-    @classmethod
-    def in_memory(cls, X: Rows | Rdm) -> Subject:
-        """Describe rows or distances in memory."""
-        return cls(X, X.shape if isinstance(X, Rows) else (X.n_rows,), names=X.names)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the row names, which serve only to align rows."""
-        return {**self.__dict__, "names": None}
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Fingerprint of the representation's content."""
-        if not isinstance(self.place, Rows | Rdm):
-            return self.known_fingerprint
-        return fingerprint_as_it_is(self.place)
-
-    def take_rows(self, order: Index) -> Subject:
-        """Return the representation with some of its rows, or all in another order."""
-        names = None if self.names is None else self.names.take(order)
-        shape = (len(order), *self.shape[1:])
-        if isinstance(self.place, Rows | Rdm):
-            return Subject(take_rows(self.place, order), shape, names=names)
-        return Subject(self.place.take_rows(order), shape, reordered_fingerprint(self.fingerprint, order), names)
-
-    def blocks(self) -> Iterator[tuple[int, Any]]:
-        """Yield the values in blocks of rows; nothing for distances."""
-        loaded = self.load()
-        if isinstance(loaded, Rows):
-            yield from loaded.blocks(_ENTRIES)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.shape[0]
-
-    def load(self) -> Rows | Rdm:
-        """Return the rows or distances, read from the file if there is one.
-
-        Raises OSError or ValueError if the file cannot be read or has changed.
-        """
-        if isinstance(self.place, Rows | Rdm):
-            return self.place
-        if self.place.how.distances:
-            return self.place.load().distances
-        return Rows(self.place.array(), self.place.name, min_rows=0, min_columns=0)
 
 
 def audit_parts() -> list[Any]:
@@ -185,7 +120,7 @@ class Audits(runs.Kept):
 
 
 def audit_with_store(
-    subjects: Mapping[str, Subject],
+    subjects: Mapping[str, IndexedInput],
     y: ArrayLike | None,
     settings: Settings,
     store: runs.ResultStore,
@@ -219,7 +154,7 @@ def audit_with_store(
 
 
 def audit_subject(
-    subject: Subject, y: ArrayLike | None, settings: Settings, modules: tuple[str, ...], alone: bool = False
+    subject: IndexedInput, y: ArrayLike | None, settings: Settings, modules: tuple[str, ...], alone: bool = False
 ) -> dict[str, Any]:
     """Audit one representation in this process; the caller adds its name to the result."""
     for module in modules:
@@ -228,11 +163,11 @@ def audit_subject(
     with nullcontext() if alone else mute_progress(), warnings.catch_warnings():
         # The result contains the reason, so the warning is not needed.
         warnings.simplefilter("ignore", NotEstimableWarning)
-        plain: dict[str, Any] = encode(audit_representation("X", subject.load(), y, settings), "audit")
+        plain: dict[str, Any] = encode(audit_representation("X", subject.place.rows(), y, settings), "audit")
         return plain
 
 
-def _rename_result(name: str, subject: Subject, key: str, plan: runs.Kept) -> RepresentationAudit:
+def _rename_result(name: str, subject: IndexedInput, key: str, plan: runs.Kept) -> RepresentationAudit:
     if key in plan.results:
         with plan.store.decoding():
             found: RepresentationAudit = replace(decode(plan.results[key]), name=name)
@@ -250,7 +185,7 @@ def _modules(in_workers: bool) -> tuple[str, ...]:
     return tuple(module for module in modules if module != "__main__")
 
 
-def _key(subject: Subject, request: str) -> str:
+def _key(subject: IndexedInput, request: str) -> str:
     """Return the store key of an audit; for data larger than the memory budget, it includes the budget."""
     draws = [part.estimator_options.get("n_draws", 1) for part in audit_parts() if isinstance(part, Variant)]
     budget = memory_budget()

@@ -17,8 +17,8 @@ from shesha.inputs import validation as check
 from shesha.inputs.class_labels import NO_LABEL
 from shesha.results.audit import LabelClasses
 from shesha.results.base import Result
+from shesha.support import provenance, wording
 from shesha.support import types as kinds
-from shesha.support import wording
 from shesha.support.sampling_units import is_batch_name, is_unit_name, unit_labels
 from shesha.support.types import Array, Index, Mask, Matrix
 from shesha.support.warnings import CalibrationWarning, GuessedControlsWarning, MeasureWarning, warn
@@ -362,6 +362,8 @@ def cell_design(
     is_control = np.isin(labels, controls.labels)
     declared = {value for value in (groupby, per, blocks, groups) if isinstance(value, str)}
     undeclared = notes_on_units(adata.obs, rows, labels, is_control, declared, has_units=groups is not None)
+    for note in undeclared.values():
+        provenance.state_warning(note)
     if blocks is None:
         _warn_of_uneven_columns(adata.obs, rows, labels, is_control, matrix, declared)
     within = values_by_name.get("blocks")

@@ -104,9 +104,9 @@ def cluster_stability(
 
     A clustering algorithm divides any data, even noise. Here, subsamples of the cells are clustered again, and each
     cluster is compared with the most similar new cluster by the Jaccard index (Hennig 2007). The same is done with
-    cells drawn from a single Gaussian with the mean and covariance of the cells. A cluster is significant if it is more
-    stable than the most stable cluster of nearly all of these draws. If a resolution is so high that it divides a
-    group, the parts are not significant.
+    cells drawn from a single Gaussian with the mean and covariance of the cells; a draw that is not divided counts as
+    0. A cluster is significant if it is more stable than the most stable cluster of nearly all of these draws. If a
+    resolution is so high that it divides a group, the parts are not significant.
 
     Parameters
     ----------
@@ -240,15 +240,17 @@ def cluster_stability(
 
 
 class _Again:
-    """Clusters of subsamples, compared with the clusters of all cells."""
+    """Clusters of subsamples, compared with the clusters of all cells; 0 if all cells are one cluster."""
 
     def __init__(
         self, X: Matrix, codes: Labels, method: Clustering, size: int, n: int, rng: np.random.Generator
     ) -> None:
-        pairs = []
-        for _ in range(n):
+        n_clusters = int(codes.max()) + 1
+        # Cells that were not divided have no cluster that could be stable.
+        pairs = [(np.zeros(1), 0.0)] * n if n_clusters == 1 else []
+        while len(pairs) < n:
             kept = np.sort(rng.choice(len(X), size, replace=False))
-            pairs.append(_compare(codes[kept], _codes(method(X[kept]), size), int(codes.max()) + 1))
+            pairs.append(_compare(codes[kept], _codes(method(X[kept]), size), n_clusters))
         self.jaccard = np.array([jaccard for jaccard, _ in pairs])
         """Of shape (n_subsamples, n_clusters); NaN for clusters without cells in a subsample."""
         self.rand = np.array([rand for _, rand in pairs])

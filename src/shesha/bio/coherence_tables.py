@@ -23,7 +23,8 @@ from shesha.support import provenance
 from shesha.support import types as kinds
 from shesha.support.seeds import default_draws, draw_seed, number
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
-from shesha.support.wording import agree, count
+from shesha.support.warnings import CalibrationWarning, warn
+from shesha.support.wording import agree, count, join_items
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -107,20 +108,8 @@ def coherence_table(
     >>> found.excluded
     {'rare': '4 rows, fewer than 10'}
     """
-    options = {
-        "method": method,
-        "k": k,
-        "shrinkage": shrinkage,
-        "null": null,
-        "n_draws": n_draws,
-        "min_size": min_size,
-        "alpha": alpha,
-        "confidence": confidence,
-        "seed": seed,
-    }
-    columns = {"control": control, "obsm": obsm, "layer": layer, "per": per, "blocks": blocks, "groups": groups}
-    design = cell_design(adata, groupby, **columns, missing=missing)  # type: ignore[arg-type]
-    return _score_cells(adata, design, options)
+    # Only the arguments are local variables here.
+    return _score_cells(**locals())[0]
 
 
 def coherence_test(adata: AnnData, groupby: str, **options: Any) -> pd.DataFrame:
@@ -158,6 +147,8 @@ def coherence_test(adata: AnnData, groupby: str, **options: Any) -> pd.DataFrame
     ATF2       40  0.000    0.555      0.157             0.163
     """
     table = coherence_table(adata, groupby, **options)
+    if table.undeclared:
+        warn(f"not declared: {join_items(table.undeclared)}; if its values differ, p is too small", CalibrationWarning)
     frame = table.to_frame()
     frame.attrs |= {"headline": table.headline, "sentence": table.sentence()}
     return frame
@@ -220,9 +211,9 @@ def coherence(
         raise ValueError("copy must be False for backed AnnData, got True; call adata.to_memory() first")
     changed = adata.copy() if copy else adata
     columns = {"control": control, "obsm": obsm, "layer": layer, "per": per, "blocks": blocks, "groups": groups}
-    design = cell_design(changed, groupby, **columns, missing=options.pop("missing", "refuse"))  # type: ignore[arg-type]
     options |= {"method": method, "seed": seed}
-    scores = _score_cells(changed, design, options)
+    missing = options.pop("missing", "refuse")
+    scores, design = _score_cells(changed, groupby, missing=missing, **columns, **options)
     params = {"groupby": groupby, **columns, **options}
     plain_params = {name: value for name, value in params.items() if isinstance(value, str | int | float)}
     changed.uns[key_added] = {
@@ -233,7 +224,12 @@ def coherence(
     return changed if copy else None
 
 
-def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) -> CoherenceTable:
+def _score_cells(
+    adata: AnnData, groupby: str, *, missing: MissingRows = "refuse", **options: Any
+) -> tuple[CoherenceTable, CellDesign]:
+    """Return the coherence of perturbations, and the cells and controls that were used."""
+    columns = {name: options.pop(name) for name in ("control", "obsm", "layer", "per", "blocks", "groups")}
+    design = cell_design(adata, groupby, **columns, missing=missing)
     with naming_missing_cells(design):
         scores = coherence_by_group(
             design.matrix,
@@ -249,14 +245,8 @@ def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) ->
     notes += [f"{count(n, 'cell')} {why} {agree(n, 'is', 'are')} left out" for why, n in design.left_out.items()]
     _state_cells(design, *(note for note in design.notes if " count as one" in note))
     _state_small(scores.excluded, "not scored")
-    return replace(
-        scores,
-        notes=(*scores.notes, *notes),
-        undeclared=design.undeclared,
-        cosines=cosines,
-        group_noun="perturbation",
-        row_noun="cell",
-    )
+    scores = replace(scores, notes=(*scores.notes, *notes), undeclared=design.undeclared, cosines=cosines)
+    return replace(scores, group_noun="perturbation", row_noun="cell"), design
 
 
 def _state_cells(design: CellDesign, *notes: str) -> None:

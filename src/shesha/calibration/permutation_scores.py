@@ -246,6 +246,8 @@ class Subject:
     """The covariates that were removed from both sides."""
     measure: Measure | None = None
     """The measure, if it is one of the library and is computed from all features."""
+    without: Callable[[Index], float] | None = None
+    """Function that scores some of the rows; None for user functions, and if covariates were removed."""
 
 
 def prepare(
@@ -286,8 +288,23 @@ def prepare(
 
     if a.n_rows != b.n_rows:
         raise ValueError(f"Y must have as many rows as X ({a.n_rows}), got {b.n_rows}")
-    whole = chosen if truncate is None else None
-    return Subject(chosen.name, chosen.closer, chosen.bounds, a.n_rows, tuple(sides), scores, known, whole)
+
+    def without(rows: Index) -> float:
+        first, second = (side.take_rows(rows) for side in sides)
+        few = prepare(first, second, measure, options, truncate=truncate, seed=seed)
+        return float(next(iter(few.scores([np.arange(len(rows))])))[0, 0])
+
+    return Subject(
+        chosen.name,
+        chosen.closer,
+        chosen.bounds,
+        a.n_rows,
+        tuple(sides),
+        scores,
+        known,
+        measure=chosen if truncate is None else None,
+        without=without if covariates is None else None,
+    )
 
 
 def _require_adjustable(measure: Measure | PlainMeasure, truncate: int | float | None) -> None:

@@ -21,14 +21,13 @@ from shesha.kernels.distances import Metric, pair_distances
 from shesha.kernels.pairs import draw_tuples
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.measures import Measure, as_measure
-from shesha.measures.lookup import PlainMeasure
 from shesha.measures.registry import MINUTE, Choice, PairSample, SampledPairs, exact_seconds
 from shesha.nulls.dependence import find_dependence
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.design_warnings import false_positive_rate, p_value_within_design, warn_of_series
 from shesha.nulls.null_summary import best_value, require_attainable_maximum, summarise
 from shesha.nulls.permutations import Design, draw_permutations, identity_first, nonempty_arguments
-from shesha.results import Dependence, Doubt, Doubts, Score
+from shesha.results import Dependence, Doubt, Doubts, Number, Score
 from shesha.results.doubts import LEVEL
 from shesha.support import progress
 from shesha.support.memory import memory_budget, readable
@@ -298,14 +297,6 @@ _MOVED = 0.2
 """Smallest reported effect of rows: change in the score / distance from chance to perfect agreement."""
 
 
-def doubts_of_pair(
-    sides: Sequence[Representation], design: Design, dependence: Dependence | None = None, *, only_cheap: bool = False
-) -> Doubts:
-    """Find doubts about two representations; the row order is checked only if no design is declared."""
-    sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
-    return find_pair_doubts(sides, order=not nonempty_arguments(design), dependence=dependence, only_cheap=only_cheap)
-
-
 def add_saturation(
     doubts: Doubts, chance: Mapping[str, tuple[float, float, float]], sides: Sequence[Representation]
 ) -> Doubts:
@@ -367,44 +358,16 @@ def replace_row_effects(
     return replace(doubts, found=tuple(sorted(kept_doubts, key=lambda doubt: -doubt.effect)))
 
 
-def leave_out_scorer(
-    subject: Subject, measure: Choice, options: dict[str, Any], truncate: int | float | None, seed: Seed
-) -> Callable[[Index], float] | None:
-    """Return a function that scores the given remaining rows; None if the measure is a user function."""
-    if isinstance(as_measure(measure), PlainMeasure):
-        return None
-
-    def score(rows: Index) -> float:
-        first, second = (side.take_rows(rows) for side in subject.sides)
-        few = prepare(first, second, measure, options, truncate=truncate, seed=seed)
-        return float(next(iter(few.scores([np.arange(len(rows))])))[0, 0])
-
-    return score
-
-
-def weigh_doubts(
-    doubts: Doubts,
-    subject: Subject,
-    observed: float,
-    null_mean: float,
-    null_sd: float,
-    best: float | None,
-    without: Callable[[Index], float] | None,
-) -> Doubts:
+def weigh_doubts(doubts: Doubts, subject: Subject, found: Number, best: float | None) -> Doubts:
     """Express the doubts about a pair as effects on the calibrated measure, and warn of them."""
     if best is not None:
-        doubts = add_saturation(doubts, {subject.name: (null_mean, _worst_bound(subject), best)}, subject.sides)
-    if without is not None:
-        scale = null_sd * 3 if best is None else abs(best - null_mean)
-        doubts = replace_row_effects(doubts, subject.name, subject.n_rows, observed, scale, without)
+        worst = subject.bounds[0 if subject.closer == "higher" else 1]
+        doubts = add_saturation(doubts, {subject.name: (found.chance, worst, best)}, subject.sides)
+    if subject.without is not None:
+        scale = found.chance_sd * 3 if best is None else abs(best - found.chance)
+        doubts = replace_row_effects(doubts, subject.name, subject.n_rows, found.value, scale, subject.without)
     warn_of_doubts(doubts)
     return doubts
-
-
-def _worst_bound(subject: Subject) -> float:
-    """Return the bound of the measure that means no similarity."""
-    low, high = subject.bounds
-    return low if subject.closer == "higher" else high
 
 
 def warn_of_doubts(doubts: Doubts) -> None:
@@ -538,7 +501,7 @@ def calibrate(
         seed=seed,
     )
     dependence = warn_of_dependence(subject.sides, design, permutations)
-    doubts = doubts_of_pair(subject.sides, design, dependence, only_cheap=True)
+    doubts = find_pair_doubts(subject.sides, design, dependence, only_cheap=True)
     best = best_value(subject.closer, subject.bounds, maximum)
     described = plain_options(options, truncate)
     common: dict[str, Any] = {
@@ -551,55 +514,30 @@ def calibrate(
         "seed": number(seed),
         "options": described if covariates is None else described | {"covariates": _plain(covariates)},
     }
-    sampled = _sampled_null(subject, exact, len(orders), seed)
-    if sampled is not None:
-        subject = replace(subject, scores=sampled[0].scores)
-    result = _summarise_draws(subject, orders, common, best, maximum)
-    if result.reason:
-        return result
-    if sampled is not None:
-        result = replace(result, **describe(sampled[0], subject.n_rows, alpha, sampled[1]))
-    whole = covariates is None and sampled is None
-    without = leave_out_scorer(subject, measure, options, truncate, seed) if whole else None
-    found = result.value, result.chance, result.chance_sd
-    return replace(result, doubts=weigh_doubts(doubts, subject, *found, best, without))
-
-
-def _sampled_null(
-    subject: Subject, exact: bool | Literal["auto"], n_draws: int, seed: Seed
-) -> tuple[SampledNull, str] | None:
-    """Return the null from random pairs of rows, and what all pairs would need; None if all pairs are used."""
     if exact != "auto" and not isinstance(exact, bool):
         raise ValueError(f"exact must be True, False or 'auto', got {exact!r}")
     if exact is False and not can_sample(subject):
         raise ValueError(f"exact must be True or 'auto' for {subject.name} of these data, got False: no sample can do")
-    why = reason_to_sample(subject, n_draws) if exact == "auto" else ""
+    sampled, why = None, reason_to_sample(subject, len(orders)) if exact == "auto" else ""
     if exact is False or why:
         assert subject.measure is not None
-        return SampledNull.draw(subject.measure, subject.sides, seed), why
-    return None
-
-
-def _summarise_draws(
-    subject: Subject, orders: list[Index], common: dict[str, Any], best: float | None, maximum: float | None
-) -> Score:
-    """Score the observed pairing and every draw, and summarise how they compare."""
+        sampled = SampledNull.draw(subject.measure, subject.sides, seed)
+        subject = replace(subject, scores=sampled.scores, without=None)
     try:
         scores, interrupted = collect(subject.scores(identity_first(orders)), len(orders) + 1)
+        observed, null = float(scores[0, 0, 0]), scores[1:, 0, 0]
+        if np.isnan(observed):
+            raise NotEstimable("the measure returned NaN for the observed pairing")
     except NotEstimable as reason:
-        return missing_result(str(reason), len(orders), common)
-    observed, null = float(scores[0, 0, 0]), scores[1:, 0, 0]
-    if np.isnan(observed):
-        return missing_result("the measure returned NaN for the observed pairing", len(null), common)
-    summary = summarise(observed, null, subject.closer, common["alpha"], best)
+        value = check.not_estimable(str(reason))
+        return Score(value=value, n_draws=len(orders), reason=str(reason), **common)
+    summary = summarise(observed, null, subject.closer, alpha, best)
     require_attainable_maximum(maximum, observed, summary.threshold, subject.closer)
-    fields = common | summary.evidence()
-    return Score(value=observed, null=summary.null, interrupted=interrupted, **fields)
-
-
-def missing_result(reason: str, n_permutations: int, common: dict[str, Any]) -> Score:
-    """Return the result for a measure that cannot be computed from the data, and warn with the reason."""
-    return Score(value=check.not_estimable(reason), n_draws=n_permutations, reason=reason, **common)
+    common |= summary.evidence()
+    if sampled is not None:
+        common |= describe(sampled, subject.n_rows, alpha, why)
+    result = Score(value=observed, null=summary.null, interrupted=interrupted, **common)
+    return replace(result, doubts=weigh_doubts(doubts, subject, result, best))
 
 
 def plain_options(options: dict[str, Any], truncate: int | float | None) -> dict[str, Any]:

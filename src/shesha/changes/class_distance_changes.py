@@ -103,7 +103,8 @@ def class_changes(
     A change must be larger than with permuted labels, larger than other samples of rows (or groups) of each class
     explain, and larger than between encodings by an unchanged model. It must be so for the distances as they are and
     after division by a common factor, the median ratio of the distances of all pairs of classes. Otherwise, one class
-    that moves would seem to move all others, or a common offset of all rows would seem to move all classes.
+    that moves would seem to move all others, or a common offset of all rows would seem to move all classes. Groups that
+    contain several classes have a factor each, because an offset of a group changes distances within it alone.
 
     Parameters
     ----------
@@ -121,10 +122,8 @@ def class_changes(
     old, new = _distances(before), _distances(after)
     first, second = np.triu_indices(len(classes))
     starts, ends = (class_means(distances, codes)[first, second] for distances in (old, new))
-    scale = float(np.median(ends / np.maximum(starts, np.finfo(float).tiny)))
-    scaled = new / scale if scale > 0 else new
-    matrices = (new - old, scaled - old)
     is_crossed = test.groups is not None and _is_crossed(test.groups, codes)
+    matrices = (new - old, _without_common_factor(old, new, codes, test.groups if is_crossed else None) - old)
     draws = _flipped_groups if is_crossed else _permuted_labels
     tested, note = draws(matrices, codes, classes, test)
     if not tested:
@@ -154,6 +153,21 @@ def class_changes(
         for i in range(len(first))
     ]
     return tuple(sorted(changes, key=lambda change: (change.corrected_p_value, -abs(change.change)))), note
+
+
+def _without_common_factor(old: Matrix, new: Matrix, codes: Labels, groups: Labels | None) -> Matrix:
+    """Return the new distances divided by the median ratio to the old ones, over all rows or within each group."""
+    factors, units = np.ones(len(codes)), np.zeros_like(codes) if groups is None else groups
+    for unit in np.unique(units):
+        rows = np.flatnonzero(units == unit)
+        starts, ends = (
+            class_means(distances[np.ix_(rows, rows)], codes[rows])[np.triu_indices(codes[rows].max() + 1)]
+            for distances in (old, new)
+        )
+        ratio = np.median(ends[starts > 0] / starts[starts > 0]) if (starts > 0).any() else 1.0
+        factors[rows] = ratio if ratio > 0 else 1.0
+    scaled: Matrix = new / np.sqrt(np.outer(factors, factors))
+    return scaled
 
 
 def _permuted_labels(

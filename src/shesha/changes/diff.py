@@ -15,17 +15,14 @@ from shesha.changes.layer_details import LayerPair, layer_change, layer_details,
 from shesha.changes.layer_sources import Match, NoiseFloor, Reader, Sides, read_sides
 from shesha.changes.row_map import (
     METRIC,
+    OUTPUT,
     count_neighbours,
     draw_rows,
-    indexed_layer,
-    indexed_vectors,
     label_rows,
     labels_of_rows,
-    losses_by_class,
     map_rows,
     moved_rows,
     name_rows,
-    neighbours_lost,
     pair_of_names,
     per_row,
     require_usable_rows,
@@ -45,7 +42,6 @@ from shesha.support.progress import collect
 from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import number
 from shesha.support.types import Index, Seed
-from shesha.support.warnings import NotEstimable
 from shesha.support.wording import join_items
 from shesha.views import Representation, Rows
 
@@ -56,8 +52,8 @@ _LOOKED_AT = 5000
 """Maximum number of rows in the search for moved rows, whose cost grows with the number squared."""
 _SHOWN = 3
 """Number of layers in the progress."""
-_MOVED = 50
-"""Number of rows in the list of those that moved most."""
+_INDEXED = 5000
+"""Maximum number of rows in the test of an index; from more, a random sample is drawn."""
 
 
 @keep_statements
@@ -218,9 +214,13 @@ def diff(
     if len(looked_at) < len(usable):
         notes.append(f"The search for rows that moved used {len(looked_at):,} random rows of {len(usable):,}.")
     n_neighbours = count_neighbours(k, len(looked_at))
-    selected = _select(layer, sides, looked_at)
+    before_rows, after_rows, floor = _select(layer, sides, looked_at)
     row_names, row_labels = name_rows(looked_at, sides, row_texts), label_rows(looked_at, known.get("labels"))
-    moved = _moved_rows(layer, selected, looked_at, row_names, row_labels, n_neighbours)
+    # Unlike a loop, map does not hold a noisy copy of the rows while the next one is drawn.
+    unchanged = map(_narrow_pair, floor.pairs(layer, before_rows, after_rows))
+    moved, lost_by_class = moved_rows(
+        narrow(before_rows), narrow(after_rows), unchanged, looked_at, row_names, row_labels, n_neighbours
+    )
     details: dict[str, Any] = {}
     if not interrupted:
         details, more_notes = layer_details(
@@ -243,8 +243,8 @@ def diff(
         moved_layer=layer,
         n_rows=sides.n_rows,
         n_scored=len(scored),
-        noise_source=selected[2].source,
-        n_noise=selected[2].count(),
+        noise_source=floor.source,
+        n_noise=floor.count(),
         k=n_neighbours,
         notes=(
             *notes,
@@ -256,7 +256,8 @@ def diff(
         confidence=float(confidence),
         n_layers=sides.matching.n_layers,
         interrupted=interrupted,
-        **moved,
+        moved=moved,
+        lost_by_class=lost_by_class,
         **details,
     )
 
@@ -274,22 +275,6 @@ def _describe_layers(changes: list[LayerChange]) -> str:
     """Return the layers that changed most so far, for the progress."""
     most = sorted(changes, key=lambda change: -np.nan_to_num(change.value))[:_SHOWN]
     return "largest changes so far: " + ", ".join(f"{change.name} {change.value:.3g}" for change in most)
-
-
-def _moved_rows(
-    layer: str, selected: Selected, rows: Index, names: Sequence[str], labels: Sequence[str], k: int
-) -> dict[str, Any]:
-    """Return the layer's rows that moved most, and the share of neighbours that each class lost."""
-    before, after, floor = selected
-    try:
-        losses = neighbours_lost(narrow(before), narrow(after), k)
-    except NotEstimable:
-        # If all rows are equal, no row has nearest neighbours; the layer's result states this reason.
-        return {"moved": (), "lost_by_class": {}}
-    # Unlike a loop, map does not hold a noisy copy of the rows while the next one is drawn.
-    unchanged = map(_narrow_pair, floor.pairs(layer, before, after))
-    moved = moved_rows(narrow(before), narrow(after), unchanged, losses, rows, names, labels, k=k, most=_MOVED)
-    return {"moved": moved, "lost_by_class": losses_by_class(losses, labels)}
 
 
 def _narrow_pair(
@@ -310,8 +295,11 @@ def _index(
     seed: Seed,
 ) -> IndexChange:
     """Test whether an index of one layer's old vectors can be kept."""
-    name = indexed_layer(sides)
-    chosen, before, after, again = indexed_vectors(name, sides, rows, seed)
+    name = OUTPUT if OUTPUT in sides.others else list(sides.others)[-1]
+    if len(sides.others) > 1:
+        state(f"index tested on {name}")
+    chosen = draw_rows(rows, _INDEXED, seed)
+    before, after, *again = (side[name].take_rows(chosen).whole for side in (sides.before, sides.after, *sides.again))
     groups = np.unique(known["groups"][chosen], return_inverse=True)[1] if "groups" in known else None
     return index_change(name, before, after, again, IndexTest(metric, k, loss, confidence, groups, seed))
 
@@ -412,7 +400,7 @@ def _select(name: str, sides: Sides, rows: Index) -> Selected:
     """Select the examined rows of one layer from every encoding; only these are converted."""
 
     def chosen(side: Mapping[str, Rows]) -> Representation:
-        return side[name].take(rows).whole if len(rows) < len(side[name]) else side[name].whole
+        return side[name].take_rows(rows).whole if len(rows) < len(side[name]) else side[name].whole
 
     before, after = chosen(sides.before), chosen(sides.after)
     unit = safe_unit(before.rows, after.rows)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import t
 
 from shesha.changes.class_distance_changes import (
+    METRIC,
     REPLACED,
     ClassTest,
     class_changes,
@@ -27,10 +28,11 @@ from shesha.kernels.regression import decompose_folds, predict_held_out
 from shesha.kernels.shapes import column_panels, rotate_rows
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
+from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.results.diff import Kind, LayerChange, MeasureChange, SeparationChange, StructureChange
 from shesha.support.seeds import spawn
 from shesha.support.types import Array, Index, Labels, Matrix, Seed, Vector
-from shesha.support.warnings import NotEstimable
+from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Representation
 
 Pairs = Sequence[tuple[Representation, Representation]]
@@ -528,6 +530,8 @@ def layer_details(
     sides = pair.before, pair.after, *sum(pair.unchanged, ())
     before, after, *unchanged = (narrow(side).take_rows(chosen) for side in sides)
     noise = list(zip(unchanged[::2], unchanged[1::2], strict=True))
+    if groups is None and (signs := undeclared_dependence([before.standard(METRIC), after.standard(METRIC)], codes)):
+        warn(f"p-values of classes may be too small: {signs}", CalibrationWarning)
     test = ClassTest(1 - confidence, groups, blocks, seed)
     details["classes"], note = class_changes(before, after, noise, codes, names, test)
     if _moves_all_rows_alike(details["structure"], pair):

@@ -18,7 +18,6 @@ from shesha.kernels.neighbours import shared_entries
 from shesha.kernels.spectrum import principal_plane, trustworthiness, turn_onto
 from shesha.results.diff import MovedRow
 from shesha.results.row_map import RowMap
-from shesha.support import provenance
 from shesha.support import types as kinds
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number, spawn
@@ -27,8 +26,8 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Neighbours, Representation, Rows, align_rows, select_rows
 
 _FEWEST_ROWS = 10
-_INDEXED = 5000
-"""Maximum number of rows in the test of an index; from more, a random sample is drawn."""
+_MOVED = 50
+"""Maximum number of rows that are listed as moved."""
 _MOVED_ROW_SAMPLING = 31
 _NEIGHBOURS = 10
 OUTPUT = "embedding"
@@ -106,23 +105,6 @@ def per_row(sides: Sides, **given: Any) -> dict[str, Array]:
     return columns
 
 
-def indexed_layer(sides: Sides) -> str:
-    """Return the layer that an index contains: the output of a sentence encoder, or else the last layer."""
-    name = OUTPUT if OUTPUT in sides.others else list(sides.others)[-1]
-    if len(sides.others) > 1:
-        provenance.state(f"index tested on {name}")
-    return name
-
-
-def indexed_vectors(
-    name: str, sides: Sides, rows: Index, seed: Seed
-) -> tuple[Index, Representation, Representation, list[Representation]]:
-    """Return some rows, and the vectors that an index contains: a layer before, after and re-encoded."""
-    chosen = draw_rows(rows, _INDEXED, seed)
-    before, after, *again = (side[name].take(chosen).whole for side in (sides.before, sides.after, *sides.again))
-    return chosen, before, after, again
-
-
 METRIC: Metric = "cosine"
 
 
@@ -152,31 +134,21 @@ def moved_rows(
     before: Representation,
     after: Representation,
     unchanged: Iterable[tuple[Representation, Representation]],
-    losses: Vector,
     rows: Index,
     names: Sequence[str],
     labels: Sequence[str],
-    *,
     k: int,
-    most: int,
-) -> tuple[MovedRow, ...]:
-    """Return the rows that lost most neighbours; ties are sorted by the distance that rows moved.
+) -> tuple[tuple[MovedRow, ...], dict[str, float]]:
+    """Return the rows that lost most of their k neighbours, and the share of neighbours that each class lost.
 
-    Parameters
-    ----------
-    before, after : Representation
-        The examined rows.
-    unchanged : iterable of pairs
-        Pairs of encodings of the same rows that differ only by noise.
-    losses : array
-        Share of the neighbours that each examined row lost.
-    rows : array
-        Positions of the examined rows in the input.
-    names, labels : sequence of str
-        Names and labels of the examined rows.
-    k, most : int
-        Number of neighbours of each row, and maximum number of rows to return.
+    Rows that lost equally many are sorted by the distance that they moved. `rows`, `names` and `labels` are the
+    positions, names and labels of the examined rows; `unchanged` are encodings that differ only by noise.
     """
+    try:
+        losses = neighbours_lost(before, after, k)
+    except NotEstimable:
+        # If all rows are equal, no row has nearest neighbours; the layer's result states this reason.
+        return (), {}
     nearest = _nearest(before, k)
 
     def lost(pair: tuple[Representation, Representation]) -> Vector:
@@ -186,8 +158,8 @@ def moved_rows(
     noise = reduce(np.fmax, map(lost, unchanged))
     movement = row_movement(before, after)
     before.drop_views(keep=Neighbours)
-    order = np.lexsort((-np.nan_to_num(movement), -losses))[:most]
-    return tuple(
+    order = np.lexsort((-np.nan_to_num(movement), -losses))[:_MOVED]
+    moved = tuple(
         MovedRow(
             *(int(rows[i]), names[i], float(losses[i]), float(movement[i]), float(noise[i])),
             label=labels[i],
@@ -195,6 +167,7 @@ def moved_rows(
         for i in order.tolist()
         if losses[i] > 0
     )
+    return moved, losses_by_class(losses, labels)
 
 
 def losses_by_class(losses: Vector, labels: Sequence[str]) -> dict[str, float]:
@@ -331,7 +304,7 @@ def map_rows(
         As for `explore`.
     """
     rows, notes = _choose_rows(list(sides.values()), metric, max_rows, seed)
-    chosen = {name: side.take(rows).whole for name, side in sides.items()}
+    chosen = {name: side.take_rows(rows).whole for name, side in sides.items()}
     n_neighbours = count_neighbours(k, len(rows))
     queries = trust_rows(len(rows), seed)
     places: dict[str, Matrix] = {}

@@ -17,6 +17,7 @@ from shesha.support.wording import natural_place
 
 if TYPE_CHECKING:
     from shesha.io.array_selection import Contents
+    from shesha.io.read import ReadArrays
 
 FEWEST_COLUMNS = 4
 """Number of columns below which an array is left out beside wider ones; narrow ones are pictures, labels or scores."""
@@ -91,7 +92,7 @@ def read_representations(
     rows: RowOptions = EVERY_ROW,
     fewest: int = FEWEST_COLUMNS,
     distances: bool = False,
-) -> dict[str, Any]:
+) -> ReadArrays:
     """Read every array of every file; if two files use the same name, add a short path.
 
     Arrays with fewer columns than `fewest`, and one-hot labels, are skipped, unless `keys` names them or their file
@@ -115,7 +116,7 @@ def _gather(
     rows: RowOptions,
     fewest: int,
     distances: bool,
-) -> dict[str, Any]:
+) -> ReadArrays:
     """Return the arrays of opened files by distinct names, with the names of their rows."""
     from shesha.comparison.input_manifest import too_narrow
     from shesha.inputs import NamedRows

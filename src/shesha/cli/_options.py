@@ -214,8 +214,15 @@ _WORDS = {
     },
 }
 """Words of messages for names of parameters."""
-_CHOICES = {"compare": "--measures", "measures": "NAME", "scores": "NAME"}
-"""How these commands call the choice of measures; other commands use --measure."""
+_WORDS |= {"measure": "--measure", "measures": "--measure", "name": "name"}
+_MEASURE = ("measure", "measures", "name")
+_WORDS_OF: Mapping[str, Mapping[str, str]] = {
+    "compare": dict.fromkeys(_MEASURE, "--measures"),
+    **dict.fromkeys(("measures", "scores"), dict.fromkeys(_MEASURE, "NAME")),
+    # The history is a file in the folder of the monitor.
+    "monitor": {"store": "DIR"},
+}
+"""Words that are other ones in the messages of a command."""
 _SET = re.compile(
     r"\b(keys|y|blocks|groups|within|shift|block_length|covariates|layer_axis|n_permutations|pairs|overwrite|keep_rows|"
     r"match)=(True\b)?"
@@ -231,7 +238,7 @@ _VALUES = {
 """Options whose names or values are written differently on the command line."""
 _IDS = re.compile(r"ids='([^']*)' \(--id [^)]*\)|\bids=")
 _TWICE = re.compile(r"(--[\w-]+(?: \w+)?) \(\1\)")
-_SUBJECT = re.compile(r"(?:^|(?<=: )|(?<=; ))(" + "|".join(_WORDS) + r"|measures?|name)(?= must\b)")
+_SUBJECT = re.compile(r"(?:^|(?<=: )|(?<=; ))(" + "|".join(_WORDS) + r")(?= must\b)")
 
 
 def name_options(text: str, command: str | None = None) -> str:
@@ -252,23 +259,17 @@ def name_options(text: str, command: str | None = None) -> str:
     'for a series pass --shift, for batches --blocks'
     """
     running = (sys.argv[1] if len(sys.argv) > 1 else "") if command is None else command
-
-    def replace_name(match: re.Match[str]) -> str:
-        name = match[1]
-        if name in ("measure", "measures", "name"):
-            return _CHOICES.get(running, "--measure" if name != "name" else name)
-        # The history is a file in the folder of the monitor.
-        return "DIR" if (name, running) == ("store", "monitor") else _WORDS[name]
+    words = {**_WORDS, **_WORDS_OF.get(running, {})}
 
     def replace_setting(match: re.Match[str]) -> str:
         """Write an option as on the command line: a switch has no value, and others are followed by theirs."""
-        option = _WORDS.get(match[1], "--labels")
-        if match[1] == "covariates" and running not in ("compare", ""):
-            option += " of `shesha compare`"
         following = match.string[match.end() : match.end() + 1]
-        return f"{option} " if not match[2] and (following.isalnum() or following == "'") else option
+        has_value = not match[2] and (following.isalnum() or following == "'")
+        return settings[match[1]] + " " * has_value
 
-    replaced = _SET.sub(replace_setting, _SUBJECT.sub(replace_name, text))
+    elsewhere = "" if running in ("compare", "") else " of `shesha compare`"
+    settings = {**words, "covariates": f"--covariates{elsewhere}"}
+    replaced = _SET.sub(replace_setting, _SUBJECT.sub(lambda match: words[match[1]], text))
     replaced = name_values(replaced)
     replaced = _IDS.sub(lambda match: f"--id {match[1]}" if match[1] else "--id", replaced)
     # Some messages name both the argument and the option, which would now appear twice.

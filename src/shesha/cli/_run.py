@@ -26,6 +26,7 @@ from shesha.cli._options import OPTIONS, option_of
 from shesha.cli._outputs import Outputs
 
 if TYPE_CHECKING:
+    from shesha.inputs import Names
     from shesha.nulls.permutations import Design
 
 _OUTPUTS = ("json", "plot", "html", "card", "explore", "title", "full")
@@ -115,11 +116,15 @@ class Run:
 
     def read_one(self, file: Path, key: str | None = None, inside: Sequence[str] = ()) -> Any:
         """Read the single matrix of a file; columns of labels `inside` it are no features."""
+        return self.read_named(file, key, inside)[0]
+
+    def read_named(self, file: Path, key: str | None = None, inside: Sequence[str] = ()) -> tuple[Any, Names | None]:
+        """Read the single matrix of a file, with the names of its columns if the file has them."""
         keys = None if key is None else [key]
         arrays = read_representations([file], keys, inside, self._axis, rows=self.row_options)
         if len(arrays) != 1:
             raise ValueError(f"{file.name} must have one matrix, got {', '.join(arrays)}: choose one with --key")
-        return next(iter(arrays.values()))
+        return next(iter(arrays.values())), arrays.opened[file].column_names
 
     def lazy_files(self, files: Sequence[Path], **choices: Any) -> Any:
         """Return `Files`, from which each process reads what it needs."""

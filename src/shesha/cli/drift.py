@@ -35,6 +35,7 @@ def drift_command(run: Run, reference: Path, window: Path) -> None:
     shesha drift january.parquet february.parquet --key embedding --test energy
     """
     from shesha.drift.two_sample_tests import DEFAULT, two_sample_tests
+    from shesha.inputs.table_columns import feature_order
 
     if reference == window:
         raise ValueError(f"WINDOW must be another file than REFERENCE, got {window} twice")
@@ -42,6 +43,9 @@ def drift_command(run: Run, reference: Path, window: Path) -> None:
     if len(keys) > 2:
         raise ValueError(f"--key must be passed at most twice, once for each file, got {len(keys)} keys")
     run.row_options = replace(run.row_options, by_position=True)
-    sides = [run.read_one(reference, *keys[:1]), run.read_one(window, *keys[-1:])]
+    first, names = run.read_named(reference, *keys[:1])
+    second, others = run.read_named(window, *keys[-1:])
+    order = feature_order(names, others, (reference.name, window.name))
+    sides = (first, second if order is None else second[:, order])
     options = run.arguments(two_sample_tests, "reference", "window") | {"tests": run.test or DEFAULT}
     run.outputs.write(two_sample_tests(*sides, **options), [reference, window])

@@ -13,7 +13,7 @@ from shesha.cli._run import Run
     also=f"{READING} data_key rdm json plot title html full",
     first="data measure key groups plot html",
 )
-def rank_command(run: Run, files: list[Path], *, data: list[Path]) -> None:
+def rank_command(run: Run, files: list[Path], *, data: list[Path], flexible: list[str] | None = None) -> None:
     """Rank models by how well they explain data, with intervals, tests of differences and a noise ceiling.
 
     Parameters
@@ -22,6 +22,8 @@ def rank_command(run: Run, files: list[Path], *, data: list[Path]) -> None:
         Files with models; each array is one model.
     data : FILE
         File with data; each array is one subject (may be repeated).
+    flexible : NAME=MODEL,MODEL
+        Rank a weighted sum of models as well; its weights are fitted to other rows (may be repeated).
     measure
         Similarity of model and data: a name from `shesha measures`.
     resamples
@@ -33,6 +35,7 @@ def rank_command(run: Run, files: list[Path], *, data: list[Path]) -> None:
     --------
     shesha rank models.npz --data subjects.npz --html ranking.html
     shesha rank rdms.npz --data subjects.npz --rdm --measure 'RSA(method=pearson)' --plot bars.png
+    shesha rank models.npz --data subjects.npz --flexible network=layer1,layer2 --weights-of 'each subject'
     """
     from shesha.ranking import rank_models
 
@@ -43,5 +46,6 @@ def rank_command(run: Run, files: list[Path], *, data: list[Path]) -> None:
         if not arrays:
             raise ValueError(f"{name} must contain a representation, got none in {', '.join(map(str, paths))}")
     run.row_options.state_pairing(models, subjects)
-    ranking = rank_models(subjects, models, **run.arguments(rank_models, "data"))
+    sums = {name: parts.split(",") for name, _, parts in (each.partition("=") for each in flexible or [])}
+    ranking = rank_models(subjects, models, flexible=sums, **run.arguments(rank_models, "data", "flexible"))
     run.outputs.write(ranking, [*files, *data])

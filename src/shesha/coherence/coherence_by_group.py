@@ -22,11 +22,12 @@ from shesha.inputs.validation import require_squarable
 from shesha.kernels.condition_distances import agreement
 from shesha.measures.registry import MINUTE
 from shesha.nulls.dependence import dependence, stretches
+from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.nulls.null_summary import benjamini_hochberg, draw_stages, open_tests, summarise
 from shesha.results import Coherence, CoherenceTable, Correlation
 from shesha.results.number import format_value
 from shesha.support.progress import best_answer
-from shesha.support.provenance import state
+from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import default_draws, draw_seed, generator, number
 from shesha.support.types import Index, Matrix, Seed
 from shesha.support.warnings import CalibrationWarning, warn
@@ -169,6 +170,7 @@ _STRETCH = 128
 """Number of consecutive controls in each of the stretches that are searched for dependence."""
 
 
+@keep_statements
 def coherence_by_group(
     X: Any,
     labels: ArrayLike,
@@ -437,6 +439,7 @@ def _notes(row_layout: Layout, drawn: NullGroupScores, *, is_drawn: bool) -> tup
     return tuple(notes)
 
 
+@keep_statements
 def coherence(
     X: ArrayLike,
     controls: ArrayLike,
@@ -503,6 +506,7 @@ _TOGETHER = 1 << 22
 """Maximum number of array entries that are in memory at a time."""
 
 
+@keep_statements
 def coherence_of_differences(
     differences: ArrayLike,
     *,
@@ -549,6 +553,8 @@ def coherence_of_differences(
     n = len(v)
     groups = align_labels(differences, groups, "groups", "differences")
     unit = np.arange(n) if groups is None else check.labels(groups, n, "groups", min_classes=2)[0]
+    if groups is None and (signs := undeclared_dependence([v])):
+        warn(f"p-values may be too small: {signs}", CalibrationWarning)
     layout = Layout(
         ("differences",), np.zeros(n, np.intp), np.zeros(n, np.intp), None if groups is None else unit, {}, ""
     )

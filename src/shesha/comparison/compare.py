@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -13,7 +13,6 @@ from shesha.calibration.permutation_scores import covariate_design
 from shesha.calibration.single_pair import (
     add_doubt,
     add_saturation,
-    doubts_of_pair,
     warn_of_dependence,
     warn_of_doubts,
     width_doubt,
@@ -24,6 +23,7 @@ from shesha.comparison.moment_scores import compare_moments
 from shesha.comparison.noise_ceiling import SidesWithRepeats
 from shesha.comparison.resumable_pairs import require_same_rows
 from shesha.comparison.sampled_scores import Exact, Sampling, require_one_that_fits
+from shesha.doubting import find_pair_doubts
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.inputs.matrix_shapes import state_shapes
@@ -34,7 +34,7 @@ from shesha.measures.registry import Choice, metric_of_rows
 from shesha.moments import Moments
 from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.nulls.permutations import Design
-from shesha.results import Comparison, Dependence, Doubt, Doubts, Score
+from shesha.results import Comparison, Doubt, Doubts, Score
 from shesha.support.device_arrays import to_host
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements, state
@@ -42,7 +42,6 @@ from shesha.support.seeds import N_PERMUTATIONS, draw_seed, number, spawn
 from shesha.support.types import Index, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import (
-    Covariates,
     Groups,
     Rdm,
     Representation,
@@ -145,35 +144,21 @@ class PairRequest:
     measures: list[Measure]
     sampling: Sampling
     design: Design
-    permutations: ArrayLike | None
     calibrate: bool
     confidence: float
     n_permutations: int
     alpha: float
-    repeats: tuple[Any, Any] | None
-    covariates: ArrayLike | Rdm | None
-    folds: int | None
     seed: Seed
+    permutations: ArrayLike | None = None
+    repeats: tuple[Any, Any] | None = None
+    covariates: ArrayLike | Rdm | None = None
+    folds: int | None = None
 
     @property
     def additions(self) -> dict[str, Any]:
         """Options that add values to the scores and cannot be combined with a sample."""
         names = ("calibrate", "repeats", "covariates", "folds")
         return {name: getattr(self, name) for name in names}
-
-
-@dataclass(frozen=True)
-class _ExactScores:
-    """Scores computed without sampling, with the detected dependence and a doubt about CKA."""
-
-    scores: dict[str, Score]
-    interrupted: bool
-    exchanged: str = ""
-    n_permutations: int = 0
-    dependence: Dependence | None = None
-    width: Doubt | None = None
-    nulls: Mapping[str, Vector] = field(default_factory=dict)
-    """For each measure, the observed score followed by the score of each draw."""
 
 
 def _state_known_pairs(sides: Sequence[Representation]) -> None:
@@ -197,24 +182,47 @@ def compare_in_memory(
     require_same_rows(sources)
     _state_known_pairs(list(sources.values()))
     state_shapes({name: source.shape for name, source in sources.items()})
-    _refuse_with_covariates(request.covariates, folds=request.folds, repeats=request.repeats)
-    repeated = _sides_with_repeats(request, sources)
+    for option in ("folds", "repeats"):
+        if request.covariates is not None and getattr(request, option) is not None:
+            raise ValueError(f"{option} must be left out with covariates, got both")
+    repeated = None
+    if request.repeats is not None:
+        repeated = SidesWithRepeats.build(request.repeats, request.names, (sources[first], sources[second]))
     sides, known = adjust_for_covariates(list(sources.values()), request.covariates)
     sources = dict(zip(sources, sides, strict=True))
     work = engine.group_by_view(exact, {measure.name: [request.names] for measure in exact}, sides)
     skipped = engine.too_large(work, sources)
     design = cast(Design, labels_in_order((side.names for side in sides), request.design))
-    fold = draw_folds(request.measures, sides[0].n_rows, request.folds, design["groups"], request.seed)
+    n_rows = sides[0].n_rows
+    fold = draw_folds(request.measures, n_rows, request.folds, design["groups"], request.seed)
     if fold is not None:
         warn_of_leaking_folds(sides, design["groups"])
+    exchanged, n_permutations, dependence = "", 0, None
+    doubts_of_width: list[Doubt | None] = []
     if request.calibrate:
-        found = _score_with_chance(request, work, sources, skipped, design, known)
+        evidence = Evidence.draw(
+            n_rows,
+            request.n_permutations,
+            request.alpha,
+            request.confidence,
+            request.seed,
+            design=covariate_design(design, request.permutations, known),
+            permutations=request.permutations,
+        )
+        exchanged, n_permutations = evidence.exchanged, len(evidence.orders)
+        dependence = warn_of_dependence(sides, design, request.permutations)
+        draws: engine.Nulls = {}
+        steps = engine.run_with_evidence(work, sources, skipped, evidence, draws)
+        found, interrupted = engine.collect(steps, engine.n_steps(work, evidence))
+        # A later score of a measure replaces the earlier one.
+        found = correct_p_values({score.name: score for score in found}.values(), draws)
         if nulls is not None:
-            nulls |= found.nulls
+            nulls |= {measure: values for (measure, _), values in draws.items()}
     else:
         require_calibrate(design if fold is None else {**design, "groups": None}, request.permutations)
-        found = _score(work, sources, skipped)
-    scores, interrupted = found.scores, found.interrupted
+        plain = _check_width(engine.run(work, sources, skipped), sides, doubts_of_width)
+        found, interrupted = engine.collect(plain, sum(len(group.measures) for group in work))
+    scores = {score.name: score for score in found}
     if not interrupted:
         if estimated:
             sampled, interrupted = sampled_scores.sample_pair(
@@ -222,106 +230,38 @@ def compare_in_memory(
             )
             scores |= sampled
         scores = scores if fold is None else add_held_out(scores, request.measures, sides, fold)
-    doubts = _doubts(request, sides, design, found, scores)
+    only_cheap = len(request.measures) < _MANY and not request.calibrate
+    doubts = find_pair_doubts(sides, design, dependence, only_cheap=only_cheap)
+    if request.calibrate:
+        doubts = add_saturation_doubt(doubts, sides, scores)
+        warn_of_doubts(doubts)
+    for doubt in doubts_of_width:
+        doubts = add_doubt(doubts, doubt)
     if repeated is not None and not interrupted:
         interrupted = _add_ceilings(repeated, work, scores)
-    n_rows = int(sources[first].shape[0])
+
+    def as_listed(measure: Measure) -> Score:
+        """Return the score with what all scores of the comparison share, so that it can be read by itself."""
+        score = scores.get(measure.name) or engine.score_not_reached(measure)
+        tested: dict[str, Any] = {"alpha": request.alpha, "exchanged": exchanged} if score.has_null else {}
+        interval: dict[str, Any] = {"confidence": request.confidence} if score.has_interval else {}
+        return replace(score, n_rows=n_rows, **tested, **interval)
+
     return Comparison(
         first,
         second,
         (sources[first].shape, sources[second].shape),
-        tuple(
-            _add_design(scores.get(measure.name) or engine.score_not_reached(measure), request, found, n_rows)
-            for measure in request.measures
-        ),
+        tuple(map(as_listed, request.measures)),
         number(request.seed),
         interrupted,
-        found.exchanged,
+        exchanged,
         doubts,
         request.folds,
         request.alpha,
         request.confidence,
-        found.n_permutations,
+        n_permutations,
         seconds,
     )
-
-
-def _add_design(score: Score, request: PairRequest, found: _ExactScores, n_rows: int) -> Score:
-    """Add to a score what all scores of the comparison share, so that it can be read by itself."""
-    tested: dict[str, Any] = {"alpha": request.alpha, "exchanged": found.exchanged} if score.has_null else {}
-    interval: dict[str, Any] = {"confidence": request.confidence} if score.has_interval else {}
-    return replace(score, n_rows=n_rows, **tested, **interval)
-
-
-def _sides_with_repeats(request: PairRequest, sources: engine.Sources) -> SidesWithRepeats | None:
-    """Return both sides with their repeated measurements, or None if there are none."""
-    if request.repeats is None:
-        return None
-    first, second = request.names
-    return SidesWithRepeats.build(request.repeats, request.names, (sources[first], sources[second]))
-
-
-def _score_with_chance(
-    request: PairRequest,
-    work: Sequence[engine.Group],
-    sources: engine.Sources,
-    skipped: engine.Skipped,
-    design: Design,
-    known: Covariates | None,
-) -> _ExactScores:
-    """Compute the scores with their chance levels and intervals."""
-    sides = list(sources.values())
-    evidence = Evidence.draw(
-        sides[0].n_rows,
-        request.n_permutations,
-        request.alpha,
-        request.confidence,
-        request.seed,
-        design=covariate_design(design, request.permutations, known),
-        permutations=request.permutations,
-    )
-    dependence = warn_of_dependence(sides, design, request.permutations)
-    nulls: engine.Nulls = {}
-    steps = engine.run_with_evidence(work, sources, skipped, evidence, nulls)
-    pair_scores, interrupted = engine.collect(steps, engine.n_steps(work, evidence))
-    # A later score of a measure replaces the earlier one.
-    latest = {pair_score.name: pair_score for pair_score in pair_scores}
-    scores = {pair.name: pair for pair in correct_p_values(latest.values(), nulls)}
-    draws = {measure: values for (measure, _), values in nulls.items()}
-    return _ExactScores(scores, interrupted, evidence.exchanged, len(evidence.orders), dependence, nulls=draws)
-
-
-def _score(work: Sequence[engine.Group], sources: engine.Sources, skipped: engine.Skipped) -> _ExactScores:
-    """Compute scores without chance levels, and check whether CKA is mostly chance."""
-    wide: list[Doubt | None] = []
-    steps = _check_width(engine.run(work, sources, skipped), list(sources.values()), wide)
-    pair_scores, interrupted = engine.collect(steps, sum(len(group.measures) for group in work))
-    scores = {pair.name: pair for pair in pair_scores}
-    return _ExactScores(scores, interrupted, width=next(iter(wide), None))
-
-
-def _doubts(
-    request: PairRequest,
-    sides: list[Representation],
-    design: Design,
-    found: _ExactScores,
-    scores: Mapping[str, Score],
-) -> Doubts:
-    """Find doubts about the scores, and warn of them if the scores are calibrated."""
-    only_cheap = len(request.measures) < _MANY and not request.calibrate
-    doubts = doubts_of_pair(sides, design, found.dependence, only_cheap=only_cheap)
-    if not request.calibrate:
-        return add_doubt(doubts, found.width)
-    doubts = add_saturation_doubt(doubts, sides, scores)
-    warn_of_doubts(doubts)
-    return doubts
-
-
-def _refuse_with_covariates(covariates: Any, **options: Any) -> None:
-    """Refuse options that cannot be combined with covariates."""
-    for name, value in options.items():
-        if value is not None and covariates is not None:
-            raise ValueError(f"{name} must be left out with covariates, got both")
 
 
 def _check_width(
@@ -470,24 +410,33 @@ def compare(
       chance 0.1372
     """
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
+    check.fraction(confidence, "confidence", closed=False)
+    check.fraction(alpha, "alpha", closed=False)
+    n_permutations = check.count(n_permutations, "n_permutations")
     if isinstance(X, Moments):
-        chance = {"calibrate": bool(calibrate), "n_draws": n_permutations, "alpha": alpha}
         unused = {**design, "permutations": permutations, "repeats": repeats}
         unused |= {"covariates": covariates, "folds": folds, "queries": queries, "pairs": pairs, "error": error}
         unused |= {"exact": None if exact == "auto" else "exact"}
-        return _compare_sums(
-            X, cast(Choice, (measures or "standard") if Y is None else Y), unused, chance, confidence, seed
+        if used := sampled_scores.used_options(unused):
+            raise ValueError(f"{', '.join(used)} must be left out with Moments, which lack single rows, got {used[0]}")
+        return compare_moments(
+            X,
+            seed_measures(choose(cast(Choice, (measures or "standard") if Y is None else Y)), seed),
+            calibrate=bool(calibrate),
+            confidence=confidence,
+            n_draws=n_permutations,
+            alpha=alpha,
+            seed=seed,
         )
     if Y is None:
         raise TypeError("Y must be a second representation, got None; only Moments need no Y")
     Y = cast(ArrayLike | Rdm, Y)
     both_names = two_names(names)
-    check.fraction(confidence, "confidence", closed=False)
-    check.fraction(alpha, "alpha", closed=False)
-    n_permutations = check.count(n_permutations, "n_permutations")
     is_default = measures is None and calibrate is None
     along: dict[str, Any] = {**design, "covariates": covariates}
-    chosen = seed_measures(choose(_default_measures(X, Y) if measures is None else measures), seed)
+    if measures is None:
+        measures = ["RSA", "mutual kNN"] if isinstance(X, Rdm) or isinstance(Y, Rdm) else "recommended"
+    chosen = seed_measures(choose(measures), seed)
     named = dict(zip(both_names, (X, Y), strict=True))
     sides, along = select_rows(named, along, rows=rows, missing=missing, **metric_of_rows(chosen))
     first, second = cast(dict[str, ArrayLike | Rdm], sides).values()
@@ -520,27 +469,6 @@ def compare(
     if sampled_scores.exceeds_memory(first, second, others):
         return sampled_scores.compare_stored(first, second, both_names, request.measures, request.sampling, chance)
     return compare_in_memory(first, second, request)
-
-
-def _compare_sums(
-    X: Moments, measures: Choice, unused: dict[str, Any], chance: dict[str, Any], confidence: float, seed: Seed
-) -> Comparison:
-    """Compare two representations of which only means and products are known."""
-    sampled_scores.refuse_with_moments(unused)
-    return compare_moments(
-        X,
-        seed_measures(choose(measures), seed),
-        calibrate=check.boolean(chance["calibrate"], "calibrate"),
-        confidence=check.fraction(confidence, "confidence", closed=False),
-        n_draws=check.count(chance["n_draws"], "n_permutations"),
-        alpha=check.fraction(chance["alpha"], "alpha", closed=False),
-        seed=seed,
-    )
-
-
-def _default_measures(*sides: Any) -> str | list[str]:
-    """Return the measures that are used by default."""
-    return ["RSA", "mutual kNN"] if any(isinstance(side, Rdm) for side in sides) else "recommended"
 
 
 def _n_rows(side: Any) -> int:

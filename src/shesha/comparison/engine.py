@@ -650,27 +650,16 @@ def _steps(stretch: Stretch, evidence: Evidence, nulls: Nulls, orders_of: Orders
         yield add_note(pair_score, _BEFORE_BOTH if has_null[pair_score.name] else _BEFORE_INTERVAL)
     for pair, scores in scores_of_pairs.items():
         measures = [measure for measure in stretch.group.measures if measure.name in scores]
-        if measures:
-            pair_evidence = evidence if orders_of is None else replace(evidence, orders=tuple(orders_of(pair)))
-            yield from _pair_steps(stretch, pair, measures, scores, pair_evidence, nulls)
-
-
-def _pair_steps(
-    stretch: Stretch,
-    pair: Pair,
-    measures: list[Measure],
-    scores: dict[str, Score],
-    evidence: Evidence,
-    nulls: Nulls,
-) -> Iterator[Step]:
-    scores = yield from _add_intervals(stretch, pair, measures, scores, evidence)
-    for measure in measures:
-        score = scores[measure.name]
-        yield add_note(score, _BEFORE_CHANCE) if measure.paired else score
-    paired = [measure for measure in measures if measure.paired]
-    for together in evidence.passes(paired, stretch.sides[pair]):
-        with_chance = yield from _add_chances(stretch, pair, together, scores, evidence, nulls)
-        yield from with_chance
+        if not measures:
+            continue
+        own = evidence if orders_of is None else replace(evidence, orders=tuple(orders_of(pair)))
+        scores = yield from _add_intervals(stretch, pair, measures, scores, own)
+        paired = [measure for measure in measures if measure.paired]
+        for measure in measures:
+            score = scores[measure.name]
+            yield add_note(score, _BEFORE_CHANCE) if measure.paired else score
+        for together in own.passes(paired, stretch.sides[pair]):
+            yield from (yield from _add_chances(stretch, pair, together, scores, own, nulls))
 
 
 def _add_intervals(

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
@@ -35,7 +35,14 @@ from shesha.support.provenance import state, state_left_out
 from shesha.support.types import Index
 from shesha.support.warnings import MeasureWarning, warn
 from shesha.support.wording import count, join_names, natural_place
-from shesha.views import Rdm, Representation, Rows, looks_like_distances, rows_or_distances
+from shesha.views import (
+    Rdm,
+    Representation,
+    Rows,
+    looks_like_distances,
+    representation_from,
+    rows_or_distances,
+)
 
 _HASHED_ENTRIES = 1 << 18
 """Number of values that are hashed together."""
@@ -85,12 +92,16 @@ class RepresentationLocation(Protocol):
         """Return the representation; raise OSError or ValueError if it cannot be read."""
         ...
 
+    def rows(self) -> Rows | Rdm:
+        """Return the rows, whose values are not checked, or the distances."""
+        ...
+
 
 @dataclass(frozen=True)
 class InMemoryRepresentation:
     """A representation in memory."""
 
-    source: Representation
+    source: Representation | Rows | Rdm
 
     def take_rows(self, order: Index) -> InMemoryRepresentation:
         """Return the same location with its rows in another order."""
@@ -98,7 +109,11 @@ class InMemoryRepresentation:
 
     def load(self) -> Representation:
         """Return the representation."""
-        return self.source
+        return self.source if isinstance(self.source, Representation) else representation_from(self.source)
+
+    def rows(self) -> Rows | Rdm:
+        """Return the rows or distances."""
+        return rows_or_distances(self.source) if isinstance(self.source, Representation) else self.source
 
 
 @dataclass(frozen=True)
@@ -170,6 +185,10 @@ class InFile:
         rdm = Rdm(array, self.name)
         return Representation.build(rdm.take_rows(self._order) if self.order else rdm)
 
+    def rows(self) -> Rows | Rdm:
+        """Return the rows, which may stay in the file, or the distances."""
+        return self.load().distances if self.how.distances else Rows(self.array(), self.name, min_rows=0, min_columns=0)
+
     @property
     def _order(self) -> Index:
         return np.frombuffer(self.order, dtype=np.int64).astype(np.intp)
@@ -238,7 +257,7 @@ class RecentRepresentations:
         self, place: RepresentationLocation, needed: Collection[RepresentationLocation], room: int
     ) -> Representation:
         if isinstance(place, InMemoryRepresentation):
-            return place.source
+            return place.load()
         if place not in self._kept:
             self._make_room(needed, room)
             self._kept[place] = place.load()
@@ -268,20 +287,35 @@ _MOST_NAMED = 20
 
 @dataclass(frozen=True)
 class IndexedInput:
-    """A representation in the index: where it is, its shape, fingerprint and row names."""
+    """A representation in memory or in a file, with its shape, fingerprint and row names."""
 
     place: RepresentationLocation
     shape: tuple[int, ...]
-    fingerprint: str
-    """Hash of the content of the representation."""
+    known_fingerprint: str = ""
+    """Hash of the content of the representation; without it, the content is hashed when needed."""
     names: Names | None = field(default=None, compare=False)
     """Row names of the representation."""
 
+    @classmethod
+    def in_memory(cls, source: Representation | Rows | Rdm, fingerprint: str = "") -> IndexedInput:
+        """Describe a representation in memory."""
+        shape = (source.n_rows,) if isinstance(source, Rdm) else source.shape
+        return cls(InMemoryRepresentation(source), shape, fingerprint, source.names)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the row names, which serve only to align rows."""
+        return {**self.__dict__, "names": None}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the content of the representation."""
+        return self.known_fingerprint or fingerprint_as_it_is(self.place.rows())
+
     def take_rows(self, order: Index) -> IndexedInput:
         """Return the representation with some of its rows, or all in another order."""
+        known = self.known_fingerprint and reordered_fingerprint(self.known_fingerprint, order)
         names = None if self.names is None else self.names.take(order)
-        shape = (len(order), *self.shape[1:])
-        return IndexedInput(self.place.take_rows(order), shape, reordered_fingerprint(self.fingerprint, order), names)
+        return IndexedInput(self.place.take_rows(order), (len(order), *self.shape[1:]), known, names)
 
     @property
     def n_rows(self) -> int:
@@ -290,10 +324,10 @@ class IndexedInput:
 
     def blocks(self) -> Iterator[tuple[int, Any]]:
         """Yield the values in blocks of rows; nothing for distances."""
-        if isinstance(self.place, InMemoryRepresentation):
+        if isinstance(self.place, InMemoryRepresentation) and isinstance(self.place.source, Representation):
             yield 0, self.place.source.to_numpy.rows
-        elif isinstance(self.place, InFile) and not self.place.how.distances:
-            yield from Rows(self.place.array(), min_rows=0, min_columns=0).blocks(_ENTRIES)
+        elif isinstance(rows := self.place.rows(), Rows):
+            yield from rows.blocks(_ENTRIES)
 
     @property
     def outline(self) -> Representation:
@@ -387,9 +421,7 @@ def index_mapping(
 def _index_array(value: Any, name: str, hashed: bool) -> IndexedInput:
     source = Representation.build(value, name)
     # Without a store, the name can serve as fingerprint, because only this run uses it.
-    return IndexedInput(
-        InMemoryRepresentation(source), source.shape, fingerprint(source) if hashed else name, source.names
-    )
+    return IndexedInput.in_memory(source, fingerprint(source) if hashed else name)
 
 
 def index_file(label: str, files: Files, store: ResultStore, index: InputIndex) -> dict[str, IndexedInput]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any, cast
 
@@ -22,8 +22,6 @@ from shesha.calibration.permutation_scores import (
 )
 from shesha.calibration.single_pair import (
     collect,
-    doubts_of_pair,
-    leave_out_scorer,
     plain_options,
     warn_of_dependence,
     weigh_doubts,
@@ -34,6 +32,7 @@ from shesha.comparison.engine import Evidence, require_calibrate
 from shesha.comparison.moment_scores import compare_layer_moments
 from shesha.comparison.pairwise import arrange_scores
 from shesha.comparison.resumable_pairs import require_same_rows
+from shesha.doubting import find_pair_doubts
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures import Measure, as_measure
@@ -43,7 +42,7 @@ from shesha.moments import LayerMoments
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.null_summary import best_value, max_statistic_p_values, require_attainable_maximum, summarise
 from shesha.nulls.permutations import Design, draw_permutations, identity_first, nonempty_arguments
-from shesha.results import Dependence, Doubts, LayerComparison, Score
+from shesha.results import LayerComparison, Score
 from shesha.support.layer_axis import LayerAxis, layer_sequence
 from shesha.support.provenance import ignore_statements, keep_statements
 from shesha.support.seeds import N_PERMUTATIONS, number
@@ -174,21 +173,31 @@ def compare_layers(
     common: dict[str, Any] = {"names": names, "n_rows": n_rows, "alpha": float(alpha), "seed": number(seed)}
     common |= {"options": plain_options(options, truncate)}
     if check.boolean(calibrate, "calibrate"):
-        request = _Request(measure, options, truncate, seed)
         orders, exchanged = draw_permutations(
             n_rows, n_permutations, alpha, design=design, permutations=permutations, seed=seed
         )
-        common["exchanged"] = exchanged
-        found = _calibrate_grid(
-            request, (first, second), given, orders, design, permutations, aggregate, maximum, common
-        )
+        # One layer stands for all layers of a model, which share the same rows in the same order.
+        middle = [list(model.values())[len(model) // 2] for model in (first, second)]
+        dependence = warn_of_dependence(middle, design, permutations)
+        chosen: dict[str, Any] = {"truncate": truncate, "seed": seed}
+        tested, scores = _grid_scores(measure, options, (first, second), given, identity_first(orders), **chosen)
+        grids, interrupted = collect(scores, len(orders) + 1)
+        common |= {"exchanged": exchanged, "interrupted": interrupted}
+        found = _summarise_grids(tested, grids, (first, second), aggregate, maximum, **common)
+        best = found.closest
+        # The rows were aligned, and this was stated, before the grid was computed.
+        with ignore_statements():
+            pair = prepare(first[best.first], second[best.second], measure, options, **chosen)
+        doubts = find_pair_doubts(pair.sides, design, dependence, only_cheap=True)
+        doubts = weigh_doubts(doubts, pair, best, best_value(pair.closer, pair.bounds, None))
+        found = replace(found, doubts=doubts)
     else:
         require_calibrate(design, permutations)
         extra = [k for k, v in {"aggregate": aggregate != "max", "truncate": truncate, "maximum": maximum}.items() if v]
         if extra:
             raise ValueError(f"calibrate must be True with {' and '.join(extra)}, got False")
-        scores, interrupted = _score_grid(first, second, as_measure(measure).with_options(**options), seed)
-        found = LayerComparison.untested(list(first), list(second), scores, interrupted=interrupted, **common)
+        plain, interrupted = _score_grid(first, second, as_measure(measure).with_options(**options), seed)
+        found = LayerComparison.untested(list(first), list(second), plain, interrupted=interrupted, **common)
     if confidence is None or found.interrupted:
         return found
     return _add_intervals(found, (first, second), as_measure(measure).with_options(**options), design, confidence, seed)
@@ -257,62 +266,31 @@ def _restore_layer_names(pair: Score) -> Score:
     return replace(pair, first=pair.first[2:], second=pair.second[2:], reason=reason)
 
 
-@dataclass(frozen=True)
-class _Request:
-    """The measure to calibrate, as the user asked for it."""
-
-    measure: Choice
-    options: dict[str, Any]
-    truncate: int | float | None
-    seed: Seed
-
-
-def _calibrate_grid(
-    request: _Request,
+def _summarise_grids(
+    measure: Measure,
+    grids: Matrix,
     models: tuple[Model, Model],
-    given: dict[str, dict[Any, Any]],
-    orders: list[Index],
-    design: Design,
-    permutations: ArrayLike | None,
     aggregate: Aggregate,
     maximum: float | None,
-    common: dict[str, Any],
+    **common: Any,
 ) -> LayerComparison:
-    """Score the grid and its permutations; compare its summary and each pair with chance."""
-    first, second = models
-    # One layer stands for all layers of a model, which share the same rows in the same order.
-    middle = [list(side.values())[len(side) // 2] for side in models]
-    dependence = warn_of_dependence(middle, design, permutations)
-    measure, scores = _grid_scores(request, models, given, identity_first(orders))
+    """Compare the summary of the observed grid, and each of its pairs, with those of the permuted grids."""
+    rows, columns = map(tuple, models)
     closer, alpha = measure.closer, common["alpha"]
-    reduce = reducer(aggregate, closer)
-    grids, interrupted = collect(scores, len(orders) + 1)
-    _require_scores(grids[0], list(first), list(second), measure.name)
-    reduced = totals(reduce, grids)
-    total = summarise(
-        float(reduced[0]), reduced[1:], closer, alpha, best_total(reduced, closer, measure.bounds, maximum)
-    )
+    _require_scores(grids[0], list(rows), list(columns), measure.name)
+    reduced = totals(reducer(aggregate, closer), grids)
+    best = best_total(reduced, closer, measure.bounds, maximum)
+    total = summarise(float(reduced[0]), reduced[1:], closer, alpha, best)
     require_attainable_maximum(maximum, total.value, total.threshold, closer)
-    pairs = _pair_scores(measure, grids, list(product(first, second)), common)
-    result = LayerComparison(
+    return LayerComparison(
         name=measure.name,
         closer=closer,
         aggregate=aggregate if isinstance(aggregate, str) else getattr(aggregate, "__name__", "function"),
-        rows=tuple(first),
-        columns=tuple(second),
-        scores=pairs,
-        interrupted=interrupted,
+        rows=rows,
+        columns=columns,
+        scores=_pair_scores(measure, grids, list(product(rows, columns)), common),
         **common | total.evidence() | {"value": total.value, "null": total.null},
     )
-    place = next(place for place, pair in enumerate(pairs) if pair is result.closest)
-    doubts = _best_pair_doubts(
-        (first[result.closest.first], second[result.closest.second]),
-        grids.reshape(len(grids), -1)[:, place],
-        design,
-        dependence,
-        request,
-    )
-    return replace(result, doubts=doubts)
 
 
 def _pair_scores(
@@ -365,23 +343,28 @@ def _add_intervals(
 
 
 def _grid_scores(
-    request: _Request, models: tuple[Model, Model], given: dict[str, dict[Any, Any]], orders: list[Index]
+    measure: Choice,
+    options: dict[str, Any],
+    models: tuple[Model, Model],
+    given: dict[str, dict[Any, Any]],
+    orders: list[Index],
+    *,
+    truncate: int | float | None,
+    seed: Seed,
 ) -> tuple[Measure, Iterator[Matrix]]:
     """Return the measure, and an iterator over score grids, one per permutation of the second model's rows.
 
     `given` are the layers as the user passed them, by the name of the model. A user function receives these objects.
     """
     rows, columns = models
-    requested, truncate = as_measure(request.measure), request.truncate
+    requested = as_measure(measure)
     if isinstance(requested, PlainMeasure):
         raw = {f"{side}[{place!r}]": layer for side, layers in given.items() for place, layer in layers.items()}
         arrays = function_arguments(raw, [*rows.values(), *columns.values()], truncate)
         x, y = arrays[: len(rows)], arrays[len(rows) :]
-        function_grids = null_kernel.function_scores(
-            lambda p, q: requested.function(p, q, **request.options), x, y, orders
-        )
+        function_grids = null_kernel.function_scores(lambda p, q: requested.function(p, q, **options), x, y, orders)
         return requested, function_grids
-    chosen = prepare_measure(requested, request.options, truncate=truncate, seed=request.seed)
+    chosen = prepare_measure(requested, options, truncate=truncate, seed=seed)
     require_inputs_as_rows(chosen, *rows.values(), *columns.values())
     layers = move_to_one_device([*rows.values(), *columns.values()], anywhere=chosen.anywhere)
     parts: dict[tuple[int, int] | None, NDArray[np.bool_]] = {}
@@ -445,34 +428,6 @@ def _require_scores(grid: Matrix, rows: list[str], columns: list[str], measure: 
             f"every pair of layers must have a score to be calibrated, got no score of {measure} for "
             f"{check.join_items(missing)}"
         )
-
-
-def _best_pair_doubts(
-    sides: tuple[Representation, Representation],
-    draws: Vector,
-    design: Design,
-    dependence: Dependence | None,
-    request: _Request,
-) -> Doubts:
-    """Return the doubts about the best pair, based on this pair's observed score and null draws."""
-    measure, options, truncate, seed = request.measure, request.options, request.truncate, request.seed
-    # The rows were aligned, and this was stated, before the grid was computed.
-    with ignore_statements():
-        pair = prepare(*sides, measure, options, truncate=truncate, seed=seed)
-    return weigh_doubts(
-        doubts_of_pair(pair.sides, design, dependence, only_cheap=True),
-        pair,
-        float(draws[0]),
-        *_moments(draws[1:]),
-        best_value(pair.closer, pair.bounds, None),
-        leave_out_scorer(pair, measure, options, truncate, seed),
-    )
-
-
-def _moments(null: Vector) -> tuple[float, float]:
-    """Return the mean and standard deviation of the draws that have a score."""
-    known = null[np.isfinite(null)]
-    return (float(known.mean()), float(known.std(ddof=1))) if len(known) > 1 else (float("nan"), float("nan"))
 
 
 TOP = 10

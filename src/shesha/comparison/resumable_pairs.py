@@ -532,7 +532,7 @@ class Run:
     def _places(self, known: Mapping[str, IndexedInput]) -> Iterator[dict[str, Any]]:
         """Yield the location of each content; arrays in memory are written to files for other processes."""
         in_memory = {
-            name: source.place.source
+            name: source.place.load()
             for name, source in known.items()
             if isinstance(source.place, InMemoryRepresentation)
         }

@@ -419,12 +419,6 @@ def used_options(options: Mapping[str, Any]) -> list[str]:
     return [name for name, value in options.items() if value is not None and value is not False]
 
 
-def refuse_with_moments(options: Mapping[str, Any]) -> None:
-    """Refuse options that need the rows, which moments do not contain."""
-    if used := used_options(options):
-        raise ValueError(f"{', '.join(used)} must be left out with Moments, which lack single rows, got {used[0]}")
-
-
 def require_plain(sample_options: Sequence[str], others: Mapping[str, Any]) -> None:
     """Refuse a sample together with options that need all rows at once."""
     if sample_options and (used := used_options(others)):

@@ -463,15 +463,11 @@ class _Request:
             measures=self.measures,
             sampling=Sampling.build(None, None, None, self.confidence, self.seed),
             design=Design(groups=None if group is None else group[rows].astype(str)),
-            permutations=None,
             calibrate=True,
             confidence=self.confidence,
             n_permutations=self.n_permutations,
             # A block of few groups alone need not have enough permutations; all blocks of a class together do.
             alpha=self.alpha if n_strata == 1 else 0.5,
-            repeats=None,
-            covariates=None,
-            folds=None,
             seed=self.seed if seed is None else seed + place,
         )
         comparison = compare_in_memory(first, second, request, nulls)

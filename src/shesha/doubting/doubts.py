@@ -16,12 +16,13 @@ from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
 from shesha.nulls.dependence import DiagnosticRows
+from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Dependence, Doubt, Doubts
 from shesha.support.provenance import keep_statements
 from shesha.support.sampling_units import is_batch_name, unit_labels
 from shesha.support.types import Index, Labels, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views import Rdm, Representation, Rows, rows_or_distances, select_rows
+from shesha.views import Adjusted, Rdm, Representation, Rows, rows_or_distances, select_rows
 
 NAME = "number of tokens"
 
@@ -196,7 +197,7 @@ def doubts(
         check.finite(block, "X", first_row=start)
     kept = np.setdiff1d(np.arange(n), undirected_rows(source, metric))
     if len(kept) < n:
-        source = source.take(kept)
+        source = source.take_rows(kept)
         classes = None if classes is None else classes[kept]
         about = {name: quantity[kept] for name, quantity in about.items()}
     return find_doubts(source, metric, classes=classes, known=about, order=order, seed=seed, numbers=kept)
@@ -241,12 +242,14 @@ def find_doubts(
 
 def find_pair_doubts(
     sides: Sequence[Representation],
-    *,
-    order: bool = True,
+    design: Design,
     dependence: Dependence | None = None,
+    *,
     only_cheap: bool = False,
 ) -> Doubts:
-    """Check two representations of the same rows; distance matrices cannot be checked."""
+    """Check two representations of the same rows; the order of the rows is checked only if no design is declared."""
+    sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
+    order = not nonempty_arguments(design)
     if any(side.has_distances_only for side in sides):
         return Doubts((), reason="distance matrices have no features to check")
     sources = [Rows(side.to_numpy.rows.reshape(side.n_rows, -1)) for side in sides]
@@ -255,7 +258,7 @@ def find_pair_doubts(
     rows = np.setdiff1d(np.arange(len(sources[0])), bad)
     if len(rows) < _FEWEST:
         return Doubts((), n_looked_at=len(rows), reason=_too_small((len(rows), None)))
-    used = sources if not len(bad) else [source.take(rows) for source in sources]
+    used = sources if not len(bad) else [source.take_rows(rows) for source in sources]
     looked = dependence if order else Dependence(len(rows), 1.0, 0.5, 0.0)
     computed = _computed_inputs(looked, [diagnostic_rows(side) for side in sides] if not len(bad) else None)
     computed["largest"] = [largest for _, largest in extremes]

@@ -92,28 +92,6 @@ def drift(measure: Measure, before: Representation, after: Representation) -> fl
     return 0.0 if abs(difference) < ROUNDING else difference
 
 
-def half_samples(
-    measures: Sequence[Measure],
-    before: Representation,
-    after: Representation,
-    n_draws: int,
-    rng: np.random.Generator,
-    groups: Labels | None = None,
-) -> Mapping[str, Vector]:
-    """Return, for each measure, the drifts of random halves of the rows, or groups; NaN where a half has no value.
-
-    Scores of halves that are drawn without replacement vary as much as those of bootstrap samples. Bootstrap samples,
-    however, contain copies of rows, which are neighbours in both encodings and would hide drift.
-    """
-    units = np.arange(before.n_rows) if groups is None else groups
-    n = int(units.max()) + 1
-    draws = np.empty((n_draws, len(measures)))
-    for draw in range(n_draws):
-        rows: Index = np.flatnonzero(np.isin(units, rng.permutation(n)[: n // 2]))
-        draws[draw], _ = drifts(measures, before.take_rows(rows), after.take_rows(rows))
-    return {measure.name: draws[:, i] for i, measure in enumerate(measures)}
-
-
 def row_movement(before: Representation, after: Representation) -> Vector:
     """Return how far each row moved relative to the others; all NaN if any row is zero."""
     try:
@@ -390,10 +368,18 @@ def _test_tolerance(setting: Setting, after: Representation, values: Vector, rea
     """Test whether the drift by each measure exceeds the tolerance by more than sampling error."""
     rng = np.random.default_rng(setting.seed)
     reference, limit = setting.reference, setting.tolerance
-    draws = half_samples(setting.measures, reference.representation, after, setting.n_resamples, rng, reference.groups)
+    before = reference.representation
+    # Scores of halves that are drawn without replacement vary as much as those of bootstrap samples. Bootstrap samples,
+    # however, contain copies of rows, which are neighbours in both encodings and would hide drift.
+    units = np.arange(before.n_rows) if reference.groups is None else reference.groups
+    n = int(units.max()) + 1
+    draws = np.empty((setting.n_resamples, len(setting.measures)))
+    for draw in range(setting.n_resamples):
+        rows: Index = np.flatnonzero(np.isin(units, rng.permutation(n)[: n // 2]))
+        draws[draw], _ = drifts(setting.measures, before.take_rows(rows), after.take_rows(rows))
     scores = []
     for i, value in enumerate(values.tolist()):
-        drawn = draws[setting.measures[i].name]
+        drawn = draws[:, i]
         drawn = drawn[np.isfinite(drawn)]
         low, p = np.nan, np.nan
         if np.isfinite(value) and len(drawn):

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 
 from shesha.drift.canary_check import p_value, threshold
 from shesha.drift.row_dependence import dependence_text
-from shesha.inputs import MissingRows
+from shesha.inputs import MissingRows, table_values
 from shesha.inputs import validation as check
+from shesha.inputs.table_columns import column_names, feature_order
 from shesha.inputs.validation import require_squarable
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls.null_summary import holm, number_against_null, undecided
@@ -36,6 +37,12 @@ _BYTES = 24
 """Memory for each ordered pair of rows."""
 _MOST_ROWS, _SAMPLING = 2_500, 7
 """Number of rows drawn from each sample if the distances between all rows exceed the memory."""
+
+
+def _same_features(reference: ArrayLike, window: ArrayLike) -> dict[str, Any]:
+    """Return both samples, with the features of tables in the order of the reference."""
+    order = feature_order(column_names(reference), column_names(window), ("reference", "window"))
+    return {"reference": reference, "window": window if order is None else table_values(window, "window")[:, order]}
 
 
 def two_sample(
@@ -85,7 +92,7 @@ def two_sample(
     check.choice(test, TESTS, "test")
     check.fraction(alpha, "alpha", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
-    sides: dict[str, Any] = {"reference": reference, "window": window}
+    sides = _same_features(reference, window)
     few = _few_rows(sides, seed)
     x, y = (require_squarable(check.matrix(side, name), name) for name, side in few.items())
     if x.shape[1] != y.shape[1]:
@@ -299,7 +306,7 @@ def two_sample_tests(
     Parameters
     ----------
     reference, window : arrays of shape (n_rows, n_features)
-        See `two_sample`.
+        See `two_sample`. Features of tables are matched by the names of the columns.
     tests : iterable of {'energy', 'mmd', 'sliced wasserstein', 'c2st'}
         The tests, see `two_sample`. Their p-values are corrected for their number (Holm).
     missing : {'refuse', 'drop'}
@@ -323,7 +330,7 @@ def two_sample_tests(
         raise ValueError(f"tests must be different names, at least one, got {names}")
     sides = {
         name: select_rows({name: X}, missing=missing, metric="euclidean")[0][name]
-        for name, X in (("reference", reference), ("window", window))
+        for name, X in _same_features(reference, window).items()
     }
     results = [
         two_sample(**sides, test=cast(Test, name), n_permutations=n_permutations, alpha=alpha, seed=seed)

@@ -128,13 +128,7 @@ def prepare_rows(
         if prompt:
             raise ValueError(f"prompt must be None for images, got {prompt!r}")
         return Prepared(*_images(opened, data, pool))
-    return _texts(opened, check_texts(data), pool, chat, max_tokens, prompt)
-
-
-def _texts(
-    opened: Opened, texts: list[str], pool: Any, chat: bool | None, max_tokens: int | None, prompt: str | None
-) -> Prepared:
-    tokenizer, encoder = opened.reader, opened.encoder
+    texts, tokenizer, encoder = check_texts(data), opened.reader, opened.encoder
     templated = getattr(tokenizer, "chat_template", None) is not None
     if chat and not templated:
         raise ValueError("chat must be False or None for a tokenizer without a chat template, got True")
@@ -159,7 +153,16 @@ def _texts(
         "cut_off": cut,
         "pool": way,
     }
-    _state_texts(opened, len(texts), way, settings, encoder, name)
+    model = short_name(opened.name) or type(opened.whole).__name__
+    state(f"{model}: {count(len(texts), 'text')}, pooling {pool_name(way) or 'none'}")
+    if name is not None:
+        state(f"{model}: prompt {settings['prompt']!r} ({name})")
+    elif encoder is not None and any(encoder.prompts.values()):
+        state(f"{model}: no prompt of {', '.join(encoder.prompts)}")
+    if as_chat:
+        state(f"{model}: texts in the chat template")
+    if cut:
+        state(f"{model}: {cut:,} of {len(texts):,} texts were cut at {limit:,} tokens")
     if encoder is None or pool != "auto":
         return Prepared(rows, pooled, settings)
     if encoder.problem:
@@ -179,27 +182,6 @@ def _require_known_tokens(rows: TokenRows, network: nn.Module) -> None:
 def _as_encoded(text: str, encoder: SentenceEncoder) -> str:
     """Return a text as a sentence encoder passes it to its tokenizer."""
     return text.strip().lower() if encoder.lower_case else text.strip()
-
-
-def _state_texts(
-    opened: Opened,
-    n_texts: int,
-    pool: Pool,
-    settings: dict[str, Any],
-    encoder: SentenceEncoder | None,
-    name: str | None,
-) -> None:
-    """State what was encoded, and how."""
-    model = short_name(opened.name) or type(opened.whole).__name__
-    state(f"{model}: {count(n_texts, 'text')}, pooling {pool_name(pool) or 'none'}")
-    if name is not None:
-        state(f"{model}: prompt {settings['prompt']!r} ({name})")
-    elif encoder is not None and any(encoder.prompts.values()):
-        state(f"{model}: no prompt of {', '.join(encoder.prompts)}")
-    if settings["chat_template"]:
-        state(f"{model}: texts in the chat template")
-    if settings["cut_off"]:
-        state(f"{model}: {settings['cut_off']:,} of {n_texts:,} texts were cut at {settings['max_tokens']:,} tokens")
 
 
 def short_name(name: str) -> str:

@@ -30,6 +30,7 @@ from shesha.inputs.identity import (
 )
 from shesha.inputs.vector_columns import Vectors, find_vectors, is_missing, shorten
 from shesha.support import provenance
+from shesha.support.types import Index
 from shesha.support.wording import join_items, join_names
 
 if TYPE_CHECKING:
@@ -644,6 +645,40 @@ def state_layout(source: str, layout: Layout, shape: tuple[int, ...], name: str 
 
 _ROW_NUMBERS = "has no name and contains row numbers"
 _KINDS = {"M": "dates", "m": "durations", "c": "complex numbers"}
+
+
+def column_names(X: Any) -> Names | None:
+    """Return the names of the columns that are read of a table, unless they only count the columns."""
+    if not (hasattr(X, "columns") and hasattr(X, "iloc")):
+        return None
+    # Columns of a numbered family are read in the order of their numbers, and side columns are left out.
+    names = Names.build(np.array([column.name for column in decide(pandas_columns(X), "X", option="").matrix], object))
+    return None if names.kind == "counted" or not names.distinct else names
+
+
+def feature_order(names: Names | None, others: Names | None, sides: tuple[str, str]) -> Index | None:
+    """Return the order in which the second side has the features of the first; None if it has the same or no names.
+
+    Raises
+    ------
+    ValueError
+        If each side has features that the other lacks, or one side has more than the other.
+    """
+    if names is None or others is None or "counted" in (names.kind, others.kind):
+        return None
+    first, second = (found.values.astype(str).tolist() for found in (names, others))
+    places = {name: place for place, name in enumerate(second)}
+    shared = [name for name in first if name in places]
+    if first == second or not shared or not (names.distinct and others.distinct):
+        return None
+    if not len(shared) == len(first) == len(second):
+        alone = next(name for name in (*first, *second) if name not in places or name not in first)
+        raise ValueError(
+            f"{sides[1]} must have the features of {sides[0]}, got {len(shared):,} shared names of {len(first):,} and "
+            f"{len(second):,} (only one contains {alone}); keep the shared features on both sides"
+        )
+    provenance.state(f"features matched by name, in another order in {sides[1]}")
+    return np.array([places[name] for name in first], dtype=np.intp)
 
 
 def pandas_columns(frame: pd.DataFrame, *, from_text: bool = False) -> list[Column]:

@@ -122,13 +122,13 @@ def labels_of_anndata(path: Path, root: Any, column: str | None) -> NamedRows:
 
 
 def _default(elements: dict[str, StoredArray]) -> dict[str, StoredArray]:
-    """Return the embeddings that are no pictures, otherwise the data matrix, otherwise the pictures."""
+    """Return the embeddings that are no pictures, otherwise the data matrix, the pictures or the layers."""
     embeddings = {name: element for name, element in elements.items() if name.startswith("obsm/")}
     wide = {name: element for name, element in embeddings.items() if not _is_picture(name, element)}
     if any(why_not(element) is None for element in wide.values()):
         return wide
     data = {name: element for name, element in elements.items() if name == "X"}
-    return data | wide if any(why_not(element) is None for element in data.values()) else embeddings | data
+    return data | wide if any(why_not(element) is None for element in data.values()) else embeddings | data or elements
 
 
 def _is_picture(name: str, element: StoredArray) -> bool:

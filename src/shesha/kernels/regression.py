@@ -212,29 +212,21 @@ class _Problem:
                 active = active[:0]
                 break
             active, point, gradient, shares = active[going], point.some(going), gradient[:, going], shares[:, going]
-            theta[:, active] = self._take_step(point, gradient, shares, outputs[:, going])
+            outputs = outputs[:, going]
+            step = self._newton_step(point, gradient, shares)
+            change, slope = self._times(step), (gradient * step).sum(axis=(0, 2))
+            start = self._loss(point, point.theta, outputs)
+            length = np.ones(len(start))
+            for _ in range(_HALVINGS):
+                scaled = length[:, None]
+                loss = self._loss(point, point.theta + scaled * step, outputs + scaled * change)
+                poor = loss > start + _SUFFICIENT * length * slope + _SLACK * np.abs(start)
+                if not poor.any():
+                    break
+                length[poor] /= 2
+            theta[:, active] = point.theta + length[:, None] * step
         coefficients = np.moveaxis(theta, 0, 2)
         return Fits(coefficients[:, :, :-1], coefficients[:, :, -1], ~np.isin(np.arange(n_fits), active))
-
-    def _take_step(
-        self,
-        point: _Point,
-        gradient: NDArray[np.float64],
-        shares: NDArray[np.float64],
-        outputs: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
-        step = self._newton_step(point, gradient, shares)
-        change, slope = self._times(step), (gradient * step).sum(axis=(0, 2))
-        start = self._loss(point, point.theta, outputs)
-        length = np.ones(len(start))
-        for _ in range(_HALVINGS):
-            scaled = length[:, None]
-            loss = self._loss(point, point.theta + scaled * step, outputs + scaled * change)
-            poor = loss > start + _SUFFICIENT * length * slope + _SLACK * np.abs(start)
-            if not poor.any():
-                break
-            length[poor] /= 2
-        return np.asarray(point.theta + length[:, None] * step)
 
     def _newton_step(
         self, point: _Point, gradient: NDArray[np.float64], shares: NDArray[np.float64]

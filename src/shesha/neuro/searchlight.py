@@ -257,6 +257,7 @@ def _responses(X: ArrayLike, metric: str) -> NDArray[np.float64]:
     if array.ndim not in (2, 3):
         raise ValueError(
             f"X must be (n_conditions, n_features) or (n_runs, n_conditions, n_features), got shape {array.shape}"
+            + "; of volumes, pass X[:, mask] and neighbours_in_radius(mask, radius)" * (array.ndim > 3)
         )
     if array.ndim == 3 and (metric != "euclidean" or len(array) < 2):
         raise ValueError(

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from shesha.inputs import MissingRows, Names
 from shesha.inputs import validation as check
-from shesha.inputs.table_columns import decide, pandas_columns
+from shesha.inputs.table_columns import column_names
 from shesha.kernels.condition_distances import agreement, centre_and_scale, condition_distances, half_sums
 from shesha.kernels.rounding_and_scaling import centred_units
 from shesha.neuro._trials import Trials, alternate, name_sessions
@@ -183,7 +183,8 @@ class _Session:
         place = alternate(trials.codes, 2)
         sums = half_sums(rows, trials.codes, trials.n_conditions, place, np.array([[True, False]]))
         first, second = (half[0, :, :-1] / half[0, :, -1:] for half in sums)
-        neurons = _column_names(X, trials)
+        neurons = column_names(X)
+        neurons = neurons if neurons is None or trials.neurons is None else neurons.take(trials.neurons)
         return cls(name, trials.names, np.stack([first, second]), trials.rates, trials.codes, neurons)
 
     @property
@@ -192,17 +193,6 @@ class _Session:
 
     def take(self, names: Sequence[str], neurons: Index) -> Cube:
         return self.halves[:, [self.names.index(name) for name in names]][:, :, neurons]
-
-
-def _column_names(X: Any, trials: Trials) -> Names | None:
-    """Return the names of the columns of a table, unless they only count the columns."""
-    if not (hasattr(X, "columns") and hasattr(X, "iloc")):
-        return None
-    # Columns of a numbered family are read in the order of their numbers, and side columns are left out.
-    columns = decide(pandas_columns(X), "X", option="").matrix
-    names = Names.build(np.array([column.name for column in columns], dtype=object))
-    names = names if trials.neurons is None else names.take(trials.neurons)
-    return None if names.kind == "counted" or not names.distinct else names
 
 
 @keep_statements

@@ -8,22 +8,21 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import t
 
 from shesha.calibration.permutation_scores import KnownProduct
+from shesha.kernels.condensed_matrices import take_condensed
 from shesha.kernels.distances import n_pairs
 from shesha.kernels.pairs import distinct_pairs
 from shesha.kernels.ranks import SortedVectors, weighted_correlations
 from shesha.measures import Measure
 from shesha.nulls.restricted_permutations import Exchange
+from shesha.ranking.flexible_models import Cube, FlexibleModels
 from shesha.stability.row_matching import DEFAULT_PAIRS, sort_pairs
 from shesha.support import memory
 from shesha.support.types import Index, Mask, Matrix, Vector
 from shesha.views import RankedRdm, Representation
 from shesha.views.rdm import CORRELATIONS
-
-Cube = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -165,6 +164,7 @@ class Problem:
     design: Exchange
     pairs: int | None = None
     """Requested number of pairs of rows; None means the default."""
+    flexible: FlexibleModels | None = None
 
     @property
     def n_rows(self) -> int:
@@ -195,8 +195,8 @@ class Problem:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the models."""
-        return tuple(self.models)
+        """Names of the models, flexible ones last."""
+        return (*self.models, *(self.flexible.parts if self.flexible else ()))
 
 
 FEWEST_UNITS = 5
@@ -307,11 +307,24 @@ class DistanceVectors:
         return replace(self, lines=lines, i=self.i[chosen], j=self.j[chosen], known=known)
 
     def correlations(self, weights: Vector) -> Matrix:
-        """Correlations between all lines, where pair p has the weight weights[p]."""
+        """Correlations between all lines, where pair p has the weight weights[p].
+
+        The last lines are the sums of each flexible model for all subjects, which are fitted with these weights.
+        """
         if self.known is not None:
             return self._pairwise_complete(weights, self.known)
         values = self.lines.ranks(weights) if self.ranked else self.lines.values
+        if self.problem.flexible:
+            models = self.lines.values[: len(self.problem.models)]
+            sums = np.vstack([found for found, _ in self.problem.flexible.fit(models, weights).values()])
+            values = np.vstack([values, SortedVectors.build(sums).ranks(weights) if self.ranked else sums])
         return weighted_correlations(values, weights)
+
+    def permute_models(self, order: Index) -> DistanceVectors:
+        """Return the vectors with permuted rows of the models."""
+        values, n_models = self.lines.values.copy(), len(self.problem.models)
+        values[:n_models] = [take_condensed(line, order, self.problem.n_rows) for line in values[:n_models]]
+        return replace(self, lines=SortedVectors.build(values))
 
     def _pairwise_complete(self, weights: Vector, known: Mask) -> Matrix:
         """Correlations of each subject with the models and the mean of the others, over the pairs that both know."""
@@ -336,9 +349,14 @@ class DistanceVectors:
     def split(self, correlations: Matrix) -> tuple[Matrix, Matrix, Vector]:
         """Split correlations: subjects with models, models with models, subjects with the mean of the others."""
         n_models, n_subjects = len(self.problem.models), len(self.problem.subjects)
-        subjects = slice(n_models, n_models + n_subjects)
-        with_others = np.diagonal(correlations[subjects, n_models + n_subjects :])
-        return correlations[subjects, :n_models], correlations[:n_models, :n_models], with_others
+        of_subjects, n_lines = correlations[n_models : n_models + n_subjects], len(self.lines.values)
+        with_others = np.diagonal(of_subjects[:, n_models + n_subjects : n_lines])
+        with_sums = np.einsum("sks->sk", of_subjects[:, n_lines:].reshape(n_subjects, -1, n_subjects))
+        return (
+            np.hstack([of_subjects[:, :n_models], with_sums]),
+            correlations[:n_models, :n_models],
+            with_others,
+        )
 
     def score(self, correlations: Matrix | Vector) -> Matrix:
         """Convert correlations to values of the measure."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast, get_args
 
@@ -21,6 +21,7 @@ from shesha.measures.registry import Choice
 from shesha.nulls.dependence import find_dependence
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.null_summary import CORRECTIONS, Correction, benjamini_hochberg, holm
+from shesha.ranking.flexible_models import FlexibleModels
 from shesha.ranking.problem import FEWEST_UNITS, DistanceVectors, Evaluations, Problem
 from shesha.ranking.resampling import RANKED_AGAIN, chance_p_values, evaluate_distances, evaluate_subsets, fewer_rows
 from shesha.results.base import reaches_level
@@ -32,14 +33,10 @@ from shesha.support.provenance import keep_statements
 from shesha.support.seeds import N_PERMUTATIONS, number, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
+from shesha.support.wording import join_items
 from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances, select_layer_rows
 
 _EVIDENCE_FIELDS = ("p_value", "corrected_p_value", "p_ceiling", "alone", "unique", "unique_low", "unique_high")
-
-
-def _keyword_arguments(names: Sequence[str], values: Iterable[Any]) -> dict[str, Any]:
-    """Return values as keyword arguments."""
-    return dict(zip(names, values, strict=True))
 
 
 def rank_with_ties(
@@ -54,7 +51,7 @@ def rank_with_ties(
     sign = 1.0 if problem.measure.higher_is_closer else -1.0
     low, high = problem.measure.bounds
     better, worse = _beaten(problem, pairs, sign, alpha)
-    n, values = len(problem.models), evaluations.models
+    n, values = len(problem.names), evaluations.models
     lines = _Lines.build(evaluations, confidence, problem.measure.higher_is_closer)
     listed = [
         RankedModel(
@@ -65,7 +62,7 @@ def rank_with_ties(
             confidence=confidence,
             rank_low=1 + better[name],
             rank_high=n - worse[name],
-            **_keyword_arguments(_EVIDENCE_FIELDS, map(float, (*chance[k], lines.p_ceiling[k], *lines.shares[k]))),
+            **dict(zip(_EVIDENCE_FIELDS, map(float, (*chance[k], lines.p_ceiling[k], *lines.shares[k])), strict=True)),
         )
         for k, name in enumerate(problem.names)
     ]
@@ -106,14 +103,15 @@ class _Lines:
         if (shares := evaluations.shares) is None:
             return cls(low, high, p_ceiling, np.full((n, 4), np.nan))
         means = shares.means
-        ends = shares.intervals(confidence) if shares.n_resamples else [np.full(2 * n + 1, np.nan)] * 2
-        unique_low, unique_high = (end[n : 2 * n] for end in ends)
-        return cls(
-            low,
-            high,
-            p_ceiling,
-            np.column_stack([means[:n], means[n : 2 * n], np.maximum(unique_low, 0), np.minimum(unique_high, 1)]),
+        ends = shares.intervals(confidence) if shares.n_resamples else [np.full(len(means), np.nan)] * 2
+        # The shares are those of the models, of which flexible ones are sums.
+        m = len(means) // 2
+        unique_low, unique_high = (end[m : 2 * m] for end in ends)
+        table = np.full((n, 4), np.nan)
+        table[:m] = np.column_stack(
+            [means[:m], means[m : 2 * m], np.maximum(unique_low, 0), np.minimum(unique_high, 1)]
         )
+        return cls(low, high, p_ceiling, table)
 
 
 _REPEATS = 10
@@ -150,25 +148,21 @@ def combine_models(
     mean = np.mean(np.stack(weights), axis=0)
     return ModelCombination(
         value=float(scores[0]),
-        best_single=problem.names[best],
+        best_single=list(problem.models)[best],
         best_single_value=float(singles[best]),
-        weights=dict(zip(problem.names, mean.tolist(), strict=True)),
+        weights=dict(zip(problem.models, mean.tolist(), strict=True)),
         n_folds=len(weights) // _REPEATS,
         n_divisions=_REPEATS,
         weights_of=weights_of,
     )
 
 
-def n_row_folds(n_units: int) -> int:
-    """Number of folds, following rsatoolbox: more folds if each still has enough rows."""
-    return 2 if n_units < 12 else 3 if n_units < 24 else 4 if n_units < 40 else 5
-
-
 def _folds(vectors: DistanceVectors, rng: np.random.Generator, weights_of: WeightsOf) -> Iterator[_Fold]:
     """Divide rows (or groups) and subjects at random; every row is tested once with every subject."""
     problem = vectors.problem
     clusters, n_subjects = problem.design.clusters, len(problem.subjects)
-    parts = rng.permutation(problem.n_units) % n_row_folds(problem.n_units)
+    # The number of folds follows rsatoolbox: more if each still has enough rows.
+    parts = rng.permutation(problem.n_units) % (2 + np.searchsorted([12, 24, 40], problem.n_units, "right"))
     of_row = parts[clusters]
     of_subject = rng.permutation(n_subjects) % min(n_subjects, 5)
     for row_fold in range(parts.max() + 1):
@@ -201,6 +195,43 @@ def _try_fold(vectors: DistanceVectors, fold: _Fold) -> Iterator[tuple[Vector, V
         yield weights, _scores(vectors, np.vstack([combined, ranks[:n_models]]), ranks[n_models:][tested])
 
 
+def add_flexible(
+    problem: Problem, flexible: Mapping[str, Sequence[str]] | None, weights_of: WeightsOf, rng: np.random.Generator
+) -> tuple[Problem, list[str]]:
+    """Add weighted sums of models, and state their mean weights in notes. Distances have unit spread."""
+    named = {} if flexible is None else kinds.mapping(flexible, "flexible")
+    parts = {str(name): kinds.several(of, str, f"flexible[{name!r}]", "names") for name, of in named.items()}
+    for name, of in parts.items():
+        if name in problem.models or len(set(of)) < 2 or not {*of} <= {*problem.models}:
+            raise ValueError(
+                f"flexible must give a new name to at least 2 models of {join_items(problem.models)}, got "
+                f"{{{name!r}: {of}}}"
+            )
+    if not parts:
+        return problem, []
+    if not problem.uses_correlated_distances or problem.n_units < 2 * _FEWEST:
+        raise ValueError(
+            f"flexible must be None unless the measure correlates distances of at least {2 * _FEWEST} rows (or "
+            f"groups), got {problem.measure.name} and {problem.n_units}"
+        )
+    look: Any = problem.measure.look
+    models, units = (
+        np.array([look(side).ranks for side in sides]) for sides in (problem.models.values(), problem.subjects)
+    )
+    if np.isnan(models).any() or np.isnan(units).any():
+        raise ValueError("flexible must be None if distances are missing (NaN), got missing ones")
+    own = weights_of == "each subject" or len(units) == 1
+    places = {name: [problem.names.index(part) for part in of] for name, of in parts.items()}
+    fitted = FlexibleModels.build(places, units if own else units.sum(axis=0) - units, problem.design.clusters, rng)
+    notes = []
+    for name, (_, weights) in fitted.fit(models).items():
+        means = zip(parts[name], weights.mean(axis=(0, 1)), strict=True)
+        shares = ", ".join(f"{part} {share:.2f}" for part, share in means)
+        whose = "each subject" if own else "the other subjects"
+        notes.append(f"{name} is a weighted sum of models, fitted to other rows of {whose} (mean weights: {shares}).")
+    return replace(problem, flexible=fitted, pairs=n_pairs(problem.n_rows)), notes
+
+
 def _weights(unit_models: Matrix, target: Vector, lengths: Vector) -> Vector:
     """Non-negative model weights that best fit the target, scaled to sum 1."""
     weights, _ = nnls(unit_models.T, target)
@@ -229,7 +260,7 @@ def _scores(vectors: DistanceVectors, tried: Matrix, data: Matrix) -> Vector:
     return scores
 
 
-_RESAMPLING, _FOLDING, _PAIRS, _ROWS = 21, 23, 24, 25
+_RESAMPLING, _FOLDING, _PAIRS, _ROWS, _FLEXIBLE_FOLDS = 21, 23, 24, 25, 26
 _MANY, _FEWER = 1000, 200
 _FEW = 5
 """Number of subjects below which the variance between subjects is poorly estimated."""
@@ -248,6 +279,7 @@ def rank_models(
     n_permutations: int = N_PERMUTATIONS,
     correction: Correction = "holm",
     weights_of: WeightsOf = "all subjects",
+    flexible: Mapping[str, Sequence[str]] | None = None,
     alpha: float = 0.05,
     confidence: float = 0.95,
     pairs: PairCount = None,
@@ -283,7 +315,11 @@ def rank_models(
     correction : {'holm', 'benjamini-hochberg'}
         How to correct the p-values for differences between pairs of models.
     weights_of : {'all subjects', 'each subject'}
-        Whether the weights of the combination are fitted to other subjects, or to other rows of each subject.
+        Whether the weights of combinations are fitted to other subjects, or to other rows of each subject.
+    flexible : mapping of str to sequence of str, optional
+        Flexible models to rank as well: the name of each, and the models of which it is a weighted sum, such as
+        ``{"network": ["layer 1", "layer 2"]}``. For each pair of rows, the weights are fitted to other rows, again
+        in every resample and permutation, of all pairs of rows.
     alpha : float
         Significance level of the corrected p-values for differences between models, in (0, 1).
     confidence : float
@@ -338,14 +374,15 @@ def rank_models(
     wanted = check.optional_count(n_resamples, "n_resamples", minimum=20)
     count = wanted or (_MANY if problem.uses_correlated_distances else _FEWER)
     problem = replace(problem, pairs=_pair_count(pairs, problem))
+    problem, notes = add_flexible(problem, flexible, weights_of, spawn(seed, _FLEXIBLE_FOLDS))
     vectors, evaluations = _score_models(problem, count, seed)
-    notes = _resample_notes(problem, evaluations)
+    notes += _resample_notes(problem, evaluations)
     _warn_of_dependence(problem, {"groups": groups, "blocks": blocks})
     permuted = problem
     if vectors is not None and not problem.exact and (vectors.sampled or vectors.n_pairs > RANKED_AGAIN):
         permuted = fewer_rows(problem, vectors.n_pairs, spawn(seed, _ROWS))
         notes.append(_sample_note(problem, vectors, permuted.n_rows))
-    chance, exchanged = chance_p_values(permuted, n_permutations, alpha, seed, notes)
+    chance, exchanged = chance_p_values(permuted, n_permutations, alpha, seed, notes, vectors)
     n_known: tuple[int, ...] = ()
     if vectors is not None and vectors.known is not None:
         n_known, note = _known_pairs(problem, vectors)
@@ -530,7 +567,7 @@ def _sample_note(problem: Problem, vectors: DistanceVectors, n_permuted: int) ->
 def _pairs(
     problem: Problem, evaluations: Evaluations, correction: Correction, confidence: float
 ) -> tuple[ModelDifference, ...]:
-    if len(problem.models) < 2:
+    if len(problem.names) < 2:
         return ()
     differences = evaluations.models.differences()
     empty = np.full(differences.observed.shape[1], np.nan)
@@ -538,7 +575,7 @@ def _pairs(
     low, high = differences.intervals(confidence) if resampled else (empty, empty)
     p_values = differences.p_values() if resampled else empty
     corrected = _CORRECT[correction](p_values)
-    i, j = np.triu_indices(len(problem.models), k=1)
+    i, j = np.triu_indices(len(problem.names), k=1)
     columns = (differences.means, low, high, p_values, corrected)
     names = ("first", "second", "value", "low", "high", "p_value", "corrected_p_value")
     return tuple(

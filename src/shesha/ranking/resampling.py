@@ -13,8 +13,8 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
 from shesha.nulls.null_summary import max_statistic_p_values
 from shesha.nulls.permutations import identity_first
+from shesha.ranking.flexible_models import Cube
 from shesha.ranking.problem import (
-    Cube,
     DistanceVectors,
     Evaluations,
     Problem,
@@ -176,7 +176,7 @@ def evaluate_distances(
         RowResamples(complete_resamples(second), n / (n - 1), 3.0),
     )
     results = Resampled(observed, kinds, n)
-    n_values = len(problem.models) + (len(problem.subjects) > 1)
+    n_values = len(problem.names) + (len(problem.subjects) > 1)
     columns = np.arange(observed.shape[1])
     return Evaluations(results.take(columns[:n_values]), len(problem.subjects) > 1, results.take(columns[n_values:]))
 
@@ -198,7 +198,7 @@ def _values_and_shares(vectors: DistanceVectors, correlations: Matrix) -> tuple[
     columns = [vectors.score(with_subjects)]
     if len(with_others):
         columns.append(vectors.score(with_others)[:, None])
-    return np.hstack(columns), variance_shares(with_subjects, among_models)
+    return np.hstack(columns), variance_shares(with_subjects[:, : len(among_models)], among_models)
 
 
 _KEPT = (0.8, 0.5)
@@ -285,10 +285,18 @@ _PERMUTING = 22
 
 
 def chance_p_values(
-    problem: Problem, n_permutations: int, alpha: float, seed: Seed, notes: list[str]
+    problem: Problem,
+    n_permutations: int,
+    alpha: float,
+    seed: Seed,
+    notes: list[str],
+    vectors: DistanceVectors | None = None,
 ) -> tuple[Matrix, str]:
-    """Return each model's p-value against permuted rows, raw and corrected for the number of models."""
-    empty = np.full((len(problem.models), 2), np.nan)
+    """Return each model's p-value against permuted rows, raw and corrected for the number of models.
+
+    Flexible models, which need the vectors, are fitted again to each permutation.
+    """
+    empty = np.full((len(problem.names), 2), np.nan)
     if not problem.measure.paired:
         notes.append(
             f"There are no p-values against chance, because {problem.measure.name} does not depend on the matching of "
@@ -302,6 +310,10 @@ def chance_p_values(
         return empty, ""
     orders = problem.design.draws(n_permutations, spawn(seed, _PERMUTING))
     draws = _permuted_means(problem, orders)
+    if vectors is not None and problem.flexible:
+        moved = [vectors.permute_models(order) for order in identity_first(orders)]
+        scores = [each.score(each.split(each.correlations(np.ones(each.n_pairs)))[0]) for each in moved]
+        draws = np.vstack([draws, np.mean(scores, axis=1)[:, len(draws) :].T])
     closer = [problem.measure.closer] * len(draws)
     if not np.isfinite(draws[:, 0]).all():
         return empty, problem.design.text

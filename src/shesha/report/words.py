@@ -6,7 +6,7 @@ WORDS = {
     "Basis-averaged split": "The feature split after random rotations of the features, so that it depends only on the "
     "geometry.",
     "Chance level": "The mean score of unrelated data: rows matched at random, within the declared design.",
-    "Chance threshold": "The score that unrelated data exceed in 5 % of cases, unless another level was chosen.",
+    "Chance threshold": "The score that unrelated data exceed at the rate of the level, which is 0.05 by default.",
     "Calibrated score": "The score rescaled so that the chance threshold is 0 and the maximum is 1. Raw scores compare "
     "with published ones, calibrated scores with each other.",
     "Interval": "The range of scores for other rows of the same kind, at the confidence that the page states.",

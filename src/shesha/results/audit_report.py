@@ -356,7 +356,8 @@ def _remarks(audit: Audit) -> Iterator[str]:
     brackets = f"Brackets are {level:g}% intervals. " if has_interval else ""
     ties = "= after a rank: the interval overlaps that of the next better rank. " if _has_ties(audit, known) else ""
     scale = _CELL_SCALE if all(map(has_uninformative_axes, known)) else _SCALE
-    sizes = _size_sentence(audit)
+    n_pairs = audit.options.get("pairs")
+    sizes = _size_sentence(audit) + (f"Distances are those of {n_pairs:,} sampled pairs. " if n_pairs else "")
     yield f"{sizes}{brackets}{ties}{scale if is_stability else _AGREEMENT}"
     yield from filter(None, [what_to_do(known) if is_stability else ""])
     yield from filter(None, [_farthest(audit)])
@@ -432,7 +433,8 @@ def audit_claim(result: Audit) -> str:
     for name in (_ALIGNMENT, "basis_averaged_split") if is_fitted else (_LEADING,):
         scores = {one.name: score for one in result if (score := find_estimate(one, name)) is not None}
         title = say.add_source(name, result.meanings[name].title) if scores else ""
-        rows = f"{say.span(score.n_rows for score in scores.values() if score.has_value)} rows"
+        sampled = next((score.sampled_pairs for score in scores.values() if score.has_value), "")
+        rows = f"{say.span(score.n_rows for score in scores.values() if score.has_value)} rows{sampled}"
         if len(scores) == 1:
             ((of, score),) = scores.items()
             claims.append(say.statement(score, f"{title} of {of}", rows))
@@ -445,4 +447,18 @@ def audit_claim(result: Audit) -> str:
             clauses = [say.clause(scores[of], of) for of in ordered]
             head = f"{title} of {len(scores)} representations over {rows}{above}"
             claims.append(say.listing(head, clauses, *null, others="representations"))
+    if any(one.dependence is not None and one.dependence.is_dependent for one in result.representations):
+        claims.append("rows look dependent on one another, and no design is declared, so p may be too small")
+    large = {
+        f"{doubt.name} ({doubt.evidence})": None
+        for one in result.representations
+        for doubt in one.doubts
+        if doubt.effect >= _LARGE_EFFECT
+    }
+    if claims and large:
+        claims.append(f"possible problems: {', '.join(large)}")
     return "; ".join(claims) or "The stability of the geometry could not be estimated"
+
+
+_LARGE_EFFECT = 0.2
+"""Effect of a doubt from which on the sentence names it."""

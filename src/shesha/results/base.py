@@ -38,7 +38,7 @@ from shesha.report import (
 from shesha.results.generic_page import every_number, generic_page, limit_rows
 from shesha.support import types as argument_types
 from shesha.support.files import write_text
-from shesha.support.provenance import restricts_rows
+from shesha.support.provenance import is_warning, restricts_rows, warnings_among
 from shesha.support.wording import join_items, visible
 
 if TYPE_CHECKING:
@@ -350,7 +350,8 @@ class Result:
             raise ValueError(
                 f"result must be a whole result to have a sentence, got {type(self).__name__}, a part of one"
             )
-        return f"{claim} ({DISTRIBUTION} {__version__})."
+        doubts = "".join(f"; warning: {text}" for text in warnings_among(self.inputs))
+        return f"{claim}{doubts} ({DISTRIBUTION} {__version__})."
 
     def _claim(self) -> str:
         """Return the sentence for a paper without the version and the full stop; empty for parts of results."""
@@ -536,7 +537,7 @@ _NO_FINGERPRINT = "unknown: `about={'X': shesha.report.fingerprint(X)}` adds siz
 
 
 def texts_of_statements(statements: Sequence[str]) -> tuple[list[str], str]:
-    """Return a sentence for each statement on rows that were left out, and one of limited length for the others.
+    """Return a sentence for each statement on rows that were left out, and the warnings and others of limited length.
 
     Examples
     --------
@@ -544,15 +545,17 @@ def texts_of_statements(statements: Sequence[str]) -> tuple[list[str], str]:
     'Read: a.npz, b.npz: left out label; rows paired by position.'
     """
     sources: dict[str, list[str]] = {}
+    doubts = warnings_among(statements)
     for statement in statements:
-        if not restricts_rows(statement):
+        if not restricts_rows(statement) and not is_warning(statement):
             source, colon, clause = statement.partition(": ")
             sources.setdefault(clause if colon else statement, []).extend([source] if colon else [])
     others = [f"{join_items(names)}: {clause}" if names else clause for clause, names in sources.items()]
     left_out = len(others) - _MOST_STATEMENTS
     more = [f"{left_out} more statements in `inputs`"] if left_out > 0 else []
-    read = f"Read: {'; '.join([*others[:_MOST_STATEMENTS], *more])}." if others else ""
-    return [f"Only {statement}." for statement in statements if restricts_rows(statement)], read
+    read = [f"Read: {'; '.join([*others[:_MOST_STATEMENTS], *more])}."] if others else []
+    said = " ".join([*(f"Warning: {text}." for text in doubts), *read])
+    return [f"Only {statement}." for statement in statements if restricts_rows(statement)], said
 
 
 def _unknown_data(data: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -90,8 +90,8 @@ class Consensus(Listed[Member], Result):
         first, outlying = self.members[0], self.outlying
         if self.shares_nothing:
             return (
-                "The representations share no shape: they are no closer than with randomly matched rows "
-                f"(p = {self.shared_p_value:.2g}). Whether one is an outlier has no answer."
+                "No shared shape was found: the representations are not significantly closer than with randomly "
+                f"matched rows (p = {self.shared_p_value:.2g}), so outliers cannot be decided."
             )
         near = f"{first.name} is nearest to the others ({first.value:.3f})"
         if not outlying:

@@ -317,6 +317,8 @@ def _drift_against_floor(verdict: DriftVerdict, score: DriftScore) -> str:
             f"{drift}, compared with a mean of {score.chance:.3g} for encodings of the unchanged model, which "
             f"rarely exceed {score.threshold:.3g} (p = {score.p_value:.2g})"
         )
+    if score.low != score.low:
+        return f"{drift} for these rows; other samples of inputs were not considered"
     return f"{drift}, and at least {score.low:.3g} for any sample of inputs of the same kind"
 
 

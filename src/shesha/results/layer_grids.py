@@ -192,7 +192,7 @@ class LayerComparison(PairTables, Number):
                 f"{self.name}, {what}: {self.value:.3g}, {verdict}). The closest layers are {pair} ({best.value:.3g})."
             )
         n, p = len(self.scores), best.corrected_p_value
-        tested = f" ({equal_p(p)}, corrected for {n} pairs)" if best.has_null else ""
+        tested = f" ({equal_p(p)}, corrected for {n} pairs)" if best.has_null else ", not tested against chance"
         tested = f", {verdict} for the closest of {n} pairs)" if self.has_null else tested
         return f"The closest layers are {pair}: {self.name} {best.value:.3g}{tested}."
 

@@ -47,6 +47,11 @@ class Estimate(Number):
         """Square root of the sum of the three squared errors, all of which the interval covers."""
         return hypot(self.standard_error, self.monte_carlo_error, self.pair_error)
 
+    @property
+    def sampled_pairs(self) -> str:
+        """How many pairs of rows were sampled, in parentheses after a space; empty if all were used."""
+        return f" ({self.n_pairs:,} sampled pairs)" if self.pair_error != 0 else ""
+
     def _further_lines(self) -> Iterator[str]:
         """Yield the calibration, the data that the score is based on, and its errors."""
         yield from super()._further_lines()
@@ -65,9 +70,9 @@ class Estimate(Number):
             yield f"{self.pairs_dropped:,} undefined pairs left out"
 
     def _claim(self) -> str:
-        name = say.add_source(self.name, self.name.replace("_", " "))
+        name, sampled = say.add_source(self.name, self.name.replace("_", " ")), self.sampled_pairs
         return say.statement(
-            self, f"{name[:1].upper()}{name[1:]}", f"{self.n_rows:,} rows and {self.n_features:,} features"
+            self, f"{name[:1].upper()}{name[1:]}", f"{self.n_rows:,} rows{sampled} and {self.n_features:,} features"
         )
 
 

@@ -176,12 +176,16 @@ class WithinClasses(Listed[Comparison], Result):
             if names:
                 parts.append(f"{verb} {it} within {self._list_classes(names)} ({self._ranges(names)})")
                 it = "it"
-        unknown = self.classes_with(UNDECIDED)
+        undecided_classes = self.classes_with(UNDECIDED)
+        unknown = [name for name in undecided_classes if self._ranges([name])]
+        missing = [name for name in undecided_classes if name not in unknown]
         if unknown:
             parts.append(
                 f"{'and ' * bool(parts)}it is undecided within {self._list_classes(unknown)} (not above chance, but "
                 f"intervals include partial retention: {self._ranges(unknown)})"
             )
+        if missing:
+            parts.append(f"{'and ' * bool(parts)}no measure has a value within {self._list_classes(missing)}")
         clause = "; ".join(parts)
         few = self._too_few_permutations
         return f"{self.second}, compared with {self.first}: {clause}{f'. This {few}' if few else ''}."
@@ -204,7 +208,7 @@ class WithinClasses(Listed[Comparison], Result):
         return _join(names)
 
     def _ranges(self, names: Sequence[str]) -> str:
-        """Return the range of each measure's values within the classes."""
+        """Return the range of each measure's values within the classes, and their chance level if it is not near 0."""
         texts = []
         for measure in self.measures:
             known = [self[name][measure] for name in names if self[name][measure].has_value]
@@ -213,7 +217,9 @@ class WithinClasses(Listed[Comparison], Result):
                 values = low if low == high else f"{low} to {high}"
                 top = known[0].possible_high
                 has_top = known[0].closer == "higher" and top < float("inf")
-                texts.append(f"{measure} {values}{f' of {top:g}' if has_top else ''}")
+                chance = max((score.chance for score in known), key=abs)
+                level = f" (chance {chance:.2f})" if abs(chance) >= _NEAR_ZERO else ""
+                texts.append(f"{measure} {values}{f' of {top:g}' if has_top else ''}{level}")
         return ", ".join(texts)
 
     @property
@@ -298,7 +304,7 @@ class WithinClasses(Listed[Comparison], Result):
         return within_classes_page(self)
 
 
-_EXACT = 1e-9
+_EXACT, _NEAR_ZERO = 1e-9, 0.05
 """Distance from the best value below which a representation counts as unchanged."""
 _NAMED = 3
 """Most classes that one sentence names."""

@@ -21,7 +21,7 @@ from shesha.support.progress import track
 from shesha.support.seeds import generator, spawn
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views import Plain, Rdm, Rows, Standard
+from shesha.views import Plain, Standard
 
 ALL_ROWS = 4096
 """Most rows whose labels are all shuffled if the cost of a score grows quickly with the number of rows."""
@@ -131,7 +131,7 @@ def estimate_one_by_one(request: Request) -> Evidence:
     options = {**request.options, **({"seed": request.seed} if "seed" in variant.options else {})}
 
     def score(rows: Index | None, labels: Classes | None) -> float:
-        source = request.source if rows is None else _take_rows(request.source, rows)
+        source = request.source if rows is None else request.source.take_rows(rows)
         try:
             return variant.score(source, labels, options)
         except NotEstimable:
@@ -150,10 +150,6 @@ def estimate_one_by_one(request: Request) -> Evidence:
         resampled.append(score(rows, None if y is None else y.take(rows)))
     null = [score(None, y.take(order)) for order in request.orders()] if y is not None else []
     return Evidence(value, resampled=np.array(resampled), null=np.array(null))
-
-
-def _take_rows(source: Rows | Rdm, rows: Index) -> Rows | Rdm:
-    return source.take(rows) if isinstance(source, Rows) else source.take_rows(rows)
 
 
 def _rows(request: Request) -> Matrix:

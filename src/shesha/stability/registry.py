@@ -213,7 +213,7 @@ def _direct(variant: Variant, data: list[Any], options: dict[str, Any]) -> float
     classes = variant.check_labels(align_labels(source, data[1]), _n_rows(source)) if variant.needs_labels else None
     if limit is not None and _n_rows(source) > limit and rng is not None:
         chosen = rng.choice(_n_rows(source), limit, replace=False)
-        source = source.take(chosen) if isinstance(source, Rows) else source.take_rows(chosen)
+        source = source.take_rows(chosen)
         classes = None if classes is None else classes.take(chosen)
     return variant.score(source, classes, options if rng is None else {**options, "seed": rng})
 

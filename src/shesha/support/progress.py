@@ -10,6 +10,8 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
+from shesha.support.wording import visible_name
+
 Item = TypeVar("Item")
 
 _DELAY = 1.5
@@ -42,11 +44,16 @@ def best_answer(text: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        if answer := text():
+        if answer := _shown_answer():
             interrupt.add_note(answer)
         raise
     finally:
         _answer.reset(token)
+
+
+def _shown_answer() -> str:
+    """Return the best answer so far in one line; it may contain names from the data."""
+    return visible_name(_answer.get()())
 
 
 def silent() -> bool:
@@ -69,7 +76,7 @@ class Lines:
             self._last = now
             spent = now - self._start
             estimate = f", about {spent * (1 - share) / share:.0f} s left" if share else ""
-            answer = f"; {answer}" if (answer := _answer.get()()) else ""
+            answer = f"; {answer}" if (answer := _shown_answer()) else ""
             sys.stderr.write(f"shesha: {text}, {spent:.0f} s so far{estimate}{answer}\n")
             sys.stderr.flush()
 
@@ -127,7 +134,7 @@ def _terminal_bar(items: Iterable[Item], total: int, label: str) -> Iterator[Ite
             if time.monotonic() > due:
                 if bar is None:
                     bar, task = _bar(label, total)
-                bar.update(task, completed=done, description="\n".join(filter(None, (_answer.get()(), label))))
+                bar.update(task, completed=done, description="\n".join(filter(None, (_shown_answer(), label))))
                 due = time.monotonic() + _REFRESH
     finally:
         if bar is not None:

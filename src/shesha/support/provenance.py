@@ -1,7 +1,8 @@
-"""Statements on inputs: which matrix, rows and order were read, and what was left out.
+"""Statements on inputs: which matrix, rows and order were read, what was left out, and why numbers may mislead.
 
-Code that reads or aligns inputs calls `state`. Public functions are marked with `keep_statements`, which stores the
-statements in the field `inputs` of their result. A command collects the statements of everything that it does.
+Code that reads or aligns inputs calls `state`, and each `CalibrationWarning` is a statement. Public functions are
+marked with `keep_statements`, which stores the statements in the field `inputs` of their result. A command collects
+the statements of everything that it does.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ R = TypeVar("R")
 
 _RESTRICTION = re.compile(r"[\d,]+ of [\d,]+( (and|to) [\d,]+)? rows\b")
 
+_WARNING = "warning: "
 _FEW, _MOST = 2, 6
 """Number of contents left out that are named with their reasons, and that are named at all."""
 
@@ -47,6 +49,28 @@ def state_left_out(source: str, reasons: Mapping[str, str]) -> None:
         "; ".join(f"{name}, which {reason}" for name, reason in reasons.items()) if few else ", ".join(names[:_MOST])
     )
     state(f"{source}: left out {listing}{f' and {len(names) - _MOST} more' if len(names) > _MOST else ''}")
+
+
+def state_warning(message: str) -> None:
+    """State why numbers may mislead, so that the result and its sentence for a paper keep the warning."""
+    state(f"{_WARNING}{message}")
+
+
+def is_warning(statement: str) -> bool:
+    """Return whether a statement says that numbers may mislead."""
+    return statement.startswith(_WARNING)
+
+
+def warnings_among(statements: Iterable[str]) -> list[str]:
+    """Return the first sentence of each different warning among the statements, without its p-value.
+
+    Examples
+    --------
+    >>> warnings_among(["rows paired by position", "warning: p may be too small: rows repeat (p = 0.1). Pass groups="])
+    ['p may be too small: rows repeat']
+    """
+    found = (text.removeprefix(_WARNING) for text in statements if is_warning(text))
+    return list(dict.fromkeys(re.sub(r" \(p = [^)]*\)", "", text.split(". ")[0]) for text in found))
 
 
 def restricts_rows(statement: str) -> bool:

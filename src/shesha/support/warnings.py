@@ -6,7 +6,7 @@ import sys
 import warnings
 from pathlib import Path
 
-from shesha.support import conflicting_distributions
+from shesha.support import conflicting_distributions, provenance
 
 # Nearly every module imports this one, so the check runs even if another distribution replaced our `__init__.py`.
 conflicting_distributions.notice()
@@ -50,7 +50,12 @@ class RowNamesWarning(UserWarning):
 
 
 def warn(message: str, category: type[UserWarning]) -> None:
-    """Issue a warning that points to the line outside the library from which it was called."""
+    """Issue a warning that points to the line outside the library from which it was called.
+
+    A result keeps warnings that its numbers may mislead.
+    """
+    if category is CalibrationWarning:
+        provenance.state_warning(message)
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back

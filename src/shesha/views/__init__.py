@@ -11,7 +11,6 @@ from shesha.views._rows_by_name import (
     restrict,
     select_layer_rows,
     select_rows,
-    take_rows,
 )
 from shesha.views._scalar_summaries import Concentricity, Magnitude, Scalar, SplitStability, Uniformity
 from shesha.views.covariates import Adjusted, Covariates, Refitted, adjust_for_covariates
@@ -89,5 +88,4 @@ __all__ = [
     "rows_or_distances",
     "select_layer_rows",
     "select_rows",
-    "take_rows",
 ]

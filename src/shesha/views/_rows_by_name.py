@@ -39,12 +39,7 @@ def align_rows(sources: Mapping[str, S]) -> dict[str, S]:
         If the representations contain different names, not only a different order.
     """
     moved = orders({name: source.names for name, source in sources.items()})
-    return {name: take_rows(source, moved[name]) if name in moved else source for name, source in sources.items()}
-
-
-def take_rows(source: S, chosen: Index) -> S:
-    """Take some rows, in the given order, from any kind of representation."""
-    return source.take(chosen) if isinstance(source, Rows) else source.take_rows(chosen)
+    return {name: source.take_rows(moved[name]) if name in moved else source for name, source in sources.items()}
 
 
 def layers_in_one_order(models: Mapping[str, dict[str, Representation]]) -> list[dict[str, Representation]]:
@@ -257,7 +252,7 @@ class _Side:
         """Return some of the rows, with their names."""
         names = None if self.names is None else self.names.take(chosen)
         if isinstance(self.value, Rdm | Representation | Rows):
-            part: Any = take_rows(cast(Any, self.value), chosen)
+            part: Any = self.value.take_rows(chosen)
             part.names = names
             return _Side(part, names, len(chosen))
         values = split_names(self.value)[0]

@@ -700,7 +700,7 @@ class Rows:
         """All rows if reading them is cheap; only the first few thousand rows of a sparse matrix."""
         return self.read(slice(0, _SOME)) if self.is_sparse else cast(Array, self._array)
 
-    def take(self, rows: Index) -> Rows:
+    def take_rows(self, rows: Index) -> Rows:
         """Return only the given rows: a copy if it is small, and otherwise a view."""
         if self.is_sparse or self._array.dtype.itemsize * len(rows) * self.shape[1] * _COPIED <= memory.memory_budget():
             return Rows(self._array[rows], self.name, min_rows=0, min_columns=0)
