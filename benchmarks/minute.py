@@ -59,7 +59,7 @@ COMMANDS = {
     "shesha layers": ("layers x.npy y.npy", "1000000x768"),
     "shesha rank": ("rank x.npy z.npy --data y.npy", "1000000x768"),
     "shesha consensus": ("consensus x.npy y.npy z.npy", "1000000x768"),
-    "shesha index": ("index x.npy", "1000000x768"),
+    "shesha index": ("index x.npy --way 256 --way int8", "1000000x768"),
     "shesha monitor init": ("monitor init x.npy --out reference", "1000000x768"),
     "shesha monitor check": ("monitor check reference y.npy", "1000000x768"),
     "shesha drift": ("drift x.npy y.npy", "1000000x768"),

@@ -1,4 +1,4 @@
-"""Photograph two pages for the documentation: the map of the rows, and the status page of a monitor (simulated).
+"""Draw the pictures of pages for the documentation: a map of rows, the status page of a monitor, and a figure.
 
     python examples/page_pictures.py docs
 
@@ -60,8 +60,16 @@ def status(folder: Path, html: Path) -> None:
     html.write_text(page(folder, NOW), encoding="utf-8")
 
 
+def figure_of_layers(picture: Path) -> None:
+    """Draw the figure of docs/how_to/figures.md by the lines of that page."""
+    page = Path(__file__).parents[1] / "docs" / "how_to" / "figures.md"
+    lines = page.read_text(encoding="utf-8").split("```py\n")[1].partition("```")[0]
+    exec(lines.replace('"layers.pdf"', f"{str(picture)!r}, dpi=140"), {})
+
+
 def main(out: Path) -> None:
-    """Write both pages to a temporary folder and photograph them."""
+    """Write both pages to a temporary folder and photograph them; draw the figure."""
+    figure_of_layers(out / "figure_layers.png")
     with TemporaryDirectory() as place:
         html = Path(place) / "page.html"
         row_map(html)

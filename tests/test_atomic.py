@@ -13,9 +13,9 @@ from shesha.support import files
 
 
 def test_a_text_and_bytes_are_written_and_leave_nothing_else(tmp_path):
-    files.write_text(tmp_path / "a.txt", "ä\n")
+    files.write_text(tmp_path / "a.txt", "ä\udcff\n")
     files.write_bytes(tmp_path / "b.bin", b"\x00\r\n")
-    assert (tmp_path / "a.txt").read_bytes() == "ä\n".encode()
+    assert (tmp_path / "a.txt").read_bytes() == "ä\\udcff\n".encode()
     assert (tmp_path / "b.bin").read_bytes() == b"\x00\r\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.bin"]
 

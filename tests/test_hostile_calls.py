@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 import shesha
 from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
 from shesha.support import types as kinds
-from shesha_bench.tests import score_prediction
+from shesha_bench.tests import score_groups, score_prediction
 from shesha_studies import perturbation_tables
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
@@ -58,6 +59,7 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.descriptors.plot_spectra({"a": X}, ordered=pd.NA),
         lambda: score_prediction(shesha.measures.get("CKA"), {("a", "b"): 1.0}, "ab", {"accuracy": -1e308}),
         lambda: score_prediction(shesha.measures.get("CKA"), "5", "ab", {}),
+        lambda: score_groups("shortcut", shesha.measures.get("CKA"), {}, {"a": [X], "b": ["c"]}),
         lambda: shesha.Moments(names=np.array(3)),
         lambda: shesha.Moments.load(-0.0),
         lambda: shesha.LayerMoments().update({"a": X}, 3),
@@ -67,6 +69,12 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.drift.DriftMonitor.load(3),
         lambda: shesha.drift.DriftMonitor(X).save("new", keep_rows=np.arange(2)),
         lambda: shesha.cite(np.array(1)),
+        lambda: shesha.compare(0, X),
+        lambda: shesha.compare(X, np.array(0.0)),
+        lambda: shesha.neuro.spike_counts(np.array(0.1), [0.0]),
+        lambda: shesha.neuro.shared_neurons([[sparse.csr_matrix([[0, 1]])], [sparse.csr_matrix([[0, 1]])]]),
+        lambda: shesha.steering.partial_correlations({"a": X[:, 0], "b": np.int32(1)}, "a"),
+        lambda: shesha.coherence.coherence_by_group(pd.DataFrame(X).assign(t="a"), y, control=0),
         lambda: shesha.measures.Groups([None, 1, 2]),
         lambda: shesha.measures.Groups([np.nan, 1, 2]),
         lambda: shesha.io.save("new.npz", {"a": X}, overwrite=pd.DataFrame({"a": [1]})),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.support.memory import MemoryBudgetError, memory_budget, readable, require
+from shesha.support.memory import MemoryBudgetError, format_bytes, memory_budget, require
 
 WRITTEN = [
     ("1024", 1024),
@@ -58,8 +58,8 @@ def test_what_just_fits_is_allowed(monkeypatch):
 
 
 def test_sizes_are_printed_as_people_read_them():
-    assert readable(3 << 29) == "1.5 GiB"
-    assert readable(5 << 20) == "5 MiB"
+    assert format_bytes(3 << 29) == "1.5 GiB"
+    assert format_bytes(5 << 20) == "5 MiB"
 
 
 _PEAK = """

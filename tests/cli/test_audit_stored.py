@@ -15,7 +15,7 @@ QUICK = ("--bootstrap", "10", "--permutations", "19")
 
 
 def full_report(audit):
-    page = audit.stated(audit_page(audit, name_options))
+    page = audit.add_statements(audit_page(audit, name_options))
     return "\n\n".join([as_full_text(page), as_text(audit.sentence_sections())])
 
 

@@ -7,9 +7,9 @@ import pytest
 import typer
 
 from shesha.cli._app import COMMANDS, app
-from shesha.cli._commands import Signature, text_of
+from shesha.cli._commands import Signature, parameter_text
 from shesha.cli._declarations import Declaration, sections
-from shesha.cli._options import option_of
+from shesha.cli._options import option_name
 
 PROGRAM = typer.main.get_command(app)
 FUNCTIONS = {name: getattr(import_module(f"shesha.cli.{name}"), f"{name}_command") for name in COMMANDS}
@@ -34,7 +34,7 @@ def test_an_option_has_the_default_of_its_parameter(name):
     signature, command = Signature(CALLING[name]), PROGRAM.commands[name]
     options = {one.name: one for one in command.params}
     for argument, parameter in signature.called.parameters.items():
-        option = option_of(argument)
+        option = option_name(argument)
         # The command line is reproducible without a seed, and reads names for the two choices of rows.
         if option in options and option not in (*signature.own, "seed", "shared_rows", "test", "way"):
             assert options[option].default == parameter.default, option
@@ -42,13 +42,15 @@ def test_an_option_has_the_default_of_its_parameter(name):
 
 def test_helps_are_beginnings_of_docstrings():
     called = Declaration.of("shesha.auditing", "audit")
-    assert text_of(called, "metric") == "Distance between rows (cosine, correlation or euclidean)."
-    assert text_of(called, "pairs").startswith("Number of random pairs of rows to use, or 'all'. Default: all pairs")
+    assert parameter_text(called, "metric") == "Distance between rows (cosine, correlation or euclidean)."
+    assert parameter_text(called, "pairs").startswith(
+        "Number of random pairs of rows to use, or 'all'. Default: all pairs"
+    )
     # A reference leads to the function that explains the parameter.
-    assert text_of(Declaration.of("shesha.comparison", "compare_layers"), "alpha") == (
+    assert parameter_text(Declaration.of("shesha.comparison", "compare_layers"), "alpha") == (
         "Significance level of the threshold, in (0, 1)."
     )
-    scale = text_of(Declaration.of("shesha.comparison", "consensus"), "scale")
+    scale = parameter_text(Declaration.of("shesha.comparison", "consensus"), "scale")
     assert scale == "Scale all representations to the same size before averaging."
 
 

@@ -400,3 +400,15 @@ def test_groups_that_further_null_groups_could_not_change_get_no_more(rng):
         assert group.null == whole[group.name].null[: group.n_draws]
         assert group.verdict == whole[group.name].verdict
     assert found["moved"].significant
+
+
+@pytest.mark.filterwarnings("ignore::shesha.CalibrationWarning")
+def test_fewer_null_groups_are_drawn_first_if_they_take_long(monkeypatch):
+    X, labels = cells(n_controls=300, sizes=(30, 20), effect=0)
+    monkeypatch.setattr("shesha.coherence.coherence_by_group._ENTRY_SECONDS", 1.0)
+    found = coherence_by_group(X, labels, "control")
+    assert {group.n_draws for group in found.groups} == {199}
+    assert "estimated from 199 null groups of each group" in found.notes[-1]
+    fixed = coherence_by_group(X, labels, "control", n_draws=199)
+    assert found.groups == fixed.groups
+    assert not any("null groups of each" in note for note in fixed.notes)

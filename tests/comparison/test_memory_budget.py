@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import shesha.measures as measures
-from shesha import MeasureWarning, Rdm, compare, compare_all, compare_layers
+from shesha import MeasureWarning, Rdm, compare, compare_all, compare_layers, consensus, rank_models
+from shesha.drift import DriftMonitor
 
 
 def need(name, *sides):
@@ -139,3 +140,23 @@ def test_where_nothing_fits_no_row_is_read_and_what_fits_is_named(pair, monkeypa
 
     with pytest.raises(ValueError, match=r"^RSA of .* must fit the memory budget of .*: these measures fit: .*MagDiff"):
         compare(Unreadable(), Unreadable(), "RSA")
+
+
+SAMPLED = {
+    "consensus": ("3M", consensus),
+    "layers": ("20M", lambda sides: compare_layers(sides, [sides["a"]], "RSA", calibrate=True, n_permutations=19)),
+    "rank": ("3M", lambda sides: rank_models(sides["a"], {"b": sides["b"], "c": sides["c"]})),
+    "monitor": ("20M", lambda sides: DriftMonitor(sides["a"], n_resamples=19, false_alarm=0.05).check(sides["b"])),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_random_rows_are_used_if_all_rows_exceed_the_memory(name, rng, monkeypatch):
+    shared = rng.standard_normal((4_000, 3))
+    sides = {name: shared @ rng.standard_normal((3, 32)) + rng.standard_normal((4_000, 32)) for name in "abc"}
+    budget, work = SAMPLED[name]
+    monkeypatch.setenv("SHESHA_MEMORY", budget)
+    found = work(sides)
+    (stated,) = (text for text in found.inputs if " of 4,000 rows used" in text)
+    assert found.n_rows == int(stated.split(" ")[0].replace(",", "")) < 4_000
+    assert " ".join(str(found).split()).startswith(f"Only {stated}")

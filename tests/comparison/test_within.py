@@ -168,5 +168,8 @@ def test_large_classes_are_compared_on_random_rows(rng, monkeypatch):
     assert "60 random rows drawn from many" in str(found)
     values = [found[name]["CKA"].value for name in ("few", "many")]
     assert found.whole["CKA"].value == pytest.approx(np.average(values, weights=[50, 150]))
+    other = shesha.compare_within(X, Y, labels, "CKA", n_permutations=39, seed=1)
+    assert other["few"]["CKA"].value == values[0]
+    assert other["many"]["CKA"].value != values[1]
     donors = np.resize(["p", "q", "r"], 200)
     assert shesha.compare_within(X, Y, labels, "CKA", groups=donors, n_permutations=19, alpha=0.5).sizes["many"] == 60

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shesha.inputs import split_names
-from shesha.inputs.quantised import decode, storage_of
+from shesha.inputs.quantised import decode, infer_storage
 from shesha.io import open_file
 from shesha.support.provenance import collect_statements
 
@@ -26,7 +26,7 @@ def test_codes_and_bits_are_recognised(n, d):
     X = vectors(n, d)
     codes, packed = codes_of(X)[0], np.packbits(X > 0, axis=1)
     shifted = (codes.astype(int) - 128).astype(np.int8)
-    assert storage_of(codes) == storage_of(shifted) == "codes"
+    assert infer_storage(codes) == infer_storage(shifted) == "codes"
     np.testing.assert_array_equal(decode(codes, "X"), shifted)
     signs = np.where(X > 0, 1, -1)
     np.testing.assert_array_equal(decode(packed, "X"), signs)
@@ -37,8 +37,8 @@ def test_codes_and_bits_are_recognised(n, d):
 def test_codes_and_bits_of_clusters_are_recognised(n, d):
     centres = 2 * RNG.standard_normal((5, 32))
     X = (centres[RNG.integers(5, size=n)] + 0.4 * RNG.standard_normal((n, 32))) @ RNG.standard_normal((32, 8 * d))
-    assert storage_of(codes_of(X[:, :d])[0]) != "bits"
-    assert storage_of(np.packbits(X > 0, axis=1)) == "bits"
+    assert infer_storage(codes_of(X[:, :d])[0]) != "bits"
+    assert infer_storage(np.packbits(X > 0, axis=1)) == "bits"
 
 
 @pytest.mark.parametrize("kind", ["counts", "smooth", "binary", "few"])
@@ -50,7 +50,7 @@ def test_counts_and_images_stay_as_they_are(kind):
         "binary": RNG.integers(0, 2, (100, 50)),
         "few": RNG.integers(100, 150, (5, 50)),
     }[kind].astype(np.uint8)
-    assert storage_of(values) == ""
+    assert infer_storage(values) == ""
     assert decode(values, "X") is values
 
 

@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 import shesha
-from shesha import sim, transfer
+from shesha import bio, drift, sim, transfer
 from shesha.inputs import split_names
 from shesha.io import NamedRows, from_anndata
 from shesha.support import provenance
@@ -177,3 +177,26 @@ def test_what_is_sparse_becomes_dense_within_the_memory_budget(monkeypatch):
     monkeypatch.setenv("SHESHA_MEMORY", "1k")
     with pytest.raises(ValueError, match="X, a csr_array that must become dense must fit the memory budget of 1 KiB"):
         sim.cka(sparse.csr_array(X), Y)
+
+
+TWO_SIDES = {
+    "two samples": lambda X, Y: drift.two_sample(X, Y, n_permutations=19).value,
+    "stream": lambda X, Y: drift.conformal_stream(X, Y).state,
+    "coherence of a group": lambda X, Y: shesha.coherence.coherence(Y, X, n_draws=19).value,
+    "coherence of cells": bio.perturbation_coherence,
+    "effect size": bio.perturbation_effect_size,
+}
+
+
+@pytest.mark.parametrize("name", TWO_SIDES)
+def test_features_of_two_sides_are_matched_by_name(name):
+    rng = np.random.default_rng(3)
+    X, Y = (
+        pd.DataFrame(rng.standard_normal((40, 5)) + np.arange(5), columns=["CD4", "GATA1", "IL2", "ACTB", "JAK2"])
+        for _ in range(2)
+    )
+    value = TWO_SIDES[name]
+    assert value(X, Y[Y.columns[::-1]]) == pytest.approx(value(X, Y))
+    assert value(X.to_numpy(), Y[Y.columns[::-1]]) == value(X.to_numpy(), Y.to_numpy()[:, ::-1])
+    with pytest.raises(ValueError, match=r"got 4 shared names of \d and \d \(only one contains JAK2\)"):
+        value(X, Y.drop(columns="JAK2"))

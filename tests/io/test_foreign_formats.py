@@ -477,6 +477,18 @@ def test_units_and_trials(tmp_path):
     np.testing.assert_array_equal(files.read(tmp_path / "a.nwb")["units"], expected)
     assert files.read_labels(tmp_path / "a.nwb", "stimulus").tolist() == [0, 1, 2, 3] * 5
     assert files.read(tmp_path / "a.nwb", keys=["acquisition/lfp/data"])["acquisition/lfp/data"].shape == (40, 3)
+    damage = {
+        "intervals/trials/stop_time": (np.arange(19.0), "one stop per start of intervals/trials, got 19"),
+        "units/spike_times": (np.zeros((400, 2)), r"units/spike_times as one row of numbers, got float64 of shape"),
+        "units": (np.zeros(9), "units as a group, got another object"),
+        "intervals": (np.zeros(9), "intervals as a group, got another object"),
+    }
+    for place, (value, message) in damage.items():
+        with h5py.File(tmp_path / "a.nwb", "a") as file:
+            del file[place]
+            file[place] = value
+        with pytest.raises(files.UnreadableFileError, match=f"must (have|contain) {message}"):
+            np.asarray(files.read(tmp_path / "a.nwb")["units"])
 
 
 @pytest.mark.parametrize("shape", [(8,), (1, 8)])

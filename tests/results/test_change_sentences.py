@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.results.diff import _important, headline
+from shesha.results.diff import _key_layers, headline
 
 
 @dataclass
@@ -130,7 +130,7 @@ def test_the_layers_that_are_shown_are_the_ones_that_matter(n):
         every = [
             Layer(str(k), change, verdict) for k, (change, verdict) in enumerate(zip(changes, verdicts, strict=True))
         ]
-        found = _important(every)
+        found = _key_layers(every)
         assert {0, n - 1} <= set(found)
         if not np.isnan(changes).all():
             assert int(np.nanargmax(changes)) in found

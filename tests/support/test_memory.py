@@ -18,4 +18,4 @@ from shesha.support import memory
     ],
 )
 def test_sizes_read_in_the_largest_unit_that_they_fill(n_bytes, text):
-    assert memory.readable(n_bytes) == text
+    assert memory.format_bytes(n_bytes) == text

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from shesha.bio.cell_design import column, data_matrix, dense_rows, require_anndata
 from shesha.coherence.controls import warn_of_shared_rows
+from shesha.inputs import align_features
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import length_unit, safe_unit
 from shesha.support import types as kinds
@@ -349,6 +350,7 @@ def effect_size_of_matrices(
 def both(X_control: ArrayLike, X_perturbed: ArrayLike) -> tuple[Matrix, Matrix]:
     """Check both matrices, which must have the same features."""
     controls = check.matrix(X_control, "X_control", min_rows=1)
+    X_perturbed = align_features(X_control, X_perturbed, "X_control", "X_perturbed")
     cells = check.matrix(X_perturbed, "X_perturbed", min_rows=1)
     if controls.shape[1] != cells.shape[1]:
         raise ValueError(

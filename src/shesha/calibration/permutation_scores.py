@@ -386,11 +386,11 @@ def null_bytes(measure: Measure, sides: Sequence[Representation]) -> int:
     """Return the memory that the views of both sides need at least, in the form that permutations need."""
     kind, needs = measure.view_key[0], [measure.view_bytes(side) for side in sides]
 
-    def reduced(side: Representation, view_bytes: int) -> int:
+    def stored_bytes(side: Representation, view_bytes: int) -> int:
         n, d = side.size(kind.folding)
         return min(view_bytes, 8 * n_pairs(n)) if kind is Gram and d * d >= _GATHER * n else view_bytes
 
-    light = [reduced(side, view_bytes) for side, (view_bytes, _) in zip(sides, needs, strict=True)]
+    light = [stored_bytes(side, view_bytes) for side, (view_bytes, _) in zip(sides, needs, strict=True)]
     # Every view is stored in reduced form, except the one that is being computed.
     making = max(view_bytes + working - less for (view_bytes, working), less in zip(needs, light, strict=True))
     return sum(light) + making

@@ -30,7 +30,7 @@ from shesha.nulls.permutations import Design, draw_permutations, identity_first,
 from shesha.results import Dependence, Doubt, Doubts, Number, Score
 from shesha.results.doubts import LEVEL
 from shesha.support import progress
-from shesha.support.memory import memory_budget, readable
+from shesha.support.memory import format_bytes, memory_budget
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import N_PERMUTATIONS, number, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
@@ -115,7 +115,7 @@ def reason_to_sample(subject: Subject, n_draws: int) -> str:
     assert subject.measure is not None
     need = null_bytes(subject.measure, subject.sides)
     if need > memory_budget():
-        return f"exact=True needs {readable(need)} of memory"
+        return f"exact=True needs {format_bytes(need)} of memory"
     widths = subject.sides[0].shape[1], subject.sides[1].shape[1]
     seconds = exact_seconds(subject.measure, subject.n_rows, widths, n_draws=n_draws)
     return f"exact=True takes about {duration(seconds)}" if seconds > MINUTE else ""

@@ -399,17 +399,17 @@ Selected = tuple[Representation, Representation, NoiseFloor]
 def _select(name: str, sides: Sides, rows: Index) -> Selected:
     """Select the examined rows of one layer from every encoding; only these are converted."""
 
-    def chosen(side: Mapping[str, Rows]) -> Representation:
+    def select_rows(side: Mapping[str, Rows]) -> Representation:
         return side[name].take_rows(rows).whole if len(rows) < len(side[name]) else side[name].whole
 
-    before, after = chosen(sides.before), chosen(sides.after)
+    before, after = select_rows(sides.before), select_rows(sides.after)
     unit = safe_unit(before.rows, after.rows)
 
-    def scaled(one: Representation) -> Representation:
+    def rescale(one: Representation) -> Representation:
         return one if unit == 1 else Representation(one.rows / unit, one.precision)
 
-    again, also = ([{name: scaled(chosen(side))} for side in group] for group in (sides.again, sides.also))
-    return scaled(before), scaled(after), NoiseFloor(again, also)
+    again, also = ([{name: rescale(select_rows(side))} for side in group] for group in (sides.again, sides.also))
+    return rescale(before), rescale(after), NoiseFloor(again, also)
 
 
 def _most_changed_layer(layers: Sequence[LayerChange]) -> str:

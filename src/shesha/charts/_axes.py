@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from shesha.support.optional import require
@@ -104,6 +105,15 @@ def name_ticks(ax: Axes, names: Sequence[object], *, down: bool = False) -> None
 def literal(name: object) -> str:
     """Return a name escaped so that matplotlib does not read it as a formula."""
     return str(name).replace("$", r"\$")
+
+
+def axis_label(text: str, most: int = 24) -> str:
+    """Return the label of an axis in lines of at most 24 characters; below the axes, more have room."""
+    return literal(fill(text, most))
+
+
+BELOW = 48
+"""Characters per line of a label below the axes."""
 
 
 def set_title(ax: Axes, title: str) -> None:

@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.charts._axes import (
+    BELOW,
     EXPECTED,
     OBSERVED,
     PALETTE,
     axes_or_new,
+    axis_label,
     draw_legend,
     extent,
     finish,
-    literal,
     name_ticks,
     short_label,
 )
@@ -242,7 +243,7 @@ def intervals(
     elif thresholds is not None and np.isfinite(np.asarray(thresholds, dtype=float)).any():
         ax.hlines(thresholds, places - 0.3, places + 0.3, color=EXPECTED, linestyle="--", label="chance threshold")
     name_ticks(ax, names)
-    ax.set_ylabel(literal(label))
+    ax.set_ylabel(axis_label(label))
     ax.set_ylim(min(-0.05, ax.get_ylim()[0]), 1.02)
     # Unconnected points may lie in any corner.
     return finish(ax, above=not joined)
@@ -330,7 +331,7 @@ def model_bars(
     _draw_differences(ax, different, high, height)
     ax.axhline(0.0, color="black", linewidth=0.8)
     name_ticks(ax, names)
-    ax.set_ylabel(literal(label))
+    ax.set_ylabel(axis_label(label))
     return finish(ax, legend=band is not None or bool(marked), above=True)
 
 
@@ -382,6 +383,6 @@ def null_distribution(
         ax.axvline(threshold, color=EXPECTED, linestyle="--", linewidth=1.2, label="threshold")
     if isfinite(observed):
         ax.axvline(observed, color=OBSERVED, linewidth=2, label="observed")
-    ax.set_xlabel(literal(label))
+    ax.set_xlabel(axis_label(label, BELOW))
     ax.set_ylabel("draws")
     return finish(ax)

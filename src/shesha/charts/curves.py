@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.charts._axes import (
+    BELOW,
     EXPECTED,
     OBSERVED,
     PALETTE,
     axes_or_new,
+    axis_label,
     extent,
     finish,
-    literal,
     name_points,
     name_ticks,
     sequence_of_colours,
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_LABEL = 24
-"""Characters per line of the label beside an axis."""
 DASHES = ("-", "--", ":", "-.")
 
 
@@ -61,7 +59,7 @@ def curves(
     for place, (name, curve) in enumerate(zip(tick_labels(list(values)), values.values(), strict=True)):
         dash, colour = DASHES[place % len(DASHES)], PALETTE[place % len(PALETTE)]
         ax.plot(x, curve, dash, color=colour, marker="o", markersize=3, label=name)
-    ax.set(xlabel=literal(labels[0]), ylabel=literal(fill(labels[1], _LABEL)))
+    ax.set(xlabel=axis_label(labels[0], BELOW), ylabel=axis_label(labels[1]))
     return finish(ax)
 
 
@@ -147,7 +145,7 @@ def depth_profile(
         ax.plot(places, limit, color=EXPECTED, linestyle="--", linewidth=1.2, marker="_", label="noise limit")
     ax.set_yscale("log")
     name_ticks(ax, names)
-    ax.set_ylabel(literal(f"{label} (0 = no change)"))
+    ax.set_ylabel(axis_label(f"{label} (0 = no change)"))
     return finish(ax, above=True)
 
 

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand
 
 from shesha.cli._declarations import Declaration, sections
-from shesha.cli._options import ARGUMENTS, COMPUTING, OPTIONS, RARE, TABLE, Option, flag, option_of
+from shesha.cli._options import ARGUMENTS, COMPUTING, OPTIONS, RARE, TABLE, Option, flag, option_name
 from shesha.cli._run import Run
 
 _TYPES = {"int": int, "float": float, "bool": bool, "str": str, "Path": Path, "list[str]": list[str]}
@@ -84,7 +84,7 @@ def command(
     return mark
 
 
-def text_of(called: Declaration, name: str) -> str:
+def parameter_text(called: Declaration, name: str) -> str:
     """Return the beginning of a parameter's documentation as the help of an option.
 
     This is the first sentence with the possible values, and what is said about the default.
@@ -95,7 +95,7 @@ def text_of(called: Declaration, name: str) -> str:
         *most, last = values[1].replace("'", "").split(", ")
         start = f"{start.removesuffix('.')} ({', '.join(most)} or {last})."
     shown = " ".join([start.removeprefix("Whether to "), *(one for one in rest if one.startswith("Default"))])
-    named = re.sub(r"`(\w+)`", lambda match: flag(option_of(match[1])) if match[1] in ARGUMENTS else match[1], shown)
+    named = re.sub(r"`(\w+)`", lambda match: flag(option_name(match[1])) if match[1] in ARGUMENTS else match[1], shown)
     return named[:1].upper() + named[1:]
 
 
@@ -108,7 +108,7 @@ class Signature:
         module, _, name = calls.partition(":")
         self.called = Declaration.of(module, name) if calls else None
         parameters = self.called.parameters if self.called else {}
-        of_called = {option_of(name): one for name, one in parameters.items() if name not in without}
+        of_called = {option_name(name): one for name, one in parameters.items() if name not in without}
         self.of_called = {name: one for name, one in of_called.items() if _is_option(name, one)}
         _, *own = inspect.signature(function).parameters.values()
         self.own = {one.name: one for one in own}
@@ -129,7 +129,7 @@ class Signature:
         metavar, text = self.texts.get(name, ("", ""))
         shown: dict[str, Any] = {"metavar": metavar or option.metavar}
         shown["help"] = (
-            text or option.help or (text_of(self.called, of_called.name) if self.called and of_called else "")
+            text or option.help or (parameter_text(self.called, of_called.name) if self.called and of_called else "")
         )
         type_ = _TYPES[kind.removesuffix(" | None")]
         if own is not None and own.kind is not own.KEYWORD_ONLY:
@@ -153,7 +153,7 @@ def _is_option(name: str, parameter: inspect.Parameter) -> bool:
 
 def _command_property(name: str) -> Any:
     """Return a property of the command that typer makes; assignments by the constructor have no effect."""
-    return property(lambda self: getattr(self.made, name), lambda self, value: None)
+    return property(lambda self: getattr(self.typer_command, name), lambda self, value: None)
 
 
 class Command(TyperCommand):
@@ -167,7 +167,7 @@ class Command(TyperCommand):
         super().__init__(*args, callback=callback, **settings)
 
     @cached_property
-    def made(self) -> Any:
+    def typer_command(self) -> Any:
         """The command that typer makes of the function."""
         module, name = self._stub.place
         function = getattr(import_module(module), name)
@@ -220,7 +220,7 @@ class Command(TyperCommand):
             words = ", ".join(name.strip("-").replace("-", " ") for name in rare)
             shown[ALL] = (ALL, f"Show this message with {len(rare)} more options: {words}.")
         _write(formatter, "Arguments", arguments)
-        for title, names in _panels(self.made.first, shown):
+        for title, names in _panels(self.typer_command.first, shown):
             _write(formatter, title, [shown[name] for name in names])
 
 

@@ -286,12 +286,12 @@ def in_natural_order(files: Sequence[Path]) -> list[Path]:
 
 def first_file(files: Sequence[Path]) -> Path:
     """Return the file in which label columns are looked up: the first one, also inside a directory."""
-    from shesha.comparison.input_manifest import files_of, is_folder
+    from shesha.comparison.input_manifest import is_folder, list_files
     from shesha.io.formats import is_readable
 
     if not is_folder(files[0]):
         return files[0]
-    inside = [path for path in files_of(files[0]) if is_readable(path)]
+    inside = [path for path in list_files(files[0]) if is_readable(path)]
     return inside[0] if inside else files[0]
 
 

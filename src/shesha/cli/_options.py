@@ -175,12 +175,12 @@ ARGUMENTS = {option.argument or name: name for name, option in OPTIONS.items()}
 ARGUMENTS["labels"] = "labels"
 
 
-def option_of(argument: str) -> str:
+def option_name(argument: str) -> str:
     """Return the name of the option for a parameter of the library; empty if another parameter has this option.
 
     Examples
     --------
-    >>> option_of("n_permutations"), option_of("confidence"), option_of("permutations")
+    >>> option_name("n_permutations"), option_name("confidence"), option_name("permutations")
     ('permutations', 'confidence', '')
     """
     return ARGUMENTS.get(argument, "" if argument in OPTIONS else argument)

@@ -40,7 +40,7 @@ def fingerprint(path: Path) -> str:
     if path.is_dir():
         inside = sorted(file for file in path.rglob("*") if file.is_file())
         lines = [f"{file.relative_to(path).as_posix()} {fingerprint(file)}" for file in inside]
-        all_digests = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        all_digests = hashlib.sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()
         return f"{len(inside):,} files, SHA-256 {all_digests} of their names and hashes"
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()

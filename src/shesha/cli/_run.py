@@ -22,7 +22,7 @@ from shesha.cli._file_inputs import (
     read_representations,
 )
 from shesha.cli._model_inputs import FromModels
-from shesha.cli._options import OPTIONS, option_of
+from shesha.cli._options import OPTIONS, option_name
 from shesha.cli._outputs import Outputs
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class Run:
             "layer_axis": lambda: None,
             "shared_rows": lambda: "shared" if self.shared_rows else "same",
         }
-        names = {name: option_of(name) for name in inspect.signature(function).parameters}
+        names = {name: option_name(name) for name in inspect.signature(function).parameters}
         return {
             argument: read[name]() if name in read else self.values[name]
             for argument, name in names.items()

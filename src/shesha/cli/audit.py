@@ -139,7 +139,7 @@ def show(result: Audit, outputs: _outputs.Outputs, files: Sequence[Path] = (), d
     more = _next_commands(result, outputs, files)
 
     def text(found: Audit) -> str:
-        page = found.stated(audit_page(found, name_options))
+        page = found.add_statements(audit_page(found, name_options))
         return visible(as_full_text(page) if outputs.full else as_screen(page, more=more))
 
     outputs.write(

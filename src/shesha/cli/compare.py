@@ -83,24 +83,21 @@ def compare_large(
     saved, so that rerunning the command resumes after an interruption. Other measures are estimated from a sample.
     """
     from shesha.comparison.compare import seed_measures
-    from shesha.comparison.sampled_scores import Sampling, compare_stored, rows_to_sum
+    from shesha.comparison.sampled_scores import Sampling, compare_stored
     from shesha.io.array_selection import short_paths
     from shesha.io.large_matrices import open_matrix
-    from shesha.measures import choose, takes_moments
-    from shesha.views.representation import RowSource
+    from shesha.measures import choose
 
     chosen = seed_measures(choose(list(measures)), seed)
     sampling = Sampling.build(**sample, seed=seed)
     if files[0].resolve() == files[1].resolve():
         raise ValueError(f"FILE must not be repeated, got {files[0]} more than once")
     names = short_paths([file.resolve() for file in files], endings=False)
-    moments, state = None, _state_file(files)
+    state = _state_file(files)
     first, second = (open_matrix(file) for file in files)
-    summed = [measure for measure in chosen if takes_moments(measure)]
-    if summed and rows_to_sum(RowSource(first), RowSource(second), summed, sampling) is None:
-        moments = _count_rows(files, names, state)
-    result = compare_stored(first, second, (names[0], names[1]), chosen, sampling, chance, moments)
-    if state is not None:
+    sum_all = partial(_count_rows, files, names, state)
+    result = compare_stored(first, second, (names[0], names[1]), chosen, sampling, chance, sum_all)
+    if state is not None and not result.interrupted:
         state.unlink(missing_ok=True)
     return result
 
@@ -146,7 +143,7 @@ def _state_file(files: Sequence[Path]) -> Path | None:
     except OSError as error:
         echo(f"shesha: the state is not saved, because {folder} cannot be written: {error.strerror}", err=True)
         return None
-    return folder / f"moments-{hashlib.blake2b(known.encode(), digest_size=8).hexdigest()}.npz"
+    return folder / f"moments-{hashlib.blake2b(known.encode(errors='surrogateescape'), digest_size=8).hexdigest()}.npz"
 
 
 _NO_VALUE = 2

@@ -99,14 +99,14 @@ def _installed_versions() -> Iterator[tuple[str, str]]:
 def _machine() -> Iterator[tuple[str, str]]:
     from shesha.kernels import native
     from shesha.kernels.threads import n_threads
-    from shesha.support.memory import memory_budget, readable
+    from shesha.support.memory import format_bytes, memory_budget
 
     without = "no (NumPy is used instead, which is slower)"
     yield "compiled loops", "yes" if native.is_available() else without
     yield "threads", f"{n_threads()} ({_setting('SHESHA_THREADS')})"
     yield "BLAS", _blas()
     yield "GPU", _gpu()
-    yield "memory budget", f"{readable(memory_budget())} ({_setting('SHESHA_MEMORY')})"
+    yield "memory budget", f"{format_bytes(memory_budget())} ({_setting('SHESHA_MEMORY')})"
 
 
 def _blas() -> str:

@@ -55,7 +55,7 @@ class RowPieces:
             block = block.tocsr().astype(np.float64, copy=False)
             values = block.data
         else:
-            block = values = np.asarray(split_names(block, self._name)[0], dtype=np.float64)
+            block = values = check.real(split_names(block, self._name)[0], self._name)
         if not self._seen:
             if not np.isfinite(values).all():
                 dense = block.toarray() if hasattr(block, "toarray") else block

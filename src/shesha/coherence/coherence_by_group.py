@@ -16,7 +16,7 @@ from shesha.coherence.controls import FEWEST_CONTROLS, LARGE, Layout, layout, wa
 from shesha.coherence.group_scores import PAIR, Evidence, evidence, mean_cosine_over_units, scores_of_sums, unit_signs
 from shesha.coherence.null_groups import Draws, NullGroupScores, nearest_control_shifts, score_null_groups
 from shesha.coherence.scores import NO_DIRECTION
-from shesha.inputs import align_all_labels, align_labels
+from shesha.inputs import align_all_labels, align_features, align_labels
 from shesha.inputs import validation as check
 from shesha.inputs.validation import require_squarable
 from shesha.kernels.condition_distances import agreement
@@ -480,6 +480,7 @@ def coherence(
       20 rows against 200 controls; coherence 0.506 (chance 0.228), magnitude 3.06
     """
     rows = require_squarable(check.matrix(X, "X", min_rows=2))
+    controls = align_features(X, controls, "X", "controls")
     others = require_squarable(check.matrix(controls, "controls", min_rows=1), "controls")
     if rows.shape[1] != others.shape[1]:
         raise ValueError(f"controls must have as many features as X ({rows.shape[1]}), got {others.shape[1]}")

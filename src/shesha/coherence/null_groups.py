@@ -169,15 +169,17 @@ class UnitDraws:
 
     def scores(self, draws: Draws, g: int) -> NDArray[np.float64]:
         """Score all choices of units if there are at most `draws.most` of them, otherwise random choices."""
-        ways = draws.part(list(self._all_choices())) if self.n_choices <= draws.most else None
+        is_complete = self.n_choices <= draws.most
+        # All choices are scored in the first stage.
+        ways = list(self._all_choices()) if is_complete and draws.start == 0 else []
 
         def score_one(k: int) -> Vector:
             rng = np.random.default_rng([draws.seed, g, k])
-            if ways is not None:
+            if is_complete:
                 return self._score(ways[k], rng)
             return self._score([rng.choice(units, n, replace=False) for units, n in self.strata], rng)
 
-        numbers = draws.numbers if ways is None else range(len(ways))
+        numbers = range(len(ways)) if is_complete else draws.numbers
         return np.stack(list(parallel(score_one, numbers))) if numbers else np.empty((0, 4))
 
     def _all_choices(self) -> Iterator[list[Index]]:

@@ -35,6 +35,7 @@ from shesha.moments import Moments
 from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison, Doubt, Doubts, Score
+from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements, state
@@ -417,7 +418,7 @@ def compare(
         unused = {**design, "permutations": permutations, "repeats": repeats}
         unused |= {"covariates": covariates, "folds": folds, "queries": queries, "pairs": pairs, "error": error}
         unused |= {"exact": None if exact == "auto" else "exact"}
-        if used := sampled_scores.used_options(unused):
+        if used := sampled_scores.list_requested_options(unused):
             raise ValueError(f"{', '.join(used)} must be left out with Moments, which lack single rows, got {used[0]}")
         return compare_moments(
             X,
@@ -472,7 +473,11 @@ def compare(
 
 
 def _n_rows(side: Any) -> int:
-    return int(side.n_rows if isinstance(side, Rdm) else side.shape[0] if hasattr(side, "shape") else len(side))
+    if isinstance(side, Rdm):
+        return side.n_rows
+    if getattr(side, "shape", ()):
+        return int(side.shape[0])
+    return len(side) if kinds.is_sequence(side) else 0
 
 
 def two_names(names: Any) -> tuple[str, str]:

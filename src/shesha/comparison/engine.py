@@ -111,7 +111,7 @@ def too_large(groups: Sequence[Group], sources: Sources) -> dict[tuple[str, Pair
             need = sum(view_bytes for view_bytes, _ in needs) + max(working for _, working in needs)
             if need > budget:
                 reason = (
-                    f"needs {memory.readable(need)} of a memory budget of {memory.readable(budget)}: "
+                    f"needs {memory.format_bytes(need)} of a memory budget of {memory.format_bytes(budget)}: "
                     "pass fewer rows, or raise SHESHA_MEMORY"
                 )
                 reasons |= {(measure.name, pair): reason for measure in group.measures}

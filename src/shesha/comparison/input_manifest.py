@@ -406,22 +406,17 @@ def index_mapping(
     index = InputIndex()
     for label, value in representations.items():
         name = str(label)
-        new = (
-            {name: _index_array(value, name, hashed)}
-            if not kinds.is_path(value)
-            else index_file(name, Files([Path(value)], **(options or {})), store, index)
-        )
+        if kinds.is_path(value):
+            new = index_file(name, Files([Path(value)], **(options or {})), store, index)
+        else:
+            source = Representation.build(value, name)
+            # Without a store, the name can serve as fingerprint, because only this run uses it.
+            new = {name: IndexedInput.in_memory(source, fingerprint(source) if hashed else name)}
         if {*new} & {*index.known}:
             labels = ", ".join(map(repr, representations))
             raise ValueError(f"representations must have names that differ when converted to strings, got {labels}")
         index.known |= new
     return index
-
-
-def _index_array(value: Any, name: str, hashed: bool) -> IndexedInput:
-    source = Representation.build(value, name)
-    # Without a store, the name can serve as fingerprint, because only this run uses it.
-    return IndexedInput.in_memory(source, fingerprint(source) if hashed else name)
 
 
 def index_file(label: str, files: Files, store: ResultStore, index: InputIndex) -> dict[str, IndexedInput]:
@@ -442,7 +437,7 @@ def _expand_paths(
         if not is_folder(path, distances=distances):
             yield path
             continue
-        inside = [file for file in files_of(path) if not file.name.startswith((".", own_prefix))]
+        inside = [file for file in list_files(path) if not file.name.startswith((".", own_prefix))]
         readable = [file for file in inside if is_readable(file)]
         if not readable:
             raise ValueError(f"{path} must contain files that end in one of {', '.join(formats())}, got none")
@@ -450,7 +445,7 @@ def _expand_paths(
         yield from readable
 
 
-def files_of(folder: Path) -> list[Path]:
+def list_files(folder: Path) -> list[Path]:
     """Return the paths in a folder in natural order, with layer_2 before layer_10."""
     return sorted(folder.iterdir(), key=natural_place)
 

@@ -166,8 +166,11 @@ def compare_layers(
     names = two_names(names) if names else ()
     labels = names or ("layers_a", "layers_b")
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
+    models = dict(zip(labels, (layers_a, cast(Layers, layers_b)), strict=True))
+    chosen_one = as_measure(measure)
+    tested = chosen_one.with_options(**options) if calibrate is True and isinstance(chosen_one, Measure) else None
     given, first, second, design = _read_models(
-        dict(zip(labels, (layers_a, cast(Layers, layers_b)), strict=True)), layer_axis, design, rows, missing
+        models, layer_axis, design, rows, missing, None if permutations is not None else tested, seed
     )
     n_rows = next(iter(first.values())).n_rows
     common: dict[str, Any] = {"names": names, "n_rows": n_rows, "alpha": float(alpha), "seed": number(seed)}
@@ -232,11 +235,29 @@ def calibrate_layers(
 
 
 def _read_models(
-    models: Mapping[str, Layers], layer_axis: LayerAxis, design: Design, rows: RowChoice, missing: MissingRows
+    models: Mapping[str, Layers],
+    layer_axis: LayerAxis,
+    design: Design,
+    rows: RowChoice,
+    missing: MissingRows,
+    tested: Measure | None,
+    seed: Seed,
 ) -> tuple[dict[str, dict[Any, Any]], Model, Model, Design]:
-    """Return the layers of both models as passed and as representations, all with the same rows, and the design."""
+    """Return the layers of both models as passed and as representations, all with the same rows, and the design.
+
+    If the null of the tested measure exceeds the memory, random rows are used.
+    """
     mappings = {name: layer_mapping(layer_sequence(layers, name, layer_axis), name) for name, layers in models.items()}
-    used, along = select_layer_rows(mappings, design, rows=rows, missing=missing)
+    n_first = len(next(iter(mappings.values())))
+
+    def need(shapes: list[tuple[int, int]]) -> int:
+        assert tested is not None
+        sides = [Representation(np.broadcast_to(np.float64(0), shape), 0.0) for shape in shapes]
+        return max(null_kernel.null_bytes(tested, side) for side in (sides[:n_first], sides[n_first:]))
+
+    used, along = select_layer_rows(
+        mappings, design, rows=rows, missing=missing, need=need if tested else None, seed=seed
+    )
     given = dict(zip(models, used, strict=True))
     first, second = layers_in_one_order({name: check_layers(layers, name) for name, layers in given.items()})
     sides = zip(models, (first, second), strict=True)
@@ -379,7 +400,7 @@ def _grid_scores(
         for pooled, (own, others) in zip(parts, places, strict=True)
     ]
 
-    def assembled() -> Iterator[Matrix]:
+    def assemble() -> Iterator[Matrix]:
         for drawn_parts in zip(*scores, strict=True):
             grid = np.full((len(rows), len(columns)), np.nan)
             for pairs, place, part in zip(parts.values(), places, drawn_parts, strict=True):
@@ -387,7 +408,7 @@ def _grid_scores(
                 grid[some] = np.where(pairs[some], part, grid[some])
             yield grid
 
-    return chosen, assembled()
+    return chosen, assemble()
 
 
 def _part_scores(

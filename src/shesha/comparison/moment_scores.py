@@ -82,12 +82,9 @@ def inner_product_null(n: int, first: KernelSums, second: KernelSums, *, unbiase
         diagonal *= n * (n + 1) * squares - (n - 1) * (trace**2 + 2 * side.squared_norm)
     variance = 2 * spread / ((n - 1) ** 2 * (n + 1) * (n - 2))
     variance += diagonal / ((n + 1) * n * (n - 1) * (n - 2) * (n - 3))
-    return PearsonNull(mean, sqrt(max(variance, 0.0)), _skewness(first.spectrum, second.spectrum))
-
-
-def _skewness(first: Vector, second: Vector) -> float:
-    cubes, squares = ([float(np.sum(spectrum**power)) for spectrum in (first, second)] for power in (3, 2))
-    return float(sqrt(8) * cubes[0] * cubes[1] / (squares[0] * squares[1]) ** 1.5)
+    thirds, seconds = ([float(np.sum(side.spectrum**power)) for side in (first, second)] for power in (3, 2))
+    skewness = float(sqrt(8) * thirds[0] * thirds[1] / (seconds[0] * seconds[1]) ** 1.5)
+    return PearsonNull(mean, sqrt(max(variance, 0.0)), skewness)
 
 
 _WIDE, _FEW_PARTS = 1024, 20
@@ -395,7 +392,9 @@ def correct_projection(
     cross = sums.cross_products(*pair)[:-1, :-1] ** 2
     error = float(cross.sum()) / sqrt(true[0] * true[1]) * _relative_error(sums, pair, projected)
     half = float(t.ppf(0.5 + _CONFIDENCE / 2, _GROUPS - 1)) * error
-    note = f"estimated from {_widths(sums, pair, projected)}, with a standard error of {error:.2g}"
+    widths = {str(sums.sides[place].n_features): None for place, was in zip(pair, projected, strict=True) if was}
+    directions = f"random projections on {' and '.join(widths)} directions"
+    note = f"estimated from {directions}, with a standard error of {error:.2g}"
     changed = replace(
         score,
         value=value,
@@ -406,24 +405,15 @@ def correct_projection(
     return add_note(changed, note), factor
 
 
-def _widths(sums: Sums, pair: tuple[int, int], projected: tuple[bool, bool]) -> str:
-    known = [str(sums.sides[place].n_features) for place, was in zip(pair, projected, strict=True) if was]
-    return f"random projections on {' and '.join(dict.fromkeys(known))} directions"
-
-
 def _squared_norm(sums: Sums, place: int, *, unbiased: bool) -> float:
     """Return an unbiased estimate of the kernel's squared norm before projection, from projected features."""
     side, n, k = sums.sides[place], sums.n_rows, sums.sides[place].n_features
-    product = _off_diagonal(side.features) * k / (k - 1)
+    product = float((side.features**2).sum() - (np.diagonal(side.features) ** 2).sum()) * k / (k - 1)
     if unbiased:
         trace = side.squared_norm
         lengths = (float(side.products[-1, -1]) + trace**2 / n) / (1 + 2 / k)
         product += -n / (n - 2) * lengths + (trace**2 - 2 * product / k) / ((n - 1) * (n - 2))
     return product
-
-
-def _off_diagonal(block: Matrix) -> float:
-    return float((block**2).sum() - (np.diagonal(block) ** 2).sum())
 
 
 def _relative_error(sums: Sums, pair: tuple[int, int], projected: tuple[bool, bool]) -> float:

@@ -274,7 +274,7 @@ class SidesWithRepeats:
         need = sum(view_bytes for view_bytes, _ in needs) + max(working for _, working in needs)
         if need > memory.memory_budget():
             raise NotEstimable(
-                f"needs {memory.readable(need)} of a memory budget of {memory.readable(memory.memory_budget())}"
+                f"needs {memory.format_bytes(need)} of a memory budget of {memory.format_bytes(memory.memory_budget())}"
             )
 
     def _over_repeats(self, measure: Measure) -> float:

@@ -201,8 +201,9 @@ def compare_all(
     exchanged = ""
     if (
         isinstance(representations_or_files, Files)
-        or request is not None
-        or _needs_run(representations_or_files, workers, scheduler, store)
+        or any(map(is_path, representations_or_files.values()))
+        or any(one is not None for one in (request, store, scheduler))
+        or (workers or 1) > 1
     ):
         run = Run(
             representations_or_files,
@@ -387,14 +388,6 @@ def _files_or_arrays(representations: Any, layer_axis: LayerAxis) -> Files | Map
         return Files(list(representations), layer_axis=layer_axis)
     what = f"{len(representations)}" if isinstance(representations, Mapping) else type(representations).__name__
     raise ValueError(f"representations must be a mapping of at least two names to arrays, got {what}")
-
-
-def _needs_run(
-    representations_or_files: Mapping[Any, Any], workers: int | None, scheduler: str | None, store: Any
-) -> bool:
-    """Return whether the comparison needs a store, workers or files."""
-    paths = any(isinstance(value, str | os.PathLike) for value in representations_or_files.values())
-    return paths or store is not None or scheduler is not None or (workers or 1) > 1
 
 
 def _compare_in_memory(

@@ -107,7 +107,7 @@ def consensus(
     check.fraction(alpha, "alpha", closed=False)
     along = {"groups": groups}
     representations, along = select_rows(
-        kinds.mapping(representations, "representations"), along, rows=rows, missing=missing
+        kinds.mapping(representations, "representations"), along, rows=rows, missing=missing, need=_bytes, seed=seed
     )
     configurations, width, design = _configurations(representations, along["groups"], scale)
     row_exchange = exchange(len(next(iter(configurations.values()))), **design)
@@ -299,9 +299,15 @@ def _distances_to_others(
     return list(values), list(ends), np.array(errors)
 
 
+def _bytes(shapes: Sequence[tuple[int, int]]) -> int:
+    """Return the memory for shapes with their copies, rotations and the steps of the search."""
+    n, width = shapes[0][0], max(min(shape) for shape in shapes)
+    return 8 * len(shapes) * max(_COPIES * n * width, n * width + _ROTATIONS * width**2)
+
+
 def _require_memory(k: int, n: int, width: int) -> None:
-    """Refuse shapes that, with their copies, rotations and the steps of the search, exceed the memory budget."""
-    need = 8 * k * max(_COPIES * n * width, n * width + _ROTATIONS * width**2)
+    """Refuse shapes that exceed the memory budget."""
+    need = _bytes([(n, width)] * k)
     what = f"the mean shape of {k} representations of {n:,} rows in {width:,} coordinates"
     memory.require(need, what, "pass fewer rows, or the leading principal components")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb, sqrt
@@ -134,6 +134,8 @@ def _read_in_pieces(
 _QUERIES, _FIRST_QUERIES = 1_000, 500
 """Default number of query rows, and the number used for a first estimate of the error."""
 _PAIRS, _FIRST_PAIRS = 1_000_000, 20_000
+_PAIR_ENTRIES = 1 << 28
+"""Maximum number of default pairs times features, because reading wide rows takes longer than the error justifies."""
 _MOST_PAIRS = 50_000_000
 _FEWER = "request fewer pairs or a larger error"
 _IN_MEMORY = 1 << 22
@@ -333,7 +335,9 @@ def _estimate_from_pairs(
     n, rng = X.n_rows, spawn(sampling.seed, 1)
     metric: Metric = plan.metric or measure.parameters["metric"]
     every, each = comb(n, plan.size), comb(plan.size, 2)
-    size = sampling.pairs or (_default_pairs() if sampling.error is None else _FIRST_PAIRS)
+    size = sampling.pairs or (
+        _default_pairs(max(X.n_features, Y.n_features)) if sampling.error is None else _FIRST_PAIRS
+    )
     while True:
         size = min(-(-size // each), every) * each
         memory.require(32 * plan.size * (size // each), f"{size // each:,} tuples of rows", _FEWER)
@@ -352,8 +356,8 @@ def _estimate_from_pairs(
     return _Estimate(value, error, m, what, 0.0)
 
 
-def _default_pairs() -> int:
-    return max(_FIRST_PAIRS // 2, min(_PAIRS, memory.memory_budget() // 256))
+def _default_pairs(width: int) -> int:
+    return max(_FIRST_PAIRS // 2, min(_PAIRS, memory.memory_budget() // 256, _PAIR_ENTRIES // width))
 
 
 _NAMED = 8
@@ -378,8 +382,8 @@ def require_one_that_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> None:
     sizes = " and ".join(f"{n:,} x {d:,}" for n, d in (shapes[0], shapes[1]))
     these = f"these measures fit: {others}; or " if fitting else ""
     raise memory.MemoryBudgetError(
-        f"{', '.join(needs)} of {sizes} must fit the memory budget of {memory.readable(budget)}, got "
-        f"{memory.readable(min(needs.values()))}: {these}pass fewer rows, or raise SHESHA_MEMORY{streamed}"
+        f"{', '.join(needs)} of {sizes} must fit the memory budget of {memory.format_bytes(budget)}, got "
+        f"{memory.format_bytes(min(needs.values()))}: {these}pass fewer rows, or raise SHESHA_MEMORY{streamed}"
     )
 
 
@@ -414,14 +418,14 @@ _FEWEST_PAIRS = 1_000_000
 """Number of row pairs above which measures that exceed the memory are estimated, not left out."""
 
 
-def used_options(options: Mapping[str, Any]) -> list[str]:
+def list_requested_options(options: Mapping[str, Any]) -> list[str]:
     """Return the names of the options that are used."""
     return [name for name, value in options.items() if value is not None and value is not False]
 
 
 def require_plain(sample_options: Sequence[str], others: Mapping[str, Any]) -> None:
     """Refuse a sample together with options that need all rows at once."""
-    if sample_options and (used := used_options(others)):
+    if sample_options and (used := list_requested_options(others)):
         raise ValueError(f"{sample_options[0]} must be left out with {used[0]}, got both")
 
 
@@ -435,7 +439,7 @@ def exceeds_memory(X: Any, Y: Any, others: Mapping[str, Any]) -> bool:
         require_plain(["rows of a stored array"], others)
         return True
     if (
-        used_options(others)
+        list_requested_options(others)
         or not isinstance(X, np.ndarray)
         or not isinstance(Y, np.ndarray)
         or X.ndim != 2
@@ -458,7 +462,7 @@ def to_sample(
     shapes = matrix_shape(X), matrix_shape(Y)
     small = shapes[0] is None or shapes[1] is None or n_pairs(shapes[0][0]) <= _FEWEST_PAIRS
     uncalibrated = {name: value for name, value in others.items() if name != "calibrate"}
-    if sampling.exact is True or used_options(uncalibrated) or small:
+    if sampling.exact is True or list_requested_options(uncalibrated) or small:
         return requested, 0.0
     assert shapes[0] is not None and shapes[1] is not None
     needs, budget = bytes_needed(chosen, shapes[0], shapes[1]), memory.memory_budget()
@@ -470,7 +474,7 @@ def to_sample(
         if not reason_against(measure) and measure not in large and measure not in requested
     }
     # A score that fits is calibrated, however long this takes, because samples have no chance level here.
-    slow = _longest_beyond(costs, MINUTE) if sampling.exact == "auto" and not used_options(others) else set()
+    slow = _longest_beyond(costs, MINUTE) if sampling.exact == "auto" and not list_requested_options(others) else set()
     estimated = [m for m in chosen if m in requested or m in large or m.name in slow]
     return estimated, sum(costs[name] for name in slow)
 
@@ -518,13 +522,13 @@ def compare_stored(
     chosen: Sequence[Measure],
     sampling: Sampling,
     chance: Mapping[str, Any],
-    moments: Moments | None = None,
+    sum_all: Callable[[], Moments] | None = None,
 ) -> Comparison:
     """Compare two matrices whose rows are read in pieces.
 
     Measures that depend only on sums over rows are computed exactly if this takes up to 20 seconds, and otherwise from
     a sample of the rows, with chance levels if `chance` requests them (as for `compare_moments`). Other measures are
-    estimated from a sample, or their score states why this is impossible.
+    estimated from a sample, or their score states why this is impossible. `sum_all` sums all rows, if that is done.
     """
     first, second = (RowSource(side, name) for side, name in zip((X, Y), names, strict=True))
     if sampling.exact is True:
@@ -533,12 +537,14 @@ def compare_stored(
     summed = [measure for measure in chosen if takes_moments(measure)]
     estimated = [measure for measure in chosen if measure not in summed and not reason_against(measure)]
     scores = {measure.name: missing_score(measure, f"{reason_against(measure)}{_UNFIT}") for measure in chosen}
-    interrupted, exchanged = False, ""
+    interrupted, exchanged, moments = False, "", None
     try:
         if summed:
             rows = rows_to_sum(first, second, summed, sampling)
-            if moments is None:
-                moments = Moments.of(X, Y, names=names) if rows is None else _sum_rows(first, second, rows)
+            if rows is not None:
+                moments = _sum_rows(first, second, rows)
+            else:
+                moments = Moments.of(X, Y, names=names) if sum_all is None else sum_all()
             options = {**chance, "confidence": sampling.confidence, "seed": sampling.seed}
             known = compare_moments(moments, summed, **options, with_intervals=chance["calibrate"] or rows is not None)
             n_parts = len(jackknife_parts(moments.parts()))
@@ -546,6 +552,9 @@ def compare_stored(
                 scores[score.name] = _describe_sum(score, first.n_rows, rows, n_parts, sampling)
             exchanged, interrupted = known.exchanged, known.interrupted
     except KeyboardInterrupt:
+        if moments is None and sum_all is not None:
+            # The sums so far are saved, so that the same command resumes.
+            raise
         interrupted = True
     if not interrupted:
         sampled, interrupted = _collect(estimated, first, second, sampling)

@@ -26,7 +26,7 @@ from shesha.support import provenance
 from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.progress import track
-from shesha.support.seeds import N_PERMUTATIONS, default_draws, number
+from shesha.support.seeds import N_PERMUTATIONS, default_draws, draw_seed, number
 from shesha.support.types import Index, Labels, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.support.wording import count, join_items, natural_key
@@ -309,7 +309,7 @@ def compare_within(
     parts_of = {
         name: [
             request.compare(rows, place, n_strata=len(parts), weight=len(parts[place]))
-            for place, rows in enumerate(rows_of_both.draw_rows(parts, min_rows))
+            for place, rows in enumerate(rows_of_both.draw_rows(parts, min_rows, draw_seed(seed)))
         ]
         for name, parts in track(strata.items(), len(strata), "classes")
     }
@@ -387,9 +387,9 @@ class _LabelledRows:
                 return [], f"its groups have only {round(np.exp(log_count))} permutations, so p cannot reach {alpha:g}"
         return large, ""
 
-    def draw_rows(self, parts: list[Index], min_rows: int) -> list[Index]:
+    def draw_rows(self, parts: list[Index], min_rows: int, seed: int) -> list[Index]:
         """Draw random rows of a class that is too large to be tested; each part and group keeps its share of them."""
-        share, rng = MOST_ROWS_TESTED / sum(map(len, parts)), np.random.default_rng(0)
+        share, rng = MOST_ROWS_TESTED / sum(map(len, parts)), np.random.default_rng(seed)
         if share >= 1:
             return parts
         drawn = []

@@ -345,13 +345,10 @@ def intrinsic_dimension(view: NeighbourDistances, *, rank: int = 1) -> float:
 
 def dimension_at_rank(distances: Matrix, place: int) -> float:
     """Return the dimension from distances at one rank and half of it, without rows that lack either."""
-    return dimension_of_ratios(_log_ratios(distances, place), int(2 ** (place - 1)))
-
-
-def _log_ratios(distances: Matrix, place: int) -> Vector:
     ratios = np.log(distances[:, place] / distances[:, place - 1])
     # Distances that differ only by rounding count as equal.
-    return np.where(ratios > _EQUAL, ratios, 0.0)[np.isfinite(ratios)]
+    ratios = np.where(ratios > _EQUAL, ratios, 0.0)[np.isfinite(ratios)]
+    return dimension_of_ratios(ratios, int(2 ** (place - 1)))
 
 
 _N_SPLITS = 20

@@ -240,13 +240,13 @@ def _rank_correlation(sides: list[Vector]) -> float:
 def _scales(sample: Matrix, metric: str) -> dict[str, Vector]:
     mean = sample.mean(axis=0)
 
-    def of_rows(rows: Matrix) -> tuple[Vector, Vector, Vector, Vector]:
+    def row_statistics(rows: Matrix) -> tuple[Vector, Vector, Vector, Vector]:
         centred = rows - rows.mean(axis=1, keepdims=True) if metric == "correlation" else rows
         nonzero = np.count_nonzero(rows, axis=1).astype(np.float64)
         return np.linalg.norm(centred, axis=1), rows.sum(axis=1), np.linalg.norm(rows - mean, axis=1), nonzero
 
     # Some rows at a time, because copies of wide rows take as much memory as the data.
-    parts = [of_rows(sample[start : start + _ROWS]) for start in range(0, len(sample), _ROWS)]
+    parts = [row_statistics(sample[start : start + _ROWS]) for start in range(0, len(sample), _ROWS)]
     scales = dict(zip(_SCALES, map(np.concatenate, zip(*parts, strict=True)), strict=True))
     return {what: scale for what, scale in scales.items() if np.ptp(scale) > 1e-9 * (np.abs(scale).max() or 1.0)}
 

@@ -59,7 +59,9 @@ def drifts(measures: Sequence[Measure], before: Representation, after: Represent
     with single_threaded_blas():
         for i, measure in enumerate(measures):
             if needs[i] > budget:
-                reasons[i] = f"needs {memory.readable(needs[i])} of a memory budget of {memory.readable(budget)}"
+                reasons[i] = (
+                    f"needs {memory.format_bytes(needs[i])} of a memory budget of {memory.format_bytes(budget)}"
+                )
                 if i == 0:
                     memory.require(needs[i] + memory.memory_budget() - budget, measure.name, "pass fewer rows")
                 continue
@@ -77,6 +79,12 @@ def _view_bytes(measure: Measure, before: Representation, after: Representation)
     """Return the memory for the views of both sides, and for the larger of the two while it is made."""
     sides = [measure.view_bytes(before, after), measure.view_bytes(after, before)]
     return sum(made for made, _ in sides) + max(working for _, working in sides)
+
+
+def bytes_of_drift(measure: Measure, shapes: Sequence[tuple[int, int]]) -> int:
+    """Return the memory for a reference of this shape, and for the drift of another encoding by one measure."""
+    one = Representation(np.broadcast_to(np.float64(0), shapes[0]), 0.0)
+    return _view_bytes(measure, one, one) + 8 * math.prod(one.shape)
 
 
 def drift(measure: Measure, before: Representation, after: Representation) -> float:

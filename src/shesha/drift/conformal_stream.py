@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 
 from shesha.drift.row_dependence import dependence_text
 from shesha.drift.stream_evidence import BETS, FEWEST, ReferenceDistribution, stream_verdict
+from shesha.inputs import align_features
 from shesha.inputs import validation as check
 from shesha.results import StreamVerdict
 from shesha.support.seeds import generator, number
@@ -241,6 +242,7 @@ def conformal_stream(
     >>> conformal_stream(rows[:200], rows[200:]).state, conformal_stream(rows[:200], rows[200:], groups=kinds).state
     ('alert', 'ok')
     """
+    new = align_features(reference, new, "reference", "new")
     reference_rows, rows = check.matrix(reference, "reference", min_rows=FEWEST), check.matrix(new, "new", min_rows=1)
     if reference_rows.shape[1] != rows.shape[1]:
         raise ValueError(f"new must have the {reference_rows.shape[1]} features of the reference, got {rows.shape[1]}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -149,6 +149,8 @@ def importable_name(measure: Measure) -> str:
 
 TOLERANCE = 0.05
 """Default tolerance without re-encodings: the published detection threshold."""
+MOST_CANARIES = 2_000
+"""Number of random rows of a reference that is too large for the memory."""
 RESAMPLES = 199
 AnyVerdict = TypeVar("AnyVerdict", DriftVerdict, StreamVerdict)
 _EVIDENCE, _STREAM = "evidence", "stream"
@@ -256,7 +258,13 @@ class DriftMonitor:
         encodings = None if nulls is None else many(nulls)
         names, positions = split_names(reference, "reference")[1], np.arange(n_rows)
         sides, along = select_rows(
-            {"reference": reference}, {"labels": labels, "groups": groups, "kept": positions}, missing=missing
+            {"reference": reference},
+            {"labels": labels, "groups": groups, "kept": positions},
+            missing=missing,
+            # Only rows without names keep their positions, by which later encodings are restricted to the same rows.
+            need=partial(canary_check.bytes_of_drift, chosen[0]) if names is None else None,
+            most=MOST_CANARIES,
+            seed=seed,
         )
         ref = Reference.build(sides["reference"], along["labels"], chosen, along["groups"])
         if names is None and len(along["kept"]) < n_rows:

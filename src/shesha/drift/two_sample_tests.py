@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 
 from shesha.drift.canary_check import p_value, threshold
 from shesha.drift.row_dependence import dependence_text
-from shesha.inputs import MissingRows, table_values
+from shesha.inputs import MissingRows, align_features
 from shesha.inputs import validation as check
-from shesha.inputs.table_columns import column_names, feature_order
 from shesha.inputs.validation import require_squarable
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls.null_summary import holm, number_against_null, undecided
@@ -41,8 +40,7 @@ _MOST_ROWS, _SAMPLING = 2_500, 7
 
 def _same_features(reference: ArrayLike, window: ArrayLike) -> dict[str, Any]:
     """Return both samples, with the features of tables in the order of the reference."""
-    order = feature_order(column_names(reference), column_names(window), ("reference", "window"))
-    return {"reference": reference, "window": window if order is None else table_values(window, "window")[:, order]}
+    return {"reference": reference, "window": align_features(reference, window, "reference", "window")}
 
 
 def two_sample(

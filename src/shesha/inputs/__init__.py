@@ -3,6 +3,7 @@
 from shesha.inputs._other_libraries import (
     AXIS_ROLES,
     ConditionDistances,
+    align_features,
     axis_order,
     coordinate_values,
     is_labelled,
@@ -46,6 +47,7 @@ __all__ = [
     "Names",
     "RowChoice",
     "align_all_labels",
+    "align_features",
     "align_labels",
     "are_reordered",
     "axis_order",

@@ -11,7 +11,15 @@ import numpy as np
 
 from shesha.inputs.identity import NamedRows, Names, choose_identity, identity_names, named_index
 from shesha.inputs.quantised import as_bytes, decode, scale_columns
-from shesha.inputs.table_columns import SAMPLE, Column, decide, pandas_columns, state_layout
+from shesha.inputs.table_columns import (
+    SAMPLE,
+    Column,
+    column_names,
+    decide,
+    feature_order,
+    pandas_columns,
+    state_layout,
+)
 from shesha.inputs.vector_columns import find_vectors, is_missing
 from shesha.support import provenance
 from shesha.support.device_arrays import refuse_masked
@@ -185,6 +193,12 @@ def make_data_array(values: Array, axes: Mapping[str, Sequence[Any]], name: str,
     """
     xarray = require("xarray", extra)
     return xarray.DataArray(values, coords={axis: list(entries) for axis, entries in axes.items()}, name=name)
+
+
+def align_features(X: Any, Y: Any, first: str, second: str) -> Any:
+    """Return Y with the features in the order of X, if both are tables whose columns have the same names."""
+    order = feature_order(column_names(X), column_names(Y), (first, second))
+    return Y if order is None else split_names(Y, second)[0][:, order]
 
 
 Parted = tuple[Any, Names | None]

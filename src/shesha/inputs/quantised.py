@@ -46,7 +46,7 @@ def as_bytes(values: Array, name: str, *, scaled: bool = False) -> Array:
     return values
 
 
-def storage_of(codes: Array) -> Storage:
+def infer_storage(codes: Array) -> Storage:
     """Return how a matrix of bytes stores vectors: 'codes', 'bits', or '' if its values are plain numbers.
 
     Codes of a linear quantisation lie around their zero point, so that their two highest bits differ in most values.
@@ -110,7 +110,7 @@ def decode(codes: Array, name: str, others: Mapping[str, Any] | None = None) -> 
         return known
     # Bytes of 0, 1 and -1 only are signs that were not packed.
     packed = _BITS.search(name) is not None and bool((np.abs(codes.astype(np.int16)) > 1).any())
-    storage = "bits" if packed else storage_of(codes)
+    storage = "bits" if packed else infer_storage(codes)
     if storage == "bits":
         raw = np.asarray(codes) if codes.dtype == np.uint8 else np.asarray(codes).view(np.uint8) ^ np.uint8(128)
         bits = np.unpackbits(raw, axis=1).astype(np.int8)

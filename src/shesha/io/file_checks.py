@@ -21,7 +21,7 @@ import numpy as np
 
 from shesha.support import types as kinds
 from shesha.support.files import open_regular, text_fault
-from shesha.support.memory import memory_budget, readable
+from shesha.support.memory import format_bytes, memory_budget
 from shesha.support.optional import require
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
@@ -153,8 +153,8 @@ def require_memory(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtyp
     need, limit = math.prod(shape) * dtype.itemsize, memory_budget()
     if need > limit:
         raise UnreadableFileError(
-            f"{name} in {path} must fit the memory budget of {readable(limit)}, "
-            f"got shape {shape} of {dtype}, {readable(need)}: {instead}, or raise SHESHA_MEMORY"
+            f"{name} in {path} must fit the memory budget of {format_bytes(limit)}, "
+            f"got shape {shape} of {dtype}, {format_bytes(need)}: {instead}, or raise SHESHA_MEMORY"
         )
 
 
@@ -163,7 +163,7 @@ def require_plausible(path: Path, name: str, declared: int, stored: int) -> None
     if declared > _MOST_UNASKED and declared > _TIGHTEST * stored:
         raise UnreadableFileError(
             f"{name} in {path} must have at most {_TIGHTEST:,} unpacked bytes per stored byte, got "
-            f"{readable(declared)} in {stored:,} bytes; the file is damaged, or was made to exhaust memory"
+            f"{format_bytes(declared)} in {stored:,} bytes; the file is damaged, or was made to exhaust memory"
         )
 
 
@@ -214,7 +214,7 @@ class _Limited(io.RawIOBase):
         limit = memory_budget()
         if self._read > limit:
             raise UnreadableFileError(
-                f"{self._path} must unpack to at most the memory budget of {readable(limit)}, got more: unpack the "
+                f"{self._path} must unpack to at most the memory budget of {format_bytes(limit)}, got more: unpack the "
                 "file, or raise SHESHA_MEMORY"
             )
         require_plausible(self._path, "text", self._read, self._size)
@@ -302,7 +302,7 @@ def require_bounded_chunks(path: Path, place: str, folder: Path, chunk: tuple[in
         if size > limit:
             raise UnreadableFileError(
                 f"{place} in {path} must unpack to chunks of {chunk}, got {file.relative_to(folder)}, which unpacks to "
-                f"{readable(size)} or more; the store is damaged, or was made to exhaust memory"
+                f"{format_bytes(size)} or more; the store is damaged, or was made to exhaust memory"
             )
 
 

@@ -34,7 +34,7 @@ from shesha.io.file_checks import (
     require_plausible,
     require_sound,
 )
-from shesha.support.memory import memory_budget, readable
+from shesha.support.memory import format_bytes, memory_budget
 from shesha.support.provenance import state
 from shesha.support.types import Array
 from shesha.support.wording import natural_key
@@ -194,10 +194,12 @@ def nwb_arrays(path: Path) -> NamedArrays:
     """
     with open_hdf5(path) as root:
         with reading(path):
+            tops = [name for name in ("acquisition", "processing", _INTERVALS, _UNITS, "analysis") if name in root]
+            _require_groups(path, root, tops)
             tables = [name for name in root.get(_INTERVALS, ()) if name not in _NO_TRIALS]
+            _require_groups(path, root, [f"{_INTERVALS}/{name}" for name in tables])
             table = "trials" if "trials" in tables else tables[0] if len(tables) == 1 else ""
             trials = f"{_INTERVALS}/{table}"
-            tops = [name for name in ("acquisition", "processing", "intervals", "units", "analysis") if name in root]
             others = {
                 place: array
                 for top in tops
@@ -232,11 +234,28 @@ def nwb_arrays(path: Path) -> NamedArrays:
     return NamedArrays({"units": counts} | labels | others, names, on_request=others)
 
 
+def _require_groups(path: Path, root: Any, names: list[str]) -> None:
+    for name in names:
+        if not hasattr(root.get(name), "keys"):
+            raise UnreadableFileError(f"NWB file {path} must contain {name} as a group, got another object")
+
+
+def _read_numbers(path: Path, place: str) -> Array:
+    values = read_dataset(path, place)
+    if values.ndim != 1 or values.dtype.kind not in "fiu":
+        raise UnreadableFileError(
+            f"NWB file {path} must contain {place} as one row of numbers, got {values.dtype} of shape {values.shape}"
+        )
+    return values
+
+
 def _counts(path: Path, trials: str, shape: tuple[int, int], n_spikes: int) -> Array:
     """Count the spikes of each unit in each trial; a spike at the end of a trial is not counted."""
     require_memory(path, "units", shape, np.dtype(float), "write fewer trials")
-    starts, stops = (read_dataset(path, f"{trials}/{name}_time") for name in ("start", "stop"))
-    spikes, ends = (read_dataset(path, f"{_UNITS}/spike_times{part}") for part in ("", "_index"))
+    starts, stops = (_read_numbers(path, f"{trials}/{name}_time") for name in ("start", "stop"))
+    spikes, ends = (_read_numbers(path, f"{_UNITS}/spike_times{part}") for part in ("", "_index"))
+    if len(stops) != len(starts):
+        raise UnreadableFileError(f"NWB file {path} must have one stop per start of {trials}, got {len(stops)}")
     if len(ends) != shape[1] or (ends.size and (np.diff(ends.astype(np.int64), prepend=0) < 0).any()):
         raise UnreadableFileError(f"NWB file {path} must have one end of spike times per unit, got {len(ends)}")
     if ends.size and int(ends[-1]) > n_spikes:
@@ -297,8 +316,8 @@ def _require_bounded(path: Path) -> None:
                 stream.seek(n_bytes, 1)
             if total > limit:
                 raise UnreadableFileError(
-                    f"MATLAB file {path} must unpack to at most the memory budget of {readable(limit)}, got more: save "
-                    "fewer variables, or raise SHESHA_MEMORY"
+                    f"MATLAB file {path} must unpack to at most the memory budget of {format_bytes(limit)}, got more: "
+                    "save fewer variables, or raise SHESHA_MEMORY"
                 )
     require_plausible(path, "the variables", total, size)
 

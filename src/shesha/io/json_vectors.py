@@ -22,7 +22,7 @@ from shesha.io.array_selection import Contents, Keys, NamedArrays, flatten, gath
 from shesha.io.file_checks import TOKENS, UnreadableFileError, file_ending, file_stem, open_bytes, reading
 from shesha.io.tables import Table, contents_of_table, frame_table, labels_of_table
 from shesha.support.layer_axis import LayerAxis
-from shesha.support.memory import memory_budget, readable
+from shesha.support.memory import format_bytes, memory_budget
 from shesha.support.provenance import state
 from shesha.support.types import Array
 
@@ -289,8 +289,8 @@ def _require_room(path: Path, text: bytes) -> None:
     need = _PER_OBJECT * (text.count(b"[") + text.count(b"{")) + _PER_VALUE * text.count(b",") + len(text)
     if need > memory_budget():
         raise UnreadableFileError(
-            f"JSON file {path} must fit the memory budget of {readable(memory_budget())}, got values of up to "
-            f"{readable(need)}: write one record per line (.jsonl), use .npy or .parquet, or raise SHESHA_MEMORY"
+            f"JSON file {path} must fit the memory budget of {format_bytes(memory_budget())}, got values of up to "
+            f"{format_bytes(need)}: write one record per line (.jsonl), use .npy or .parquet, or raise SHESHA_MEMORY"
         )
 
 
@@ -344,8 +344,8 @@ def _collect(path: Path, documents: Iterable[Any]) -> Records | NamedArrays:
             raise UnreadableFileError(f"JSON file {path} must contain objects or lists, got {document!r:.40}")
         if size > memory_budget():
             raise UnreadableFileError(
-                f"JSON file {path} must fit the memory budget of {readable(memory_budget())}, got more: use .npy or "
-                ".parquet, or raise SHESHA_MEMORY"
+                f"JSON file {path} must fit the memory budget of {format_bytes(memory_budget())}, got more: use .npy "
+                "or .parquet, or raise SHESHA_MEMORY"
             )
     if lists and rows:
         raise UnreadableFileError(f"JSON file {path} must contain either objects or lists, got both")
@@ -368,9 +368,9 @@ def _response(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
         value = inside.get(name)
         if name == "embeddings" and isinstance(value, Mapping) and all(map(_are_vectors, value.values())) and value:
             # One list of vectors per number type, as Cohere sends them.
-            return _beside(inside, {str(kind): vectors for kind, vectors in value.items()})
+            return _as_records(inside, {str(kind): vectors for kind, vectors in value.items()})
         if name in ("embeddings", "data", "vectors") and _are_vectors(value):
-            return _beside(inside, {"embedding": value})
+            return _as_records(inside, {"embedding": value})
         if isinstance(value, list) and value and all(isinstance(record, Mapping) for record in value):
             records = [_plain(record) for record in value]
             if any(isinstance(record.get("embedding"), np.ndarray) or _has_named_vectors(record) for record in records):
@@ -396,7 +396,7 @@ def _are_vectors(value: Any) -> TypeGuard[list[Any]]:
     return isinstance(value, list) and bool(value) and all(isinstance(row, list) and row for row in value)
 
 
-def _beside(response: Mapping[str, Any], vectors: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+def _as_records(response: Mapping[str, Any], vectors: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """Return vectors as records, with the texts or names that a response lists beside them."""
     n_rows = len(next(iter(vectors.values())))
     more = {

@@ -34,7 +34,7 @@ from shesha.io.file_checks import (
     require_plausible,
 )
 from shesha.io.tables import arrow_vectors, parquet_table
-from shesha.support.memory import memory_budget, readable
+from shesha.support.memory import format_bytes, memory_budget
 from shesha.support.provenance import ignore_statements, state
 from shesha.support.types import Array
 from shesha.support.wording import join_names, natural_place
@@ -441,10 +441,13 @@ def _copy(
     need, free = _n_bytes(matrix), shutil.disk_usage(folder).free
     if need > free:
         raise ValueError(
-            f"the temporary folder must have {readable(need)} of free space for a copy of {file}, got "
-            f"{readable(free)}; set TMPDIR to another folder, or save the file as .npy"
+            f"the temporary folder must have {format_bytes(need)} of free space for a copy of {file}, got "
+            f"{format_bytes(free)}; set TMPDIR to another folder, or save the file as .npy"
         )
-    tell(f"{file} takes too much of the memory budget, so its rows are copied to a temporary file of {readable(need)}")
+    tell(
+        f"{file} takes too much of the memory budget, so its rows are copied to a temporary file of "
+        f"{format_bytes(need)}"
+    )
     target = folder / f"{file.stem}.npy"
     dtype = np.dtype(matrix.dtype)
     with _memory_given_back():

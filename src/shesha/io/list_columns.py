@@ -13,7 +13,7 @@ import numpy as np
 from shesha.inputs.table_columns import SAMPLE
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
 from shesha.io.tables import Table, arrow_table
-from shesha.support.memory import memory_budget, readable
+from shesha.support.memory import format_bytes, memory_budget
 from shesha.support.wording import join_names
 
 _KIND, _HEADER, _DATA, _BUFFERS, _COMPRESSION = 1, 2, 1, 2, 3
@@ -103,8 +103,8 @@ def _require_sizes(path: Path, messages: Any) -> None:
             require_plausible(path, "a batch", declared, message.body.size)
             if declared > memory_budget():
                 raise UnreadableFileError(
-                    f"a batch in {path} must fit the memory budget of {readable(memory_budget())}, got "
-                    f"{readable(declared)}: write smaller batches, or raise SHESHA_MEMORY"
+                    f"a batch in {path} must fit the memory budget of {format_bytes(memory_budget())}, got "
+                    f"{format_bytes(declared)}: write smaller batches, or raise SHESHA_MEMORY"
                 )
 
 

@@ -26,7 +26,7 @@ from shesha.io.array_selection import (
     to_float32,
 )
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
-from shesha.support.memory import memory_budget, readable
+from shesha.support.memory import format_bytes, memory_budget
 from shesha.support.optional import require
 from shesha.support.types import Array
 from shesha.support.wording import natural_key
@@ -179,8 +179,8 @@ def _require_sizes(path: Path) -> None:
             raise UnreadableFileError(f"PyTorch file {path} must not contain overlapping members, got {packed:,} bytes")
         if unpacked > max(2 * size, memory_budget()):
             raise UnreadableFileError(
-                f"PyTorch file {path} must fit the memory budget of {readable(memory_budget())}, got "
-                f"{readable(unpacked)}: {_INSTEAD}, or raise SHESHA_MEMORY"
+                f"PyTorch file {path} must fit the memory budget of {format_bytes(memory_budget())}, got "
+                f"{format_bytes(unpacked)}: {_INSTEAD}, or raise SHESHA_MEMORY"
             )
         require_plausible(path, "the tensors", unpacked, packed)
         return

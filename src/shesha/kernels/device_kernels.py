@@ -14,7 +14,7 @@ import numpy as np
 from shesha.kernels.pairs import condensed_index, upper
 from shesha.kernels.rounding_and_scaling import CLOSE, MAX_SPAN
 from shesha.support.device_arrays import convert_like, free_memory, namespace, squared_lengths, take_rows, to_host
-from shesha.support.memory import MemoryBudgetError, readable
+from shesha.support.memory import MemoryBudgetError, format_bytes
 from shesha.support.types import Index, Matrix
 
 _PANEL = 2048
@@ -61,8 +61,8 @@ def _require_pairs(rows: Any) -> None:
     need = 24 * (n * (n - 1) // 2)
     if free is not None and need > free:
         raise MemoryBudgetError(
-            f"the {n * (n - 1) // 2:,} pairs of {n:,} rows must fit into the {readable(free)} of free memory on "
-            f"{rows.device}, got {readable(need)}: pass fewer rows, or an array in the host's memory"
+            f"the {n * (n - 1) // 2:,} pairs of {n:,} rows must fit into the {format_bytes(free)} of free memory on "
+            f"{rows.device}, got {format_bytes(need)}: pass fewer rows, or an array in the host's memory"
         )
 
 

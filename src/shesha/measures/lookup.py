@@ -333,13 +333,16 @@ def first_sentence(measure: Measure) -> str:
 
 def facts(measure: Measure) -> list[tuple[str, str]]:
     """Return the lines of a card: the declared and tested properties of the measure."""
+    implied = {more for change in measure.invariant for more in IMPLIED.get(change, ())}
+    simple = ("orthogonal", "permutation", "scaling", "translation")
+    others = ", ".join(CHANGES[change] for change in simple if change not in measure.invariant)
     entries = [
         ("formula", measure.formula),
         ("range", f"{measure.closer} is closer, {range_in_words(measure.bounds)}"),
         ("f(X, X)", "not a fixed value" if measure.self_value is None else f"{measure.self_value:g}"),
         ("symmetry", "f(X, Y) = f(Y, X)" if measure.symmetric else "f(X, Y) differs from f(Y, X)"),
-        ("unchanged by", _invariances(measure)),
-        ("changed by", _others(measure)),
+        ("unchanged by", changes_in_words(measure.invariant - implied)),
+        ("changed by", others),
         ("rows", "must correspond" if measure.paired else "need not correspond; their numbers may differ"),
         ("cost", _COSTS[measure.cost]),
         ("large data", "exact in one pass, with shesha.Moments" if takes_moments(measure) else ""),
@@ -396,16 +399,6 @@ def _section(measure: Measure) -> str:
 
 def _escape(text: str) -> str:
     return text.replace("*", "\\*").replace("_", "\\_").replace("<", "&lt;")
-
-
-def _invariances(measure: Measure) -> str:
-    implied = {more for change in measure.invariant for more in IMPLIED.get(change, ())}
-    return changes_in_words(measure.invariant - implied)
-
-
-def _others(measure: Measure) -> str:
-    simple = ("orthogonal", "permutation", "scaling", "translation")
-    return ", ".join(CHANGES[change] for change in simple if change not in measure.invariant)
 
 
 def _first_line(view: type) -> str:

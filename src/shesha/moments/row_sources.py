@@ -48,7 +48,8 @@ _ANNOUNCED = 3
 def stretch_rows(sides: Sequence[Any]) -> int:
     """Number of rows to read together: whole panels within a small share of the memory budget."""
     rows = panel_rows([int(side.shape[1]) for side in sides])
-    panel = rows * sum(int(side.shape[1]) * max(1, np.dtype(side.dtype).itemsize) for side in sides if _is_host(side))
+    on_host = [side for side in sides if getattr(getattr(side, "dtype", None), "kind", "") in tuple("fiub")]
+    panel = rows * sum(int(side.shape[1]) * max(1, np.dtype(side.dtype).itemsize) for side in on_host)
     room = memory.memory_budget() // 8 // max(1, _WAITING * panel)
     return int(rows * min(_PANELS, max(1, room)))
 
@@ -112,10 +113,6 @@ def _place_in_file(rows: Any) -> int:
     start = rows.offset - rows.offset % mmap.ALLOCATIONGRANULARITY
     mapped = np.frombuffer(rows._mmap, dtype=np.uint8)
     return int(start + rows.ctypes.data - mapped.ctypes.data)
-
-
-def _is_host(side: Any) -> bool:
-    return hasattr(side, "dtype") and getattr(side.dtype, "kind", "") in tuple("fiub")
 
 
 _SAME_ROW = 1e-2

@@ -75,8 +75,8 @@ def check_tracked(
     if table.dtype.kind == "O":
         from pandas import isna
 
-        # Integers that are too large for floats stay objects, which are refused.
-        with suppress(OverflowError):
+        # Integers that are too large for floats, and other objects, are refused below.
+        with suppress(OverflowError, ValueError, TypeError):
             table = np.where(isna(table), np.nan, table).astype(np.float64)
     if table.dtype.kind == "f" and table.size:
         table = np.where(np.isnan(table), MISSING, table)

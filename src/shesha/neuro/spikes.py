@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -113,7 +113,7 @@ def _places(train: NDArray[np.floating[Any]], edges: NDArray[np.float64]) -> NDA
 
 def _trains(spikes: Any, clusters: Any) -> list[Any]:
     """Return the spike times of each neuron; flat times are divided by cluster."""
-    kinds.instance(spikes, Iterable, "spikes", "spike times, one array per neuron")
+    kinds.iterable(spikes, "spikes", "spike times, one array per neuron")
     if clusters is None and isinstance(spikes, list | tuple) and len(spikes) == 2 and _is_flat_pair(*spikes):
         spikes, clusters = spikes
     if hasattr(spikes, "columns"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, product
@@ -115,12 +115,10 @@ class Exchange:
     def draws(self, n_permutations: int, rng: np.random.Generator) -> list[Index]:
         """Draw several permutations; if there are no more nonzero shifts than requested, return each once."""
         if self.shift and self.log_count <= log(n_permutations + 1) + 1e-9:
-            return list(islice(self._all_shifts(), 1, None))
+            # The first combination of shifts is the identity.
+            shifts = product(*(range(len(rows)) for rows in self.strata))
+            return list(map(self._circular_shift, islice(shifts, 1, None)))
         return [self.draw(rng) for _ in range(n_permutations)]
-
-    def _all_shifts(self) -> Iterator[Index]:
-        """Yield every combination of shifts, starting with the identity."""
-        yield from map(self._circular_shift, product(*(range(len(rows)) for rows in self.strata)))
 
     def _circular_shift(self, lags: Iterable[int]) -> Index:
         """Shift the rows of each stratum circularly, by one lag per stratum."""

@@ -369,7 +369,9 @@ def rank_models(
         for name, model in kinds.mapping(models, "models").items()
     }
     named = {"models": models, "data": _subjects(data)}
-    (models, data), along = select_layer_rows(named, {"groups": groups, "blocks": blocks}, rows=rows, missing=missing)
+    (models, data), along = select_layer_rows(
+        named, {"groups": groups, "blocks": blocks}, rows=rows, missing=missing, need=_bytes, seed=seed
+    )
     problem = _check_problem(data, models, measure, along["groups"], along["blocks"], seed)
     wanted = check.optional_count(n_resamples, "n_resamples", minimum=20)
     count = wanted or (_MANY if problem.uses_correlated_distances else _FEWER)
@@ -415,6 +417,11 @@ def rank_models(
         notes=tuple(notes),
         seed=number(seed),
     )
+
+
+def _bytes(shapes: list[tuple[int, int]]) -> int:
+    """Return the memory for all representations in double precision, and for a copy of each while it is scored."""
+    return 2 * 8 * sum(n * d for n, d in shapes)
 
 
 def _resampled(problem: Problem, groups: Any, blocks: Any) -> str:

@@ -111,7 +111,7 @@ def spans(text: str) -> tuple[Span, ...]:
     pieces: list[Span] = []
     end = 0
     for mark in _MARKS.finditer(text):
-        if mark["target"] and not safe(mark["target"]):
+        if mark["target"] and not is_safe_link(mark["target"]):
             continue
         if mark.start() > end:
             pieces.append(Span("plain", text[end : mark.start()]))
@@ -129,12 +129,12 @@ def _span(mark: re.Match[str]) -> Span:
     return Span(kind, inner=spans(mark[kind]))
 
 
-def safe(target: str) -> bool:
+def is_safe_link(target: str) -> bool:
     """Return whether a link leads to the web, to a relative address, or to the page itself.
 
     Examples
     --------
-    >>> [safe(one) for one in ("https://host/a", "../page.md#b", "#c", "javascript:1", "//host", "data:,")]
+    >>> [is_safe_link(one) for one in ("https://host/a", "../page.md#b", "#c", "javascript:1", "//host", "data:,")]
     [True, True, True, False, False, False]
     """
     # Browsers read backslashes as slashes and ignore control characters.

@@ -452,7 +452,7 @@ def audit_claim(result: Audit) -> str:
     large = {
         f"{doubt.name} ({doubt.evidence})": None
         for one in result.representations
-        for doubt in one.doubts
+        for doubt in one.doubts or ()
         if doubt.effect >= _LARGE_EFFECT
     }
     if claims and large:

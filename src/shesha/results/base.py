@@ -236,7 +236,8 @@ class Result:
     """A result that can be printed, compared, saved, and converted to plain values, tables and JSON."""
 
     inputs: tuple[str, ...] = field(default=(), kw_only=True, compare=False, repr=False)
-    """What was read: matrices, identity and order of rows, matching of layers, and what was left out."""
+    """What was read: matrices, identity and order of rows, matching of layers, what was left out, and warnings that
+    numbers may mislead."""
 
     ALIGNED: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Groups of fields whose lengths must be equal in a saved file."""
@@ -385,15 +386,15 @@ class Result:
         """
         if _is_sentence(type(self)):
             return self._sentence_text()
-        return visible(as_screen(self.stated(self._page()), more=more))
+        return visible(as_screen(self.add_statements(self._page()), more=more))
 
     def full_text(self) -> str:
         """Return everything on the page that text can show, and the sentence for a paper if there is one."""
         is_sentence = _is_sentence(type(self))
-        text = self._sentence_text() if is_sentence else visible(as_full_text(self.stated(self._page())))
+        text = self._sentence_text() if is_sentence else visible(as_full_text(self.add_statements(self._page())))
         return "\n\n".join(filter(None, [text, as_text(self.sentence_sections())]))
 
-    def stated(self, page: Page) -> Page:
+    def add_statements(self, page: Page) -> Page:
         """Return a page with the statements on the inputs in its answer.
 
         Parameters
@@ -444,10 +445,10 @@ class Result:
         about : mapping of str to str, optional
             Further information about the run.
         """
-        page, facts = self._bounded_page(), about or {}
+        page, facts = self._html_page(), about or {}
         ran = (*facts.items(), *_unknown_data(facts), *page.ran)
         sections = (*page.sections, *self._every_number(), *self.sentence_sections())
-        return replace(self.stated(page), sections=sections, ran=ran)
+        return replace(self.add_statements(page), sections=sections, ran=ran)
 
     def save_card(
         self, path: str | os.PathLike[str], *, data: str, model: str = "", about: Mapping[str, str] | None = None
@@ -498,7 +499,7 @@ class Result:
         """Return the report: answer, numbers, possible problems and sections; results that need more override this."""
         return generic_page(self, self._numbers(), self._text() if _is_sentence(type(self)) else "")
 
-    def _bounded_page(self) -> Page:
+    def _html_page(self) -> Page:
         """Return the report for HTML; unless it is special, long tables are limited to the rows that a page shows."""
         page = self._page()
         return replace(page, numbers=tuple(limit_rows(page.numbers))) if type(self)._page is Result._page else page
@@ -519,7 +520,7 @@ class Result:
     def _repr_html_(self) -> str:
         """Show the answer, numbers and doubts in a notebook; without Jinja2, show the printed text."""
         try:
-            page = self._bounded_page()
+            page = self._html_page()
             parts = (part for section in (*page.sections, *self._every_number()) for part in section.parts)
             if not any(part.kind in ("table", "heat") for part in page.numbers):
                 tables = [part for part in parts if part.kind == "table"]

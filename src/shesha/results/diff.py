@@ -637,7 +637,7 @@ def _layers(result: Diff) -> Table:
         "limit": [format_number(layer.limit) for layer in layers],
         **({lost: _cells(layers, titles.index(lost))} if lost in titles else {}),
     }
-    return Table.of([layer.name for layer in layers], columns, "Layers", "layer", important=_important(layers))
+    return Table.of([layer.name for layer in layers], columns, "Layers", "layer", important=_key_layers(layers))
 
 
 def _cells(layers: Sequence[LayerChange], i: int) -> list[str]:
@@ -654,7 +654,7 @@ def _noise_section(result: Diff) -> Section:
     return Section("Noise and other measures", (table,), printed=False)
 
 
-def _important(layers: Sequence[LayerChange]) -> tuple[int, ...]:
+def _key_layers(layers: Sequence[LayerChange]) -> tuple[int, ...]:
     """Return the layers to show if there is no room for all: the first that changed and the one before, the most
     changed, and both ends."""
     first = next((i for i, layer in enumerate(layers) if layer.is_beyond_noise), 0)

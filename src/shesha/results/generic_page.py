@@ -99,8 +99,7 @@ def _figure(result: Any, frame: pd.DataFrame) -> tuple[Section, ...]:
 
 def _answer(result: Any, first_line: str) -> str:
     """Return the result's headline, its sentence for a paper, or else its first line."""
-    headline = getattr(result, "headline", "")
-    if headline:
+    if headline := getattr(result, "headline", ""):
         return str(headline)
     claim = result._claim()
     return f"{claim}." if claim else first_line or repr(result)

@@ -294,7 +294,7 @@ def _columns(table: Any) -> dict[str, Vector]:
     """Return the numeric columns by name."""
     if not isinstance(table, Mapping) and not hasattr(table, "columns"):
         raise TypeError(f"table must be a DataFrame or a mapping of names to numbers, got {type(table).__name__}")
-    columns = {str(name): to_host(table[name], f"table[{name!r}]") for name in table}
+    columns = {str(name): np.atleast_1d(to_host(table[name], f"table[{name!r}]")) for name in table}
     return {name: column.astype(np.float64) for name, column in columns.items() if column.dtype.kind in "fiub"}
 
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from shesha.support.memory import memory_budget, readable
+from shesha.support.memory import format_bytes, memory_budget
 from shesha.support.optional import require
 
 
@@ -69,8 +69,8 @@ def read_bytes(path: Path, name: str = "path", *, follow_links: bool = True) -> 
         size, budget = os.fstat(stream.fileno()).st_size, memory_budget()
         if size > budget:
             raise ValueError(
-                f"{name} must fit the memory budget of {readable(budget)}, got {readable(size)} in {path}: raise "
-                "SHESHA_MEMORY"
+                f"{name} must fit the memory budget of {format_bytes(budget)}, got {format_bytes(size)} in {path}: "
+                "raise SHESHA_MEMORY"
             )
         return stream.read()
 
@@ -265,8 +265,8 @@ def _take_over(draft: Path, earlier: os.stat_result) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text to a file atomically, as UTF-8."""
-    write_bytes(path, text.encode())
+    """Write a text to a file atomically, as UTF-8; bytes of file names that are not UTF-8 are shown as escapes."""
+    write_bytes(path, text.encode(errors="backslashreplace"))
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:

@@ -23,7 +23,7 @@ def memory_budget() -> int:
     return int(float(match[1]) * _UNITS[match[2]])
 
 
-def readable(n_bytes: float) -> str:
+def format_bytes(n_bytes: float) -> str:
     """Format a number of bytes for readers."""
     for unit, name in ((2**30, "GiB"), (2**20, "MiB")):
         if n_bytes >= unit:
@@ -36,6 +36,6 @@ def require(n_bytes: float, what: str, instead: str) -> None:
     budget = memory_budget()
     if n_bytes > budget:
         raise MemoryBudgetError(
-            f"{what} must fit the memory budget of {readable(budget)}, got {readable(n_bytes)}: "
+            f"{what} must fit the memory budget of {format_bytes(budget)}, got {format_bytes(n_bytes)}: "
             f"{instead}, or raise SHESHA_MEMORY"
         )

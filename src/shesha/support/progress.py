@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, TypeVar
 
 from shesha.support.wording import visible_name
@@ -117,13 +118,17 @@ def collect(
     """
     collected: list[Item] = []
     try:
-        with nullcontext() if describe is None else best_answer(lambda: describe(collected) if collected else ""):
+        with nullcontext() if describe is None else best_answer(partial(_describe, describe, collected)):
             collected.extend(track(items, total, label))
     except KeyboardInterrupt:
         if len(collected) < fewest:
             raise
         return collected, True
     return collected, False
+
+
+def _describe(describe: Callable[[list[Item]], str], items: list[Item]) -> str:
+    return describe(items) if items else ""
 
 
 def _terminal_bar(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar, cast
 
@@ -13,10 +13,12 @@ from shesha.inputs import MissingRows, NamedRows, Names, RowChoice, align_labels
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import NO_LABEL, state_suspicious_classes
 from shesha.kernels.distances import Metric, find_undirected_rows
+from shesha.support import memory
 from shesha.support.device_arrays import array_shape, to_host
 from shesha.support.device_arrays import take_rows as take_array_rows
 from shesha.support.provenance import state
-from shesha.support.types import Index
+from shesha.support.seeds import spawn
+from shesha.support.types import Index, Seed
 from shesha.views.representation import Rdm, Representation, Rows
 
 S = TypeVar("S", Representation, Rows, Rows | Rdm)
@@ -26,6 +28,8 @@ _LABELS = {"y": "label", "labels": "label", "blocks": "block", "groups": "group"
 """Arguments that contain a label of each row, and what the label is called."""
 _READ_TWICE = 1 << 30
 """Number of bytes up to which values are searched for NaN here; larger ones are checked where they are used."""
+_FEWEST_SAMPLED, _SAMPLING = 600, 41
+"""Number of random rows that are used even if they exceed the memory, and key of their random stream."""
 _ENTRIES = 1 << 20
 """Number of entries that are searched for NaN at a time."""
 
@@ -83,6 +87,9 @@ def select_rows(
     metric: Metric = "cosine",
     directed: bool = False,
     align: bool = False,
+    need: Callable[[list[tuple[int, int]]], float] | None = None,
+    most: int = 5_000,
+    seed: Seed = 0,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Restrict representations, and what belongs to their rows, to the rows that are used.
 
@@ -106,6 +113,12 @@ def select_rows(
         Whether a row of zeros is refused, because a score needs the direction of every row; only for 'refuse'.
     align : bool
         Whether to put all rows in one order even if none are left out; other callers do so later.
+    need : function, optional
+        Bytes that the work on matrices of these shapes needs. If they exceed the memory budget, random rows are used.
+    most : int
+        Number of random rows; fewer if even these exceed the budget.
+    seed : int, Generator or None
+        Seed of the random rows.
 
     Returns
     -------
@@ -113,11 +126,34 @@ def select_rows(
         Both mappings, with the same keys.
     """
     sides = {name: _Side.read(X, name) for name, X in representations.items()}
-    used, extra = restrict(sides, along or {}, rows=rows, missing=missing, metric=metric, align=align)
+    size, needed = (0, 0.0) if need is None else _sample_size(list(sides.values()), need, most)
+    used, extra = restrict(sides, along or {}, rows=rows, missing=missing, metric=metric, align=align or size > 0)
+    if size and (n := next(iter(used.values())).n_rows) > size:
+        chosen = np.sort(spawn(seed, _SAMPLING).choice(n, size, replace=False))
+        used = {name: side.take_rows(chosen) for name, side in used.items()}
+        extra = {name: _take(value, chosen) if _n_entries(value) == n else value for name, value in extra.items()}
+        state(f"{size:,} of {n:,} rows used, drawn at random: all need {memory.format_bytes(needed)} of memory")
     if missing == "refuse":
         for name, side in used.items():
             _require_usable(side, name, directed=directed)
     return {name: side.value for name, side in used.items()}, extra
+
+
+def _sample_size(
+    sides: Sequence[_Side], need: Callable[[list[tuple[int, int]]], float], size: int
+) -> tuple[int, float]:
+    """Return how many random rows to use, 0 for all, and the bytes that all rows need; 0 if they are no matrices."""
+    plain = [split_names(side.value)[0] for side in sides if not isinstance(side.value, Rdm | Representation | Rows)]
+    shapes = [tuple(getattr(X, "shape", ())) for X in plain]
+    if len(plain) < len(sides) or {len(shape) for shape in shapes} != {2} or len({n for n, _ in shapes}) > 1:
+        return 0, 0.0
+    widths, budget = [int(d) for _, d in shapes], memory.memory_budget()
+    needed = need([(int(shapes[0][0]), d) for d in widths])
+    if needed <= budget:
+        return 0, needed
+    while size > _FEWEST_SAMPLED and need([(size, d) for d in widths]) > budget:
+        size //= 2
+    return size, needed
 
 
 def select_layer_rows(
@@ -126,13 +162,12 @@ def select_layer_rows(
     *,
     rows: RowChoice = "same",
     missing: MissingRows = "refuse",
-    metric: Metric = "cosine",
-    directed: bool = False,
+    **options: Any,
 ) -> tuple[list[dict[Any, Any]], dict[str, Any]]:
     """Restrict all layers of several models, and what belongs to their rows, as `select_rows` does."""
     places = [(model, layer) for model, layers in models.items() for layer in layers]
     layers = {f"{model}[{layer!r}]": models[model][layer] for model, layer in places}
-    used, extra = select_rows(layers, along, rows=rows, missing=missing, metric=metric, directed=directed)
+    used, extra = select_rows(layers, along, rows=rows, missing=missing, **options)
     found: dict[str, dict[Any, Any]] = {model: {} for model in models}
     for (model, layer), X in zip(places, used.values(), strict=True):
         found[model][layer] = X

@@ -376,10 +376,6 @@ class Adjusted(Representation):
         """Return the representation of some rows, adjusted for the covariates of these rows."""
         return Adjusted(self.given.take_rows(chosen), self.covariates.take(chosen))
 
-    def reorder(self, order: Index) -> Representation:
-        """Permute the residuals so that they stay free of the covariates and keep their degrees of freedom."""
-        return Representation(self.covariates.permute(self.rows, order), self.precision)
-
     def __getstate__(self) -> tuple[Any, Any]:
         """Leave out views when pickling, because each copy computes its views again."""
         return self.given, self.covariates
@@ -403,7 +399,9 @@ class Refitted(View):
 
     def permute(self, order: Index) -> View:  # type: ignore[override]
         """Return the view of the residuals in another order, adjusted again."""
-        return self.look(self.source.reorder(order))
+        # The residuals stay free of the covariates and keep their degrees of freedom.
+        rows = self.source.covariates.permute(self.source.rows, order)
+        return self.look(Representation(rows, self.source.precision))
 
 
 def adjust_for_covariates(

@@ -162,16 +162,13 @@ class Gram(View):
         """Return the matrix in the form that inner products with other matrices need."""
         return Symmetric(*self.entries, 2.0)
 
-    def prefers_features(self, other: Gram) -> bool:
-        """Whether the cross-product of the features is smaller than the matrix."""
-        if self.factor is None or other.factor is None:
-            return False
-        return bool(self.factor.shape[1] * other.factor.shape[1] < self.n_rows**2)
-
     def inner(self, other: Gram) -> float:
         """Inner product with another view of the same rows; 1 for equal views."""
-        if self.prefers_features(other):
-            return self._inner_of_factors(other)
+        x, y = self.factor, other.factor
+        if x is not None and y is not None and x.shape[1] * y.shape[1] < self.n_rows**2:
+            # The cross-product of the features is smaller than the matrix.
+            inner = total((x.T @ y) ** 2)
+            return inner + diagonal_correction(self._lengths, other._lengths) if self.unbiased else inner
         (triangle, diagonal), (other_triangle, other_diagonal) = self.entries, other.entries
         return 2 * condensed_matrices.inner(triangle, other_triangle) + total(diagonal * other_diagonal)
 
@@ -189,11 +186,6 @@ class Gram(View):
         if self.n_rows < 4 or min(squares) <= _DEGENERATE:
             raise NotEstimable("without its diagonal, the kernel matrix is constant up to rounding")
         return float((inner + diagonal_correction(a, b)) / sqrt(squares[0] * squares[1]))
-
-    def _inner_of_factors(self, other: Gram) -> float:
-        assert self.factor is not None and other.factor is not None
-        inner = total((self.factor.T @ other.factor) ** 2)
-        return inner + diagonal_correction(self._lengths, other._lengths) if self.unbiased else inner
 
     def permute(self, order: Index) -> Gram:
         """Reorder the rows: row i of the result is row order[i] of this view."""

@@ -179,7 +179,8 @@ def score_groups(
     _require_measure(measure)
     kinds.mapping(values, "values")
     for members in kinds.mapping(groups, "groups").values():
-        kinds.iterable(members, "groups")
+        for name in kinds.iterable(members, "groups"):
+            kinds.text(name, "groups")
     both = score_group_order(values, groups, measure.closer, measure.symmetric)
     return [_row(test_name, quality, measure, score) for quality, score in zip(BY_GROUPS, both, strict=True)]
 
