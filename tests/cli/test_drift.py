@@ -93,3 +93,14 @@ def test_bad_input(invoke_main, tmp_path, monkeypatch, arguments, message):
     ended = invoke_main("drift", *arguments)
     assert ended.status == 2
     assert message in ended.err
+
+
+def test_rows_without_numbers_are_refused_or_left_out(invoke_main, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).standard_normal((40, 5))
+    np.save("a.npy", X)
+    np.save("b.npy", np.where(np.arange(40)[:, None] == 7, np.nan, X + 0.1))
+    refused = invoke_main("drift", "a.npy", "b.npy")
+    assert refused.status == 2 and "in rows 7 (1 of 40); --missing drop" in refused.err
+    used = invoke_main("drift", "a.npy", "b.npy", "--missing", "drop")
+    assert used.out.startswith("Only 39 of 40 rows used: 1 with NaN left out.")

@@ -270,7 +270,7 @@ def test_files_that_are_no_matrix_are_stated(audit, tmp_path):
     assert "files: left out labels.npy, which is no matrix; notes.txt" in " ".join(audit("f").out.split())
 
 
-@pytest.mark.parametrize("names", ["ids.npy", "doc_ids.txt", "ids.json"])
+@pytest.mark.parametrize("names", ["ids.npy", "doc_ids.txt", "ids.json", "metadata.csv", "meta.tsv"])
 def test_names_beside_the_matrices_of_a_folder_match_the_rows(compare, tmp_path, names):
     for name, matrix, order in (("a", X, np.arange(N)), ("b", Y, ORDER)):
         (tmp_path / name).mkdir()
@@ -278,6 +278,9 @@ def test_names_beside_the_matrices_of_a_folder_match_the_rows(compare, tmp_path,
         ids = [f"u{i}" for i in order]
         if names.endswith(".npy"):
             np.save(tmp_path / name / names, ids)
+        elif "meta" in names:
+            frame = pd.DataFrame({"label": "x", "id": ids, "length": 0.5})
+            frame.to_csv(tmp_path / name / names, index=False, sep="\t" if names.endswith("tsv") else ",")
         else:
             (tmp_path / name / names).write_text(json.dumps(ids) if names.endswith("json") else "\n".join(ids))
     ended = compare("a", "b")
@@ -291,6 +294,34 @@ def test_a_folder_with_a_single_table_is_this_table(compare, tmp_path):
         frame.to_parquet(tmp_path / name / "embeddings.parquet")
     ended = compare("a", "b")
     assert value(ended.out) > 0.5 and "a: column embedding, 24 x 6 (rows named by id)" in one_line(ended.out)
+
+
+def test_lists_of_batches_and_folders_of_layers_are_named(audit, invoke_main, tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.save({f"layer{k}": list(torch.tensor(X + k).split(8)) for k in range(3)}, "a.pt")
+    assert "layer0[0] to layer0[2] are read as 3 representations of the same 8 rows" in one_line(audit("a.pt").out)
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "layer_0.npy", X)
+    assert "the files as the layers of one model" in invoke_main("diff", "old", "new").err
+
+
+def test_an_axis_of_one_token_is_no_axis_of_tokens(audit):
+    torch = pytest.importorskip("torch")
+    steps = tuple(tuple(torch.tensor(X + k + step)[:, None] for k in range(3)) for step in range(2))
+    torch.save({"hidden_states": steps}, "a.pt")
+    assert "1 representation along axis 1 of 24 x 1 x 6" in one_line(audit("a.pt").out)
+
+
+def test_labels_in_records_and_in_one_hot_columns(audit, tmp_path):
+    rows = [{"id": f"u{i}", "embedding": X[i].tolist(), "metadata": {"kind": "ab"[i % 2]}} for i in range(N)]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    np.savez("a.npz", x=X, y=np.eye(2)[np.arange(N) % 2], p=rng.dirichlet(np.ones(2), N))
+    for file, column in (("a.jsonl", "metadata.kind"), ("a.npz", "y")):
+        assert "2 classes of 12 rows" in one_line(audit(file, "--labels", column).out)
+    assert "among the 1-D arrays of a.npz, got 'p', which has shape (24, 2)" in audit("a.npz", "--labels", "p").err
+    (tmp_path / "y.txt").write_text("cat\nCat\n" * (N // 2))
+    assert "classes 'cat' and 'Cat' differ in letter case only" in one_line(audit("a.npz", "--labels", "y.txt").out)
 
 
 def test_neighbours_are_no_vectors(audit, tmp_path):

@@ -187,6 +187,10 @@ REFUSED = {
         {"gene_id": np.tile(np.arange(100, 110), 3), "cell": np.repeat(["x", "y", "z"], 10), "count": TOKENS},
         "one row for each cell and gene_id|one row for each gene_id and cell",
     ),
+    "one row for each pair of inputs": (
+        {"i": np.triu_indices(8, 1)[0], "j": np.triu_indices(8, 1)[1], "similarity": X[:28, 0]},
+        r"one row for each pair of i and j \(8 inputs\)",
+    ),
     "thousands": ({"cpu": ["1,234.5", "12.5"] * 15, **PLAIN}, "'cpu' .* plain numbers such as 1234.5, got '1,234.5'"),
     "thousands in Europe": ({"Umsatz": ["1.234,50"] * N, **PLAIN}, "'Umsatz' .* plain numbers"),
     "percent": ({"share": ["12.5%"] * N, **PLAIN}, "'share' .* got '12.5%'"),

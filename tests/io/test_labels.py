@@ -21,11 +21,13 @@ def test_npz(tmp_path):
     path = tmp_path / "m.npz"
     np.savez(path, X=np.eye(3), group=np.array([1, 0, 1]))
     assert files.read_labels(path).tolist() == [1, 0, 1]
-    np.savez(path, X=np.eye(3), group=np.array([1, 0, 1]), sides=np.array(list("abc")))
+    np.savez(path, X=2 * np.eye(3), group=np.array([1, 0, 1]), sides=np.array(list("abc")))
     assert files.read_labels(path, "sides").tolist() == list("abc")
     with pytest.raises(ValueError, match=r"column must be given for .*m.npz, one of group, sides, got None"):
         files.read_labels(path)
-    with pytest.raises(ValueError, match=r"column must be a 1-D array in .*, got 'X', which has shape \(3, 3\)"):
+    with pytest.raises(
+        ValueError, match=r"column must be among the 1-D arrays of .*, got 'X', which has shape \(3, 3\)"
+    ):
         files.read_labels(path, "X")
     with pytest.raises(ValueError, match=r"column must be among group, sides .*, got 'y'"):
         files.read_labels(path, "y")

@@ -10,7 +10,8 @@ from shesha.cli._run import Run
 
 
 @command(
-    "shesha.drift.two_sample_tests:two_sample_tests", also="key test layer_axis transpose json plot title html full"
+    "shesha.drift.two_sample_tests:two_sample_tests",
+    also="key test layer_axis missing transpose json plot title html full",
 )
 def drift_command(run: Run, reference: Path, window: Path) -> None:
     """Test whether two samples of inputs, whose rows do not correspond, come from the same distribution.

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from shesha.drift.canary_check import p_value, threshold
 from shesha.drift.row_dependence import dependence_text
-from shesha.inputs import align_features
+from shesha.inputs import MissingRows, align_features
 from shesha.inputs import validation as check
 from shesha.inputs.validation import require_squarable
 from shesha.kernels.threads import single_threaded_blas
@@ -24,6 +24,7 @@ from shesha.support import types as kinds
 from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import generator, number, spawn
 from shesha.support.types import Matrix, Seed, Vector
+from shesha.views import select_rows
 
 Test = Literal["energy", "mmd", "sliced wasserstein", "c2st"]
 TESTS: tuple[Test, ...] = get_args(Test)
@@ -35,6 +36,11 @@ _BYTES = 24
 """Memory for each ordered pair of rows."""
 _MOST_ROWS, _SAMPLING = 2_500, 7
 """Number of rows drawn from each sample if the distances between all rows exceed the memory."""
+
+
+def _same_features(reference: ArrayLike, window: ArrayLike) -> dict[str, Any]:
+    """Return both samples, with the features of tables in the order of the reference."""
+    return {"reference": reference, "window": align_features(reference, window, "reference", "window")}
 
 
 def two_sample(
@@ -84,7 +90,7 @@ def two_sample(
     check.choice(test, TESTS, "test")
     check.fraction(alpha, "alpha", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
-    sides: dict[str, Any] = {"reference": reference, "window": align_features(reference, window, "reference", "window")}
+    sides = _same_features(reference, window)
     few = _few_rows(sides, seed)
     x, y = (require_squarable(check.matrix(side, name), name) for name, side in few.items())
     if x.shape[1] != y.shape[1]:
@@ -288,6 +294,7 @@ def two_sample_tests(
     tests: Iterable[Test] = DEFAULT,
     n_permutations: int = 199,
     alpha: float = 0.05,
+    missing: MissingRows = "refuse",
     seed: Seed = 0,
 ) -> TwoSampleTests:
     """Test by several statistics whether two samples of rows come from the same distribution.
@@ -300,6 +307,8 @@ def two_sample_tests(
         See `two_sample`. Features of tables are matched by the names of the columns.
     tests : iterable of {'energy', 'mmd', 'sliced wasserstein', 'c2st'}
         The tests, see `two_sample`. Their p-values are corrected for their number (Holm).
+    missing : {'refuse', 'drop'}
+        Whether rows with NaN or infinity raise an error, or are left out and counted.
     n_permutations, alpha, seed
         See `two_sample`. The corrected p-value is at least the number of tests divided by n_permutations + 1.
 
@@ -317,8 +326,12 @@ def two_sample_tests(
     names = [check.choice(name, TESTS, "tests") for name in kinds.several(tests, str, "tests", "names")]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"tests must be different names, at least one, got {names}")
+    sides = {
+        name: select_rows({name: X}, missing=missing, metric="euclidean")[0][name]
+        for name, X in _same_features(reference, window).items()
+    }
     results = [
-        two_sample(reference, window, test=cast(Test, name), n_permutations=n_permutations, alpha=alpha, seed=seed)
+        two_sample(**sides, test=cast(Test, name), n_permutations=n_permutations, alpha=alpha, seed=seed)
         for name in names
     ]
     numbers = []

@@ -64,8 +64,13 @@ def class_name(value: Any) -> str:
     return str(int(value)) if _is_number(value) and float(value).is_integer() else str(value)
 
 
-def state_missing_codes(labels: NDArray[Any], name: str) -> None:
-    """State which classes have the form of a code for missing labels, such as -999."""
+def state_suspicious_classes(labels: NDArray[Any], name: str) -> None:
+    """State which classes have the form of a code for missing labels, such as -999, or differ in letter case only."""
+    first: dict[str, str] = {}
+    for label in dict.fromkeys(labels.tolist()) if labels.dtype.kind in "OU" else ():
+        own = class_name(label) if isinstance(label, str) else ""
+        if first.setdefault(own.lower(), own) != own:
+            state(f"{name}: classes {first[own.lower()]!r} and {own!r} differ in letter case only")
     for code in _MISSING_CODES:
         n_rows = np.count_nonzero(labels == (str(code) if labels.dtype.kind in "UT" else code))
         if labels.dtype.kind in "ifOUT" and n_rows:

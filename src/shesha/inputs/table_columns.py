@@ -241,8 +241,24 @@ def decide(
         side |= dict.fromkeys(coordinates, f"is named like a coordinate{_to_use(option)}")
     matrix = tuple(c for c in numeric if c.name not in side)
     _require_wide(columns, len(matrix), source)
+    _require_no_pairs(columns, len(matrix), source)
     rest = {c.name: c.reason for c in columns if c.reason}
     return Layout(matrix, {}, {}, identity, certain, rest | side | aside)
+
+
+def _require_no_pairs(columns: Sequence[Column], n_numbers: int, source: str) -> None:
+    """Refuse a table with one row for each pair of inputs, such as judgements of similarity."""
+    items = [c for c in columns if c.kind in ("numbers", "text")][:2]
+    if len(items) < 2 or not 1 <= n_numbers <= _MOST_LONG or not all(could_identify(c.values()) for c in items):
+        return
+    pairs = {frozenset(pair) for pair in zip(*(c.values().tolist() for c in items), strict=True)}
+    n, n_rows = len(frozenset().union(*pairs)), len(items[0].values())
+    are_all = len(pairs) == n_rows and 2 * n_rows in (n * (n - 1), n * (n + 1))
+    if n >= _FEWEST and are_all and min(len(set(c.values().tolist())) for c in items) >= n - 1:
+        raise ValueError(
+            f"{source} must have one row per input, got one row for each pair of {items[0].name} and {items[1].name} "
+            f"({n} inputs); write the distances of the pairs as a square matrix, and pass it with --rdm"
+        )
 
 
 def _require_wide(columns: Sequence[Column], n_numbers: int, source: str) -> None:

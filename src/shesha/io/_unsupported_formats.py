@@ -117,6 +117,11 @@ _FAISS = (
     "index = faiss.read_index({old})",
     "numpy.save({npy}, index.reconstruct_n(0, index.ntotal))",
 )
+_LAYERS = (
+    "import numpy, pathlib  # the files as the layers of one model",
+    "files = sorted(pathlib.Path({old}).glob('*.npy'))",
+    "numpy.savez({npz}, **{{file.stem: numpy.load(file) for file in files}})",
+)
 _NUMBERS = (
     "import numpy; n_features = 768  # the number of features",
     "numpy.save({npy}, numpy.fromfile({old}, dtype='float32').reshape(-1, n_features))  # the type of its numbers",
@@ -183,7 +188,7 @@ def unsupported(path: Path, endings: Sequence[str]) -> str:
     if path.is_dir() and path.suffix.lower() not in _KINDS:
         return (
             f"path must be a file, or a folder that is one input ({FOLDER_KINDS}), got the folder {path}; pass "
-            "the files in it"
+            f"the files in it{_as_text(path, _LAYERS) if any(path.glob('*.npy')) else ''}"
         )
     last = path.suffix.lower()
     double = Path(path.stem).suffix.lower() + last
@@ -221,7 +226,7 @@ def _as_text(path: Path, lines: Sequence[str]) -> str:
         return ""
     names = {"old": path, "unpacked": path.with_suffix("")}
     plain = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
-    names |= {ending: plain.with_suffix(f".{ending}") for ending in ("npy", "json", "vec", "parquet", "csv")}
+    names |= {ending: plain.with_suffix(f".{ending}") for ending in ("npy", "npz", "json", "vec", "parquet", "csv")}
     quoted = {name: repr(str(file)) for name, file in names.items()}
     code = "\n".join(f"    {line.format(**quoted)}" for line in lines)
     return f"; to convert it:\n{code}"

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from shesha.inputs import Names, choose_identity, could_identify, identity_names, is_certain_identity, is_identity_name
+from shesha.inputs.matrix_shapes import is_one_hot
 from shesha.inputs.quantised import as_bytes, decode, scale_names
 from shesha.inputs.table_columns import label_like_names
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
@@ -266,7 +267,8 @@ def _require_layers(path: Path, arrays: Mapping[str, StoredArray], guessed: Iter
     masks: dict[tuple[int, ...], str] = {
         array.shape: name for name, array in arrays.items() if _MASK.search(name) and len(array.shape) == 2
     }
-    guessed = list(guessed)
+    # Nothing must be averaged over an axis of length 1.
+    guessed = [name for name in guessed if arrays[name].shape[1] > 1]
     templates = Counter((re.sub(r"\d+(?=\D*$)", "#", name), arrays[name].shape) for name in guessed)
     for name in guessed:
         shape = arrays[name].shape
@@ -415,6 +417,7 @@ def refuse_parts(path: Path | str, matrices: Mapping[str, Any]) -> None:
             parts[template].append(name)
     if all(len(array.shape) == 2 for array in matrices.values()):
         parts = {"[#]": list(matrices)} if _hold_one_input_each(matrices) else parts
+    lists = [template for template in parts if template.endswith("[#]")]
     for template, names in parts.items():
         rows = [matrices[name].shape[0] for name in names]
         if len(names) < 2 or len({matrices[name].shape[1] for name in names}) > 1:
@@ -425,7 +428,8 @@ def refuse_parts(path: Path | str, matrices: Mapping[str, Any]) -> None:
                 f"{max(rows)} rows, which look like the tokens or times of one input each. Average the rows of each, "
                 "or name those to read with keys= (--key)"
             )
-        if set(rows) == {rows[0]} and _NAMED_MATRIX.search(template):
+        is_list = len(lists) > 1 and template == lists[0]
+        if set(rows) == {rows[0]} and (is_list or _NAMED_MATRIX.search(template)):
             state(
                 f"{names[0]} to {names[-1]} are read as {len(names)} representations of the same {rows[0]:,} rows; if "
                 "they are parts of one matrix, save them as one (numpy.concatenate)"
@@ -708,7 +712,16 @@ def labels_of_arrays(path: Path, arrays: Mapping[str, StoredArray], column: str 
     arrays = visible_names(path, arrays)
     candidates = [name for name, array in arrays.items() if array.is_label_like]
     if column is not None and column in arrays and column not in candidates:
-        raise ValueError(f"column must be a 1-D array in {path}, got {column!r}, {_label_hint(arrays[column])}")
+        values = (
+            arrays[column].load() if len(arrays[column].shape) == 2 and arrays[column].dtype.kind in "fiub" else None
+        )
+        if values is not None and is_one_hot(values):
+            state(f"{column}: one-hot labels, read as {values.shape[1]} classes")
+            return np.argmax(values, axis=1)
+        raise ValueError(
+            f"column must be among the 1-D arrays of {path}, got {column!r}, {_label_hint(arrays[column])}; save one "
+            "label per row"
+        )
     if not candidates:
         listing = join_names(f"{name} ({_label_hint(array)})" for name, array in arrays.items())
         raise UnreadableFileError(f"{path} must contain labels as a 1-D array, got {listing}")

@@ -46,7 +46,7 @@ _TIGHTEST = 1000
 """Largest plausible number of unpacked bytes per stored byte; zeros packed with deflate reach it."""
 _SIGNATURES = {
     b"\x93NUMPY": "a .npy file",
-    b"PK\x03\x04": "a zip archive such as .npz",
+    b"PK\x03\x04": "a zip archive such as .npz or .pt",
     b"PAR1": "a .parquet file",
     b"\x89HDF\r\n\x1a\n": "an HDF5 file such as .h5ad",
     b"\x80\x02": "a Python pickle, which is never read",

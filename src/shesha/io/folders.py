@@ -21,7 +21,7 @@ from shesha.io.json_vectors import labels_of_json
 from shesha.io.large_matrices import npy_arrays
 from shesha.io.list_columns import dataset_table, is_dataset
 from shesha.io.single_cell_files import is_tenx_folder, tenx_folder_arrays
-from shesha.io.tables import Table, parquet_table, stack_blocks
+from shesha.io.tables import Table, csv_table, parquet_table, stack_blocks
 from shesha.io.torch_files import torch_item
 from shesha.support.provenance import state
 from shesha.support.types import Array
@@ -209,18 +209,41 @@ def item_arrays(path: Path) -> NamedArrays:
     )
 
 
-_NAMES: Mapping[str, Callable[[Path], Any]] = {
-    ".npy": lambda file: next(iter(npy_arrays(file).values())).load(),
-    ".txt": lambda file: read_lines(file, None),
-    ".json": lambda file: labels_of_json(file, None),
+def _columns(file: Path, separator: str) -> dict[str, Any]:
+    """Return the columns of a text table that are not numbers with decimals."""
+    table = csv_table(file, separator)
+    frame = table.read(table.named_columns)
+    return {name: column.astype(str) for name, column in frame.items() if column.dtype.kind != "f"}
+
+
+_NAMES: Mapping[str, Callable[[Path], Mapping[str, Any]]] = {
+    ".npy": lambda file: {file.stem: next(iter(npy_arrays(file).values())).load()},
+    ".txt": lambda file: {file.stem: read_lines(file, None)},
+    ".json": lambda file: {file.stem: labels_of_json(file, None)},
+    ".csv": partial(_columns, separator=","),
+    ".tsv": partial(_columns, separator="\t"),
 }
 """Functions that read the names of rows from a file beside the matrices, by its ending."""
+_METADATA = re.compile(r"(meta(_?data)?|index|items|rows|documents|docs)", re.IGNORECASE)
+"""Names of tables that describe the rows of the matrices beside them."""
+
+
+def _names_rows(file: Path) -> bool:
+    """Return whether a file seems to hold the names of rows: by its name, or by the first line of a table."""
+    ending = file.suffix.lower()
+    if ending not in (".csv", ".tsv"):
+        return ending in _NAMES and is_identity_name(file.stem)
+    if not _METADATA.fullmatch(file.stem):
+        return False
+    with file.open("rb") as stream:
+        head = stream.readline(1 << 16).decode("utf-8", "replace")
+    return any(is_identity_name(name.strip(' "\r\n\ufeff')) for name in head.split("," if ending == ".csv" else "\t"))
 
 
 def _names_beside(path: Path) -> list[Path]:
     """List the files of a folder of .npy matrices that seem to hold the names of their rows, such as ids.txt."""
     files = _data_files(path)
-    names = [file for file in files if is_identity_name(file.stem) and file.suffix.lower() in _NAMES]
+    names = [file for file in files if _names_rows(file)]
     others = [file for file in files if file not in names and file.suffix.lower() not in _NOTES]
     return names if others and all(file.suffix.lower() == ".npy" for file in others) else []
 
@@ -231,9 +254,9 @@ def matrices_with_names(path: Path) -> NamedArrays:
     files = [file for file in _data_files(path) if file.suffix.lower() == ".npy" and file not in beside]
     _require_plain(path, [*beside, *files])
     arrays = {file.stem: next(iter(npy_arrays(file).values())) for file in files}
-    return NamedArrays(
-        {file.stem: in_memory(np.asarray(_NAMES[file.suffix.lower()](file))) for file in beside} | arrays
-    )
+    about = {name: np.asarray(values) for file in beside for name, values in _NAMES[file.suffix.lower()](file).items()}
+    about = {name: values.astype(str) if values.dtype.kind == "O" else values for name, values in about.items()}
+    return NamedArrays({name: in_memory(values) for name, values in about.items() if name not in arrays} | arrays)
 
 
 _SUITE2P = ("F.npy", "spks.npy", "Fneu.npy")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shesha.inputs import MissingRows, NamedRows, Names, RowChoice, align_labels, named_index, orders, split_names
 from shesha.inputs import validation as check
-from shesha.inputs.class_labels import NO_LABEL, state_missing_codes
+from shesha.inputs.class_labels import NO_LABEL, state_suspicious_classes
 from shesha.kernels.distances import Metric, find_undirected_rows
 from shesha.support import memory
 from shesha.support.device_arrays import array_shape, to_host
@@ -420,7 +420,7 @@ def _find_unlabelled(name: str, value: Any) -> NDArray[np.bool_]:
     except (TypeError, ValueError):
         return nobody
     if array.ndim == 1:
-        state_missing_codes(array, name)
+        state_suspicious_classes(array, name)
     if array.ndim != 1 or array.dtype.kind in "iub":
         return np.zeros(len(array) if array.ndim else 0, dtype=bool)
     if array.dtype.kind == "f":
