@@ -717,7 +717,7 @@ def labels_of_arrays(path: Path, arrays: Mapping[str, StoredArray], column: str 
         )
         if values is not None and is_one_hot(values):
             state(f"{column}: one-hot labels, read as {values.shape[1]} classes")
-            return np.argmax(values, axis=1)
+            return np.asarray(np.argmax(values, axis=1))
         raise ValueError(
             f"column must be among the 1-D arrays of {path}, got {column!r}, {_label_hint(arrays[column])}; save one "
             "label per row"

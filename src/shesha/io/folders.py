@@ -213,7 +213,7 @@ def _columns(file: Path, separator: str) -> dict[str, Any]:
     """Return the columns of a text table that are not numbers with decimals."""
     table = csv_table(file, separator)
     frame = table.read(table.named_columns)
-    return {name: column.astype(str) for name, column in frame.items() if column.dtype.kind != "f"}
+    return {str(name): column.astype(str) for name, column in frame.items() if column.dtype.kind != "f"}
 
 
 _NAMES: Mapping[str, Callable[[Path], Mapping[str, Any]]] = {
