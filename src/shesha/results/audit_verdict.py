@@ -25,6 +25,8 @@ TO_DO = {
     "basis-averaged": "use the basis-averaged score; the columns themselves share no geometry",
 }
 """What to do with the distances, by the last part of a verdict."""
+LARGE_EFFECT = 0.2
+"""Effect of a doubt from which on the advice depends on it and the sentence for a paper names it."""
 _GAP = 0.05
 """Smallest difference between two scores that is reported; smaller ones are ignored even if significant."""
 
@@ -126,7 +128,11 @@ def what_to_do(findings: Sequence[RepresentationAudit]) -> str:
     """Return one clause per verdict of these representations: how far their distances can be used."""
     verdicts = " ".join(verdict(finding) for finding in findings if not finding.reason)
     known = [f"{word}: {todo}" for word, todo in TO_DO.items() if word in verdicts]
-    return f"What to do. {'. '.join(clause[:1].upper() + clause[1:] for clause in known)}." if known else ""
+    # Scores off the axes already take whitened columns into account.
+    doubts = {doubt.name for finding in findings for doubt in finding.doubts or () if doubt.effect >= LARGE_EFFECT}
+    first = ", once the possible problems are resolved" if doubts - {"whitened"} else ""
+    clauses = ". ".join(clause[:1].upper() + clause[1:] for clause in known)
+    return f"What to do{first}. {clauses}." if known else ""
 
 
 def _title(audit: Audit) -> str:
