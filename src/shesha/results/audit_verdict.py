@@ -287,12 +287,17 @@ def _labels(audit: Audit) -> str:
         return intro
     best = max(known, key=lambda finding: finding.supervised[_ALIGNMENT].value)
     where = f" closest in {best.name}" if len(known) > 1 else " closer than other rows"
-    score = interval(best.supervised[_ALIGNMENT])
-    if best.supervised[_ALIGNMENT].low <= 0 or _not_above_chance(best):
-        everywhere = " in any representation" * (len(known) > 1)
+    alignment = best.supervised[_ALIGNMENT]
+    score, everywhere = interval(alignment), " in any representation" * (len(known) > 1)
+    if (alignment.has_null and not alignment.significant) or (not alignment.has_null and alignment.low <= 0):
         return (
             f"{intro} Rows of the same class are not significantly closer than other rows{everywhere} (alignment "
             f"{score})."
+        )
+    if alignment.low <= 0:
+        return (
+            f"{intro} Rows of the same class are hardly closer than other rows{everywhere} (alignment {score}, p = "
+            f"{alignment.p_value:.2g})."
         )
     most = f"maximum {audit.labels.highest_alignment:.2f}"
     circular = _CIRCULAR if audit.labels.look_like_clusters else ""
@@ -300,11 +305,6 @@ def _labels(audit: Audit) -> str:
     if derived and not circular:
         circular = f" {_DERIVED.format(list_names(derived, len(known)))}{_CIRCULAR}"
     return f"{intro} Rows of the same class are{where} (alignment {score}, {most}).{circular}"
-
-
-def _not_above_chance(finding: RepresentationAudit) -> bool:
-    score = finding.supervised.get(_ALIGNMENT)
-    return score is not None and score.has_null and not score.significant
 
 
 def _names(findings: Sequence[RepresentationAudit]) -> list[str]:
