@@ -46,7 +46,7 @@ from shesha.results import LayerComparison, Score
 from shesha.support.layer_axis import LayerAxis, layer_sequence
 from shesha.support.provenance import ignore_statements, keep_statements
 from shesha.support.seeds import N_PERMUTATIONS, number
-from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.types import Index, Matrix, Seed, Vector, brief
 from shesha.support.warnings import NotEstimable
 from shesha.support.wording import layers_by_depth
 from shesha.views import (
@@ -475,7 +475,7 @@ def reducer(aggregate: Aggregate, closer: str) -> Callable[[Matrix], float]:
         reduce = AGGREGATES[aggregate]
         return reduce if closer == "higher" else lambda grid: -reduce(-grid)
     if not callable(aggregate):
-        raise TypeError(f"aggregate must be a name or a function of the grid, got {aggregate!r}")
+        raise TypeError(f"aggregate must be a name or a function of the grid, got {brief(aggregate)}")
     return lambda grid: aggregate(grid.copy())
 
 
