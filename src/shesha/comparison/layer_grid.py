@@ -168,7 +168,8 @@ def compare_layers(
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     models = dict(zip(labels, (layers_a, cast(Layers, layers_b)), strict=True))
     chosen_one = as_measure(measure)
-    tested = chosen_one.with_options(**options) if calibrate is True and isinstance(chosen_one, Measure) else None
+    is_plain = isinstance(chosen_one, PlainMeasure)
+    tested = None if is_plain or calibrate is not True else chosen_one.with_options(**options)
     given, first, second, design = _read_models(
         models, layer_axis, design, rows, missing, None if permutations is not None else tested, seed
     )
