@@ -255,8 +255,9 @@ def audit_page(audit: Audit, words: Callable[[str], str] = str) -> Page:
     is_single = len(audit.representations) == 1
     sections = [drift(audit), *tables(audit, words), readings(audit), notes(audit)]
     picture = [_picture(audit)] if 2 < len(audit.ranking) <= _DRAWN else []
+    is_partial = any(one.is_interrupted for one in audit.representations)
     interrupted = (
-        f"Interrupted: the other {'scores were not computed' if is_single else 'representations were not audited'}."
+        f"Interrupted: the other {'scores were not computed' if is_partial else 'representations were not audited'}."
     )
     return Page(
         title=head.title,
