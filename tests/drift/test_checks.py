@@ -136,6 +136,7 @@ def test_named_rows_are_matched(canaries, again):
     assert watched.check(moved).rows[0].name == "text 9"
 
 
+@pytest.mark.filterwarnings("ignore::shesha.RowNamesWarning")
 def test_labels_and_groups_of_named_rows_are_matched(rng):
     names = [f"text {i}" for i in rng.permutation(48)]
     frame, labels = pd.DataFrame(rng.standard_normal((48, 6)), index=names), pd.Series(np.arange(48) // 8, index=names)
