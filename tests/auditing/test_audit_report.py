@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -56,6 +57,11 @@ def test_the_headline_says_what_was_found(audited, classes):
     assert "Labels: 3 classes of 20 rows: 0 (20), 1 (20), 2 (20)." in text
     assert best.low <= 0
     assert "not significantly closer than other rows in any representation" in text
+    # A significant p beside an interval that includes 0 is told as both.
+    few = replace(best, low=-0.01, high=0.05, value=0.02, p_value=0.03)
+    finding = replace(audited["middle"], supervised={"supervised_alignment": few})
+    text = told(replace(audited, representations=(finding,)).full_text().split("\n\n")[0].split("\n"))
+    assert "hardly closer than other rows (alignment 0.02 [-0.01, 0.05], p = 0.03)" in text
 
 
 def test_perfect_classes_reach_the_highest_alignment():

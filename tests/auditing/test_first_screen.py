@@ -54,3 +54,13 @@ def test_verdicts_in_words():
     text = " ".join(str(found).split())
     assert "Above chance, but near zero, so single distances are mostly noise: faint" in text
     assert "Stable above chance: signal" in text
+
+
+def test_advice_waits_for_problems_that_explain_the_score(quick_audit):
+    rng = np.random.default_rng(0)
+    signal = np.repeat(rng.standard_normal((80, 6)), 8, axis=1)
+    noisy = signal + 0.5 * rng.standard_normal(signal.shape)
+    copied = np.tile(rng.standard_normal((80, 24)), 4)
+    sound, doubtful = (" ".join(str(quick_audit({"x": rows})).split()) for rows in (noisy, copied))
+    assert "What to do. Strong: distances between single rows can be used" in sound
+    assert "What to do, once the possible problems are resolved. Strong: distances" in doubtful

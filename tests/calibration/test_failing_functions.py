@@ -96,7 +96,7 @@ def test_an_interrupt_before_any_draw_is_one(either, scripted, before):
 
 def test_an_interrupt_of_a_measure_leaves_what_has_come(either, monkeypatch):
     """Draws of a measure come from threads: those that are done count."""
-    import shesha.calibration.single_pair as module
+    from shesha.support import progress
 
     def until_fourth(items, total, label):
         for done, item in enumerate(items):
@@ -105,7 +105,7 @@ def test_an_interrupt_of_a_measure_leaves_what_has_come(either, monkeypatch):
             yield item
 
     expected = either(n_permutations=60).null[:3]
-    monkeypatch.setattr(module, "track", until_fourth)
+    monkeypatch.setattr(progress, "track", until_fourth)
     found = either(n_permutations=60)
     assert (found.interrupted, found.n_draws, found.null) == (True, 3, expected)
 

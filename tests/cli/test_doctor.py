@@ -61,6 +61,7 @@ def place(tmp_path):
         "support/__init__.py",
         "support/lazy.py",
         "support/conflicting_distributions.py",
+        "support/provenance.py",
         "support/warnings.py",
         "cli/__init__.py",
     ):

@@ -300,6 +300,9 @@ def test_lists_of_batches_and_folders_of_layers_are_named(audit, invoke_main, tm
     torch = pytest.importorskip("torch")
     torch.save({f"layer{k}": list(torch.tensor(X + k).split(8)) for k in range(3)}, "a.pt")
     assert "layer0[0] to layer0[2] are read as 3 representations of the same 8 rows" in one_line(audit("a.pt").out)
+    for name in "xy":
+        np.save(f"{name}.npy", np.stack([X, X + 1], axis=1))
+    assert "parts of one" not in audit("x.npy", "y.npy").out
     for name in ("old", "new"):
         (tmp_path / name).mkdir()
         np.save(tmp_path / name / "layer_0.npy", X)

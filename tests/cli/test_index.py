@@ -35,3 +35,8 @@ def test_own_vectors_are_matched_by_id(invoke_main, files):
     text = " ".join(invoke_main("index", files / "full.csv", files / "stored.csv").out.split())
     assert "stored 9" in text
     assert "rows matched by id, in another order in stored" in text
+
+
+def test_without_ways_the_common_ones_are_compared(invoke_main, files):
+    text = " ".join(invoke_main("index", files / "full.csv").out.split())
+    assert text.index("float16") < text.index("int8") < text.index("binary")

@@ -34,7 +34,7 @@ def test_writes_numbers_and_a_picture(invoke, models, tmp_path):
 
 
 def test_ctrl_c_writes_what_has_come_and_ends_with_its_status(invoke, models, monkeypatch, tmp_path):
-    import shesha.calibration.single_pair as module
+    from shesha.support import progress
 
     def until_fifth(items, total, label):
         for done, item in enumerate(items):
@@ -42,7 +42,7 @@ def test_ctrl_c_writes_what_has_come_and_ends_with_its_status(invoke, models, mo
                 raise KeyboardInterrupt
             yield item
 
-    monkeypatch.setattr(module, "track", until_fifth)
+    monkeypatch.setattr(progress, "track", until_fifth)
     ended = invoke("layers", *models, "--json", tmp_path / "out.json")
     assert ended.status == 130
     assert json.loads((tmp_path / "out.json").read_text())["n_draws"] == 4

@@ -1,5 +1,6 @@
 """Coherence by group: its numbers, its chance, its intervals, and what it refuses."""
 
+import importlib
 from dataclasses import replace
 from itertools import combinations
 
@@ -405,7 +406,7 @@ def test_groups_that_further_null_groups_could_not_change_get_no_more(rng):
 @pytest.mark.filterwarnings("ignore::shesha.CalibrationWarning")
 def test_fewer_null_groups_are_drawn_first_if_they_take_long(monkeypatch):
     X, labels = cells(n_controls=300, sizes=(30, 20), effect=0)
-    monkeypatch.setattr("shesha.coherence.coherence_by_group._ENTRY_SECONDS", 1.0)
+    monkeypatch.setattr(importlib.import_module("shesha.coherence.coherence_by_group"), "_ENTRY_SECONDS", 1.0)
     found = coherence_by_group(X, labels, "control")
     assert {group.n_draws for group in found.groups} == {199}
     assert "estimated from 199 null groups of each group" in found.notes[-1]

@@ -136,6 +136,17 @@ def test_named_rows_are_matched(canaries, again):
     assert watched.check(moved).rows[0].name == "text 9"
 
 
+@pytest.mark.filterwarnings("ignore::shesha.RowNamesWarning")
+def test_labels_and_groups_of_named_rows_are_matched(rng):
+    names = [f"text {i}" for i in rng.permutation(48)]
+    frame, labels = pd.DataFrame(rng.standard_normal((48, 6)), index=names), pd.Series(np.arange(48) // 8, index=names)
+    in_order, shuffled = (
+        DriftMonitor(frame, labels=values, groups=values)._setting.reference for values in (labels, labels.sample(48))
+    )
+    np.testing.assert_array_equal(shuffled.codes, in_order.codes)
+    np.testing.assert_array_equal(shuffled.groups, in_order.groups)
+
+
 def test_without_re_encodings_the_question_is_whether_the_tolerance_is_passed(canaries, again):
     watched = DriftMonitor(canaries, n_resamples=99)
     verdict = watched.check(again(0.02))

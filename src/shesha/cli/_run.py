@@ -84,7 +84,7 @@ class Run:
     @property
     def group_labels(self) -> Any:
         """The group of each row, or None."""
-        return labels_named("groups", self.groups, self.first)
+        return labels_named("groups", self.groups, self.first, self.row_options)
 
     @property
     def columns(self) -> tuple[str, ...]:

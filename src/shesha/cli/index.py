@@ -43,7 +43,7 @@ def index_command(run: Run, vectors: Path, stored: list[Path] | None = None) -> 
         raise ValueError(f"{vectors.name} must have one matrix, got {', '.join(first)}: choose one with --key")
     run.row_options.state_pairing(first, *others)
     ways = {name: array for side in others for name, array in side.items()} or _parse_ways(run.way)
-    options = run.arguments(stored_vectors, "X", "ways") | ({"ways": ways} if ways else {})
+    options = run.arguments(stored_vectors, "way") | ({"ways": ways} if ways else {})
     run.outputs.write(stored_vectors(next(iter(first.values())), **options), files)
 
 

@@ -46,7 +46,7 @@ from shesha.results import LayerComparison, Score
 from shesha.support.layer_axis import LayerAxis, layer_sequence
 from shesha.support.provenance import ignore_statements, keep_statements
 from shesha.support.seeds import N_PERMUTATIONS, number
-from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.types import Index, Matrix, Seed, Vector, brief
 from shesha.support.warnings import NotEstimable
 from shesha.support.wording import layers_by_depth
 from shesha.views import (
@@ -168,7 +168,8 @@ def compare_layers(
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     models = dict(zip(labels, (layers_a, cast(Layers, layers_b)), strict=True))
     chosen_one = as_measure(measure)
-    tested = chosen_one.with_options(**options) if calibrate is True and isinstance(chosen_one, Measure) else None
+    is_plain = isinstance(chosen_one, PlainMeasure)
+    tested = None if is_plain or calibrate is not True else chosen_one.with_options(**options)
     given, first, second, design = _read_models(
         models, layer_axis, design, rows, missing, None if permutations is not None else tested, seed
     )
@@ -475,7 +476,7 @@ def reducer(aggregate: Aggregate, closer: str) -> Callable[[Matrix], float]:
         reduce = AGGREGATES[aggregate]
         return reduce if closer == "higher" else lambda grid: -reduce(-grid)
     if not callable(aggregate):
-        raise TypeError(f"aggregate must be a name or a function of the grid, got {aggregate!r}")
+        raise TypeError(f"aggregate must be a name or a function of the grid, got {brief(aggregate)}")
     return lambda grid: aggregate(grid.copy())
 
 

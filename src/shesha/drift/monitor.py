@@ -28,7 +28,7 @@ from shesha.drift.canary_check import (
 from shesha.drift.canary_reference import Reference, restrict_encodings
 from shesha.drift.history import History, InMemory, Kind, Writer, write_or_warn
 from shesha.drift.stream_evidence import AlarmRule, Evidence, Stream, Updates
-from shesha.inputs import MissingRows, Names, RowChoice, split_names
+from shesha.inputs import MissingRows, Names, RowChoice, labels_in_order, split_names
 from shesha.inputs import validation as check
 from shesha.measures import Measure, get
 from shesha.results import CheckSequence, DriftScore, DriftVerdict, StreamVerdict
@@ -256,10 +256,10 @@ class DriftMonitor:
         n_rows = next(iter(getattr(reference, "shape", None) or array_shape(reference)), 4)
         chosen = choose_measures(measures, n_rows)
         encodings = None if nulls is None else many(nulls)
-        names, positions = split_names(reference, "reference")[1], np.arange(n_rows)
+        names = split_names(reference, "reference")[1]
         sides, along = select_rows(
             {"reference": reference},
-            {"labels": labels, "groups": groups, "kept": positions},
+            labels_in_order([names], {"labels": labels, "groups": groups}) | {"kept": np.arange(n_rows)},
             missing=missing,
             # Only rows without names keep their positions, by which later encodings are restricted to the same rows.
             need=partial(canary_check.bytes_of_drift, chosen[0]) if names is None else None,
@@ -386,6 +386,7 @@ class DriftMonitor:
             If the inputs are those of the reference, or cannot be compared with them.
         """
         updates = self._updates
+        groups = labels_in_order([split_names(batch, "batch")[1]], {"groups": groups})["groups"]
         if missing != "refuse":
             sides, along = select_rows({"batch": batch}, {"groups": groups}, missing=missing)
             batch, groups = sides["batch"], along["groups"]

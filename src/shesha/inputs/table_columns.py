@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
+from math import isqrt
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -249,10 +250,14 @@ def decide(
 def _require_no_pairs(columns: Sequence[Column], n_numbers: int, source: str) -> None:
     """Refuse a table with one row for each pair of inputs, such as judgements of similarity."""
     items = [c for c in columns if c.kind in ("numbers", "text")][:2]
-    if len(items) < 2 or not 1 <= n_numbers <= _MOST_LONG or not all(could_identify(c.values()) for c in items):
+    if len(items) < 2 or not 1 <= n_numbers <= _MOST_LONG:
+        return
+    n_rows = len(items[0].values())
+    # Most tables have another number of rows than all pairs of some inputs, so a second column is rarely read.
+    if isqrt(8 * n_rows + 1) ** 2 != 8 * n_rows + 1 or not all(could_identify(c.values()) for c in items):
         return
     pairs = {frozenset(pair) for pair in zip(*(c.values().tolist() for c in items), strict=True)}
-    n, n_rows = len(frozenset().union(*pairs)), len(items[0].values())
+    n = len(frozenset().union(*pairs))
     are_all = len(pairs) == n_rows and 2 * n_rows in (n * (n - 1), n * (n + 1))
     if n >= _FEWEST and are_all and min(len(set(c.values().tolist())) for c in items) >= n - 1:
         raise ValueError(

@@ -13,7 +13,7 @@ from shesha.inputs.class_labels import class_codes
 from shesha.support import memory as memory
 from shesha.support import wording
 from shesha.support.device_arrays import array_shape, doubles, namespace, stays, to_host
-from shesha.support.types import Index, Labels, Matrix, Vector
+from shesha.support.types import Index, Labels, Matrix, Vector, brief
 from shesha.support.warnings import NotEstimableWarning, warn
 from shesha.support.wording import join_items as join_items
 
@@ -269,7 +269,7 @@ _MOST_REPETITIONS = 10_000_000
 def count(value: int, name: str, *, minimum: int = 1) -> int:
     """Check that a value is an integer within limits, and return it."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
+        raise TypeError(f"{name} must be an integer, got {brief(value)}")
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {value}")
     if value > _MOST:
@@ -292,7 +292,7 @@ def optional_count(value: int | None, name: str, *, minimum: int = 1) -> int | N
 def _number(value: Any, name: str) -> float:
     """Return one number as a Python float, which is infinite if the number exceeds the range of floats."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a number, got {value!r}")
+        raise TypeError(f"{name} must be a number, got {brief(value)}")
     try:
         return float(value)
     except OverflowError:
@@ -340,7 +340,7 @@ def real_number(value: Any, name: str) -> float:
 def boolean(value: bool, name: str) -> bool:
     """Check that a value is True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
+        raise TypeError(f"{name} must be True or False, got {brief(value)}")
     return bool(value)
 
 

@@ -428,7 +428,8 @@ def refuse_parts(path: Path | str, matrices: Mapping[str, Any]) -> None:
                 f"{max(rows)} rows, which look like the tokens or times of one input each. Average the rows of each, "
                 "or name those to read with keys= (--key)"
             )
-        is_list = len(lists) > 1 and template == lists[0]
+        # Over several files, these are also the layers of 3-D arrays.
+        is_list = len(lists) > 1 and template == lists[0] and isinstance(path, Path)
         if set(rows) == {rows[0]} and (is_list or _NAMED_MATRIX.search(template)):
             state(
                 f"{names[0]} to {names[-1]} are read as {len(names)} representations of the same {rows[0]:,} rows; if "

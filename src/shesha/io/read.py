@@ -22,7 +22,7 @@ from shesha.io.file_checks import UnreadableFileError, require_existing, require
 from shesha.io.formats import find_format, formats, is_table
 from shesha.support.layer_axis import LayerAxis, normalise_axis
 from shesha.support.provenance import state, state_left_out
-from shesha.support.types import Array
+from shesha.support.types import Array, brief
 from shesha.support.warnings import GuessedLayersWarning, RowNamesWarning, warn
 from shesha.support.wording import join_names, visible_name
 
@@ -163,7 +163,7 @@ def open_file(
     ('label',)
     """
     if not isinstance(ids, str | None):
-        raise TypeError(f"ids must be a name or None, got {ids!r}")
+        raise TypeError(f"ids must be a name or None, got {brief(ids)}")
     distances = check.boolean(distances, "distances")
     if check.boolean(transpose, "transpose") and distances:
         raise ValueError("transpose must come with features, got distances between rows")
@@ -410,9 +410,9 @@ def read_named_labels(
 ) -> Array | NamedRows:
     """Read one label per row, with row names if the file has them, or those of the column `ids`."""
     if not isinstance(column, str | None):
-        raise TypeError(f"column must be a name or None, got {column!r}")
+        raise TypeError(f"column must be a name or None, got {brief(column)}")
     if not isinstance(ids, str | None):
-        raise TypeError(f"ids must be a name or None, got {ids!r}")
+        raise TypeError(f"ids must be a name or None, got {brief(ids)}")
     target, file_format = _locate(path)
     labels = _visible_labels(file_format.labels(target, column))
     return labels if ids is None else NamedRows(np.asarray(labels), _read_ids(target, file_format, ids))

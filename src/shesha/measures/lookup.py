@@ -181,7 +181,7 @@ def get(name: str | Measure | Callable[..., float]) -> Measure:
     if isinstance(marked, Measure):
         return marked
     if not isinstance(name, str):
-        raise TypeError(f"a measure must be given by name or as a marked function, got {name!r}")
+        raise TypeError(f"a measure must be given by name or as a marked function, got {kinds.brief(name)}")
     MEASURES.load()
     base, options = _parse(name)
     measure = MEASURES.find(base)
@@ -218,7 +218,7 @@ def choose(
     if isinstance(chosen, str | Measure) or callable(chosen):
         chosen = [chosen]
     if not isinstance(chosen, Iterable) or not kinds.has_entries(chosen):
-        raise TypeError(f"measures must be names or functions, got {chosen!r}")
+        raise TypeError(f"measures must be names or functions, got {kinds.brief(chosen)}")
     by_name: dict[str, Measure] = {}
     for choice in chosen:
         for measure in _meant(choice):

@@ -26,6 +26,7 @@ from shesha.report import (
 from shesha.results import sentence_parts as say
 from shesha.results.audit import Audit
 from shesha.results.audit_verdict import (
+    LARGE_EFFECT,
     find_estimate,
     has_uninformative_axes,
     headline,
@@ -254,8 +255,9 @@ def audit_page(audit: Audit, words: Callable[[str], str] = str) -> Page:
     is_single = len(audit.representations) == 1
     sections = [drift(audit), *tables(audit, words), readings(audit), notes(audit)]
     picture = [_picture(audit)] if 2 < len(audit.ranking) <= _DRAWN else []
+    is_partial = any(one.is_interrupted for one in audit.representations)
     interrupted = (
-        f"Interrupted: the other {'scores were not computed' if is_single else 'representations were not audited'}."
+        f"Interrupted: the other {'scores were not computed' if is_partial else 'representations were not audited'}."
     )
     return Page(
         title=head.title,
@@ -453,12 +455,8 @@ def audit_claim(result: Audit) -> str:
         f"{doubt.name} ({doubt.evidence})": None
         for one in result.representations
         for doubt in one.doubts or ()
-        if doubt.effect >= _LARGE_EFFECT
+        if doubt.effect >= LARGE_EFFECT
     }
     if claims and large:
         claims.append(f"possible problems: {', '.join(large)}")
     return "; ".join(claims) or "The stability of the geometry could not be estimated"
-
-
-_LARGE_EFFECT = 0.2
-"""Effect of a doubt from which on the sentence names it."""

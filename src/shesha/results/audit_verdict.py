@@ -25,6 +25,8 @@ TO_DO = {
     "basis-averaged": "use the basis-averaged score; the columns themselves share no geometry",
 }
 """What to do with the distances, by the last part of a verdict."""
+LARGE_EFFECT = 0.2
+"""Effect of a doubt from which on the advice depends on it and the sentence for a paper names it."""
 _GAP = 0.05
 """Smallest difference between two scores that is reported; smaller ones are ignored even if significant."""
 
@@ -126,7 +128,11 @@ def what_to_do(findings: Sequence[RepresentationAudit]) -> str:
     """Return one clause per verdict of these representations: how far their distances can be used."""
     verdicts = " ".join(verdict(finding) for finding in findings if not finding.reason)
     known = [f"{word}: {todo}" for word, todo in TO_DO.items() if word in verdicts]
-    return f"What to do. {'. '.join(clause[:1].upper() + clause[1:] for clause in known)}." if known else ""
+    # Scores off the axes already take whitened columns into account.
+    doubts = {doubt.name for finding in findings for doubt in finding.doubts or () if doubt.effect >= LARGE_EFFECT}
+    first = ", once the possible problems are resolved" if doubts - {"whitened"} else ""
+    clauses = ". ".join(clause[:1].upper() + clause[1:] for clause in known)
+    return f"What to do{first}. {clauses}." if known else ""
 
 
 def _title(audit: Audit) -> str:
@@ -281,12 +287,17 @@ def _labels(audit: Audit) -> str:
         return intro
     best = max(known, key=lambda finding: finding.supervised[_ALIGNMENT].value)
     where = f" closest in {best.name}" if len(known) > 1 else " closer than other rows"
-    score = interval(best.supervised[_ALIGNMENT])
-    if best.supervised[_ALIGNMENT].low <= 0 or _not_above_chance(best):
-        everywhere = " in any representation" * (len(known) > 1)
+    alignment = best.supervised[_ALIGNMENT]
+    score, everywhere = interval(alignment), " in any representation" * (len(known) > 1)
+    if (alignment.has_null and not alignment.significant) or (not alignment.has_null and alignment.low <= 0):
         return (
             f"{intro} Rows of the same class are not significantly closer than other rows{everywhere} (alignment "
             f"{score})."
+        )
+    if alignment.low <= 0:
+        return (
+            f"{intro} Rows of the same class are hardly closer than other rows{everywhere} (alignment {score}, p = "
+            f"{alignment.p_value:.2g})."
         )
     most = f"maximum {audit.labels.highest_alignment:.2f}"
     circular = _CIRCULAR if audit.labels.look_like_clusters else ""
@@ -294,11 +305,6 @@ def _labels(audit: Audit) -> str:
     if derived and not circular:
         circular = f" {_DERIVED.format(list_names(derived, len(known)))}{_CIRCULAR}"
     return f"{intro} Rows of the same class are{where} (alignment {score}, {most}).{circular}"
-
-
-def _not_above_chance(finding: RepresentationAudit) -> bool:
-    score = finding.supervised.get(_ALIGNMENT)
-    return score is not None and score.has_null and not score.significant
 
 
 def _names(findings: Sequence[RepresentationAudit]) -> list[str]:

@@ -132,7 +132,7 @@ def _describe(describe: Callable[[list[Item]], str], items: list[Item]) -> str:
 
 
 def _terminal_bar(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
-    due, bar, task = time.monotonic() + _DELAY, None, None
+    due, bar, task, done = time.monotonic() + _DELAY, None, None, 0
     try:
         for done, item in enumerate(items, 1):
             yield item
@@ -143,6 +143,7 @@ def _terminal_bar(items: Iterable[Item], total: int, label: str) -> Iterator[Ite
                 due = time.monotonic() + _REFRESH
     finally:
         if bar is not None:
+            bar.update(task, completed=done)
             bar.stop()
 
 

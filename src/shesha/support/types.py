@@ -118,12 +118,23 @@ def has_entries(values: Any) -> bool:
     return isinstance(values, Iterable) and getattr(values, "shape", None) != () and not hasattr(values, "toarray")
 
 
+def brief(value: Any) -> str:
+    """Return a wrong argument as an error shows it: arrays and other large objects by their type.
+
+    Examples
+    --------
+    >>> brief("CKA"), brief(np.zeros(3))
+    ("'CKA'", 'ndarray')
+    """
+    return repr(value) if isinstance(value, str | int | float | None) else type(value).__name__
+
+
 def label(value: T, name: str) -> T:
     """Return the value if it is hashable and can thus be the name of a column or a group."""
     try:
         hash(value)
     except TypeError as error:
-        raise TypeError(f"{name} must be one value, got {type(value).__name__}: {value!r}") from error
+        raise TypeError(f"{name} must be one value, got {type(value).__name__}") from error
     return value
 
 
