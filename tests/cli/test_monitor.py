@@ -186,3 +186,17 @@ def test_identifiers_of_a_service_are_kept(tmp_path, X, invoke, invoke_main):
     invoke("monitor", "init", tmp_path / "old.jsonl", "--out", tmp_path / "m")
     ended = invoke_main("monitor", "check", tmp_path / "m", tmp_path / "new.jsonl")
     assert ended.status == 0 and "rows matched by custom_id, in another order in current" in " ".join(ended.out.split())
+
+
+def test_features_of_new_inputs_are_matched_by_name(invoke_main, tmp_path, rng):
+    names = [f"{letter}x" for letter in "pqrstuvw"]
+    old, new = (pd.DataFrame(np.arange(8) * 9 + rng.standard_normal((80, 8)), columns=names) for _ in range(2))
+    old.to_csv(tmp_path / "old.csv", index=False)
+    new[names[::-1]].to_csv(tmp_path / "new.csv", index=False)
+    new.rename(columns={"px": "other"}).to_csv(tmp_path / "renamed.csv", index=False)
+    invoke_main("monitor", "init", tmp_path / "old.csv", "--out", tmp_path / "m", "--keep-rows")
+    ended = invoke_main("monitor", "update", tmp_path / "m", tmp_path / "new.csv")
+    assert (ended.status, "features matched by name" in " ".join(ended.out.split())) == (0, True)
+    ended = invoke_main("monitor", "update", tmp_path / "m", tmp_path / "renamed.csv")
+    assert ended.status == 2
+    assert "must have the features of the reference, got 7 shared names" in " ".join(ended.err.split())
