@@ -258,8 +258,9 @@ def init_command(
         refuse_with_model(nulls=nulls, key=key)
         folder = out.with_name(f"{out.name}.encodings")
         rows, again, circumstances = canaries.reencode(folder, reencodings, half=half, seed=run.seed)
-        if false_alarm is None and run.run_length is None:
-            false_alarm = max(LEVEL, 1 / (reencodings + 1))
+    n_again = reencodings if canaries is not None else 0 if again is None else len(again)
+    if n_again and false_alarm is None and run.run_length is None:
+        false_alarm = max(LEVEL, 1 / (n_again + 1))
     source = reference if canaries is None else canaries.file
     assert source is not None
     run.first = source
@@ -270,7 +271,7 @@ def init_command(
     drift_monitor.features = features
     drift_monitor.save(out, keep_rows=keep_rows, overwrite=overwrite)
     basis = (
-        f"{drift_monitor.n_nulls} re-encodings"
+        f"{drift_monitor.n_nulls} re-encodings, false alarms in {100 * drift_monitor.false_alarm:.2g} % of checks"
         if drift_monitor.n_nulls
         else "no re-encodings, so a drift above the tolerance raises an alert"
     )
