@@ -79,3 +79,14 @@ def test_too_few_units_are_named():
         "no units can be exchanged" in bio.e_distances(donors(0, "nested", 1), "gene", groups="donor").pairs[0].reason
     )
     assert "column 'donor' of obs looks like sampling units" in bio.e_distances(adata, "gene").notes[0]
+
+
+def test_all_pairs_need_no_controls():
+    adata = cells(0, 1.0)
+    adata.obs["gene"] = adata.obs["gene"].replace({"NT": "C"})
+    adata.obs["donor"] = np.arange(99) % 3
+    with pytest.raises(ValueError, match="control must be a label"):
+        bio.e_distances(adata, "gene")
+    found = bio.e_distances(adata, "gene", pairs="all", groups="donor", n_draws=9)
+    assert [(pair.first, pair.second) for pair in found] == [("A", "B"), ("A", "C"), ("B", "C")]
+    assert "controls: none (not needed)" in found.inputs[0]

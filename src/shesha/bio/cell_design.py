@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,14 +54,14 @@ class Controls(Result):
 
     labels: tuple[str, ...]
     how: str
-    """How the labels were found: 'named', 'exact', 'token' or 'keyword'."""
+    """How the labels were found: 'named', 'exact', 'token' or 'keyword'; or 'not needed'."""
     others: tuple[str, ...] = ()
     """Labels that also resemble controls but count as perturbations."""
 
     def _text(self) -> str:
         """Return the labels, and how they were found, as text."""
         others = f"; similar labels counted as perturbations: {check.join_items(self.others)}" * bool(self.others)
-        return f"controls: {check.join_items(map(repr, self.labels))} ({self.how}){others}"
+        return f"controls: {check.join_items(map(repr, self.labels)) or 'none'} ({self.how}){others}"
 
 
 def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = None) -> Controls:
@@ -322,6 +323,7 @@ def cell_design(
     blocks: str | Sequence[Any] | None = None,
     groups: str | Sequence[Any] | None = None,
     missing: MissingRows = "refuse",
+    needs_controls: bool = True,
 ) -> CellDesign:
     """Read the parts of AnnData for an analysis, leaving out cells that lack one of the labels.
 
@@ -333,6 +335,8 @@ def cell_design(
         Column of obs with the perturbations.
     control, obsm, layer, per, blocks, groups, missing
         See `coherence_table`.
+    needs_controls : bool
+        Whether labels of which none resembles a control are refused if `control` is None.
     """
     require_anndata(adata)
     matrix, source = _matrix(adata, obsm, layer)
@@ -340,7 +344,8 @@ def cell_design(
         raise TypeError("groupby must be a column of obs, got None")
     named = {"groupby": groupby, "per": per, "blocks": blocks, "groups": groups}
     values_by_name = {name: _labels(adata, value, name) for name, value in named.items() if value is not None}
-    free = _controls_without_units(values_by_name, control)
+    lacking = not needs_controls and control is None and not _has_controls(values_by_name["groupby"])
+    free = () if lacking else _controls_without_units(values_by_name, control)
     wanted = {
         "with a missing label" if name == "groupby" else f"without a value of {name}": np.array(
             [value is not None for value in values]
@@ -356,7 +361,7 @@ def cell_design(
     rows = np.flatnonzero(there)
     values_by_name = {name: values[rows] for name, values in values_by_name.items()}
     labels = values_by_name["groupby"]
-    controls = find_controls(labels, control)
+    controls = Controls((), "not needed") if lacking else find_controls(labels, control)
     same = combination_names(labels.tolist(), controls)
     labels = np.array([same.get(label, label) for label in labels], dtype=object)
     is_control = np.isin(labels, controls.labels)
@@ -364,7 +369,7 @@ def cell_design(
     undeclared = notes_on_units(adata.obs, rows, labels, is_control, declared, has_units=groups is not None)
     for note in undeclared.values():
         provenance.state_warning(note)
-    if blocks is None:
+    if blocks is None and is_control.any():
         _warn_of_uneven_columns(adata.obs, rows, labels, is_control, matrix, declared)
     within = values_by_name.get("blocks")
     if "per" in values_by_name:
@@ -382,6 +387,17 @@ def cell_design(
         left_out={why: n for why, n in left_out.items() if n},
         source=source,
     )
+
+
+def _has_controls(labels: NDArray[Any]) -> bool:
+    """Return whether one set of labels resembles controls."""
+    with catch_warnings():
+        simplefilter("ignore")
+        try:
+            find_controls([label for label in labels if label is not None])
+        except ValueError:
+            return False
+    return True
 
 
 def _controls_without_units(values_by_name: dict[str, NDArray[Any]], control: Any) -> tuple[str, ...]:
