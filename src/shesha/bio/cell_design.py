@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from shesha.inputs import MissingRows, load_backed, split_names
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import NO_LABEL
+from shesha.inputs.table_columns import is_picture
 from shesha.results.audit import LabelClasses
 from shesha.results.base import Result
 from shesha.support import provenance, wording
@@ -303,7 +304,7 @@ class CellDesign:
     blocks: NDArray[Any] | None
     groups: NDArray[Any] | None
     notes: tuple[str, ...]
-    """What was merged or left out, and sampling units that are not declared."""
+    """What was merged or left out, sampling units that are not declared, and why distances may mislead."""
     undeclared: tuple[str, ...]
     """Options that name these sampling units, such as groups='donor'."""
     left_out: dict[str, int]
@@ -367,7 +368,8 @@ def cell_design(
     is_control = np.isin(labels, controls.labels)
     declared = {value for value in (groupby, per, blocks, groups) if isinstance(value, str)}
     undeclared = notes_on_units(adata.obs, rows, labels, is_control, declared, has_units=groups is not None)
-    for note in undeclared.values():
+    doubts = (*undeclared.values(), *_doubts_about_distances(groupby, source, matrix))
+    for note in doubts:
         provenance.state_warning(note)
     if blocks is None and is_control.any():
         _warn_of_uneven_columns(adata.obs, rows, labels, is_control, matrix, declared)
@@ -382,11 +384,26 @@ def cell_design(
         controls=controls,
         blocks=None if within is None else within.astype(str),
         groups=None if "groups" not in values_by_name else values_by_name["groups"].astype(str),
-        notes=(*free, *_notes_on_merged(same), *undeclared.values()),
+        notes=(*free, *_notes_on_merged(same), *doubts),
         undeclared=tuple(undeclared),
         left_out={why: n for why, n in left_out.items() if n},
         source=source,
     )
+
+
+def _doubts_about_distances(groupby: str, source: str, matrix: Any) -> Iterator[str]:
+    """Yield why distances may mislead: groups that look like clusters, and embeddings made for plots."""
+    if LabelClasses((), (), str(groupby)).look_like_clusters:
+        yield (
+            f"if the groups of {groupby!r} are clusters of the same data, they differ by construction, even in noise: "
+            "p-values then say nothing about kinds of cells"
+        )
+    key = source.removeprefix("obsm[").strip("'\"]")
+    if key != source and is_picture(key, matrix.shape[1]):
+        yield (
+            f"{source} looks like an embedding for plots, such as a UMAP or t-SNE, in which distances are distorted. "
+            "Use obsm='X_pca', or obsm=None for X"
+        )
 
 
 def _has_controls(labels: NDArray[Any]) -> bool:
