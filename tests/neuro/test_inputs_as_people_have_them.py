@@ -32,6 +32,7 @@ class Rdms:
     [
         (ONSETS, (0, 0.5), ""),
         (ONSETS * 1000, (0, 500), "outside the time of the spikes"),
+        (np.arange(20) * 10 + 0.5, (0, 0.5), "10 of 20 windows are outside the time of the spikes"),
         (np.arange(19) / 1000 + 0.5, (0, 0.0005), "18 of 19 windows contain no spike"),
         (ONSETS[:1], (0, 0.5), ""),
         ([], (0, 1), ""),
