@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.neuro import crossnobis, crossnobis_test, spike_counts, trial_split
+from shesha.neuro import crossnobis, crossnobis_test, spike_counts
 
 TIMES = np.array([0.1, 0.6, 0.8, 0.2, 0.7, 0.9])
 CLUSTERS = np.array([3, 3, 3, 7, 7, 7])
@@ -61,7 +61,3 @@ def test_trial_axis_follows_the_coordinate(dims):
     shown = np.arange(24) % 3
     array = xarray.DataArray(X.transpose(2, 1, 0), dims=dims, coords={"stim": (dims[2], shown)})
     np.testing.assert_allclose(crossnobis(array, "stim", noise=None), crossnobis(X, shown, noise=None))
-    assert trial_split(array, "stim", n_permutations=19).inputs == trial_split(array, shown, n_permutations=19).inputs
-    doubled = array.rename({dims[1]: "time", dims[0]: "frame"})
-    with pytest.raises(ValueError, match=r"got frame \(time\), time \(time\), .*; rename them trial, neuron, time"):
-        crossnobis(doubled, "stim")

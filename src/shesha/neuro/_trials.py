@@ -205,6 +205,8 @@ class Trials:
 def _responses(X: Any, name: str) -> tuple[Array, Any]:
     """Return responses (trials, neurons[, times]), possibly with NaN, and the labelled array; None if unlabelled."""
     source = order_axes(X, name) if is_labelled(X) else None
+    if hasattr(X, "get_data") and hasattr(X, "get_channel_types"):
+        X = _data_channels(X, name)
     array = check.dense(X if source is None else source, name)
     if array.dtype.kind == "O" and not array.ndim:
         hint = f"; pass {name}.get_data()" if hasattr(X, "get_data") else ""
@@ -222,6 +224,18 @@ def _responses(X: Any, name: str) -> tuple[Array, Any]:
         rows = np.flatnonzero(np.isinf(values).any(axis=tuple(range(1, values.ndim))))
         raise ValueError(f"{name} must be finite, got infinity in rows {check.join_items(rows)}")
     return values, source
+
+
+def _data_channels(epochs: Any, name: str) -> Array:
+    """Return the good channels of data of MNE epochs, and state those left out, such as EOG, triggers and bad ones."""
+    of_data, bad = set(epochs.get_channel_types(picks="data")), epochs.info["bads"]
+    types = dict(zip(epochs.ch_names, epochs.get_channel_types(), strict=True))
+    aside = [f"{channel} ({kind})" for channel, kind in types.items() if kind not in of_data and channel not in bad]
+    aside += [f"{channel} (bad)" for channel in bad]
+    if aside:
+        provenance.state(f"{name}: {len(aside)} of {count(len(types), 'channel')} left out: {check.join_items(aside)}")
+    used = [channel for channel, kind in types.items() if kind in of_data and channel not in bad]
+    return np.asarray(epochs.get_data(picks=used))
 
 
 def _role(dim: object) -> str | None:
