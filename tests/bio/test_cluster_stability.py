@@ -8,7 +8,8 @@ from scipy.cluster.vq import kmeans2
 from sklearn.metrics import adjusted_rand_score, jaccard_score
 
 from shesha import bio
-from shesha.bio.cluster_stability import _compare
+from shesha.bio.cluster_stability import _clustered_matrix, _compare
+from shesha.support import provenance
 
 
 def k_means(k):
@@ -88,7 +89,11 @@ def test_what_is_left_out_is_counted():
     adata.obs.loc[adata.obs_names[:20], "group"] = None
     found = bio.cluster_stability(adata, "group", cluster=k_means(2), n_draws=19, max_cells=60)
     assert found.n_cells == 60
-    assert found.inputs == ("20 of 120 cells without a cluster left out", "60 of 100 cells, chosen at random")
+    assert found.inputs == (
+        "clusters of obsm['X_pca']",
+        "20 of 120 cells without a cluster left out",
+        "60 of 100 cells, chosen at random",
+    )
     assert found == adata.shesha.cluster_stability("group", cluster=k_means(2), n_draws=19, max_cells=60)
 
 
@@ -101,3 +106,23 @@ def test_leiden_is_that_of_scanpy():
     found = bio.cluster_stability(adata, "leiden", n_draws=1, n_subsamples=2, alpha=0.5)
     assert found.clustering == "Leiden (resolution 0.3, 10 neighbours)"
     assert [(each.n_cells, each.value) for each in found] == [(30, 1.0)] * 3
+
+
+@pytest.mark.parametrize(
+    ("params", "source"),
+    [
+        ({"use_rep": "X_harmony"}, "obsm['X_harmony']"),
+        ({"n_pcs": 2}, "the first 2 columns of obsm['X_pca']"),
+        ({"n_pcs": 0}, "X"),
+        ({}, "obsm['X_pca']"),
+    ],
+)
+def test_leiden_clusters_the_matrix_in_which_neighbours_were_found(params, source):
+    adata = cells(groups(0, 3, n=90), 3)
+    adata.X, adata.obsm["X_harmony"] = np.full((90, 5), 2.0), adata.obsm["X_pca"] + 1
+    adata.uns["neighbors"] = {"params": params}
+    with provenance.collect() as said:
+        X = _clustered_matrix(adata, "recorded", by_graph=True)
+    assert list(said) == [f"clusters of {source}"]
+    expected = {"X": adata.X, "obsm['X_harmony']": adata.obsm["X_harmony"]}.get(source, adata.obsm["X_pca"])
+    np.testing.assert_array_equal(X, expected[:, : X.shape[1]])

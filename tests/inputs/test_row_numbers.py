@@ -48,6 +48,27 @@ def test_row_numbers(kind):
     assert (list(moved) == ["b"]) == (decision == "matched")
 
 
+UNNAMED = {
+    "both filtered": (np.delete(COUNTED, [0, 1]), np.delete(COUNTED, [5, 11]), "got 8 shared names of 10 and 10"),
+    "one filtered": (np.delete(COUNTED, [0, 5]), COUNTED[:10], "position"),
+    "slices": (COUNTED[2:], COUNTED[:10], "position"),
+}
+
+
+@pytest.mark.parametrize("kind", UNNAMED)
+@pytest.mark.parametrize("labels", [False, True])
+def test_row_numbers_of_filtered_tables(kind, labels):
+    first, second, decision = UNNAMED[kind]
+    sides = {"X": Names.build(first), "y": Names.build(second)}
+    with collect_statements() as statements:
+        if decision != "position":
+            with pytest.raises(ValueError, match=decision):
+                orders(sides, labels=labels)
+            return
+        assert orders(sides, labels=labels) == {}
+    assert list(statements) == ["rows paired by position: the row numbers of X and y differ"]
+
+
 def test_shared_rows_need_identifiers():
     sides = {"a": Names.build(COUNTED, "id"), "b": Names.build(COUNTED[:-1], "id")}
     with pytest.raises(ValueError, match=r'rows="shared" needs identifiers, got id, which only counts .* ids=\'id\''):

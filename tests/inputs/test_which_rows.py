@@ -358,3 +358,8 @@ def test_labels_follow_the_index_of_a_table_with_identifiers(column):
     assert shesha.variance_ratio(table, labels) == pytest.approx(expected)
     if column != "station":
         assert shesha.variance_ratio(table, ids.iloc[MIXED]) == pytest.approx(expected)
+
+
+def test_lists_are_no_labels():
+    with pytest.raises(TypeError, match=r"y must be one label per row, got list \['a', 'b'\] in row 1"):
+        shesha.audit(X, pd.Series(["a", ["a", "b"]] * (N // 2)))

@@ -91,7 +91,7 @@ def cluster_stability(
     groupby: str = "leiden",
     *,
     cluster: Clustering | float | None = None,
-    obsm: str | None = "X_pca",
+    obsm: str | None = "recorded",
     n_neighbors: int | None = None,
     n_subsamples: int = 10,
     share: float = 0.8,
@@ -119,7 +119,8 @@ def cluster_stability(
         for the Leiden algorithm of scanpy. It must be the method that made the clusters. Default: Leiden with the
         resolution that ``adata.uns[groupby]`` records, or 1.
     obsm : str, optional
-        Key of ``adata.obsm`` with the matrix that is clustered; None for ``adata.X``.
+        Key of ``adata.obsm`` with the matrix that is clustered; None for ``adata.X``. Default for Leiden: the matrix
+        (and number of components) that ``adata.uns["neighbors"]`` records. Otherwise: X_pca.
     n_neighbors : int, optional
         Number of neighbours for Leiden. Default: the number that ``adata.uns["neighbors"]`` records, or 15.
     n_subsamples : int
@@ -175,7 +176,7 @@ def cluster_stability(
     if check.count(n_draws, "n_draws") < (fewest := draws_needed(1, alpha)):
         raise ValueError(f"n_draws must be at least {fewest}, because fewer cannot reach p = {alpha:g}, got {n_draws}")
     method, text = _method(adata, groupby, cluster, n_neighbors)
-    X = check.matrix(from_anndata(adata, obsm=obsm).values, "adata")
+    X = _clustered_matrix(adata, obsm, not callable(cluster))
     base = draw_seed(seed)
     names = _cluster_labels(adata, groupby, method, X)
     known = np.flatnonzero([name is not None for name in names])
@@ -299,6 +300,23 @@ def _interval(values: Vector) -> dict[str, Any]:
     return {"low": max(0.0, float(low)), "high": min(1.0, float(high)), "confidence": _CONFIDENCE}
 
 
+def _clustered_matrix(adata: Any, obsm: str | None, by_graph: bool) -> Matrix:
+    """Return the matrix that is clustered, by default the one from which scanpy found neighbours, and state which."""
+    n_columns = None
+    if obsm == "recorded":
+        recorded = (lambda name: _recorded(adata, "neighbors", name)) if by_graph else (lambda _: None)
+        named, n_columns = recorded("use_rep"), recorded("n_pcs")
+        # Without components, scanpy finds neighbours in X.
+        obsm = ("X_pca" if n_columns is None or int(n_columns) else "X") if named is None else str(named)
+        obsm = None if obsm == "X" else obsm
+    X = check.matrix(from_anndata(adata, obsm=obsm).values, "adata")
+    source = "X" if obsm is None else f"obsm[{obsm!r}]"
+    if obsm is not None and n_columns is not None and 0 < int(n_columns) < X.shape[1]:
+        X, source = X[:, : int(n_columns)], f"the first {int(n_columns)} columns of {source}"
+    provenance.state(f"clusters of {source}")
+    return X
+
+
 def _cluster_labels(adata: Any, groupby: str, method: Clustering, X: Matrix) -> NDArray[Any]:
     """Return the cluster of each cell as text; None for cells without one."""
     if not isinstance(groupby, str) or groupby != "leiden" or groupby in adata.obs:
@@ -315,11 +333,12 @@ def _method(
         if n_neighbors is not None:
             raise ValueError(f"n_neighbors must be None if cluster is a function, got {n_neighbors}")
         return cluster, getattr(cluster, "__name__", "the given function")
-    recorded = int(_read_parameter(adata, "neighbors", "n_neighbors", _NEIGHBOURS))
-    resolution = check.positive(
-        _read_parameter(adata, groupby, "resolution", 1.0) if cluster is None else cluster, "cluster"
-    )
-    neighbours = check.count(recorded if n_neighbors is None else n_neighbors, "n_neighbors", minimum=2)
+    if n_neighbors is None:
+        n_neighbors = int(_recorded(adata, "neighbors", "n_neighbors") or _NEIGHBOURS)
+    if cluster is None:
+        cluster = float(_recorded(adata, groupby, "resolution") or 1)
+    resolution = check.positive(cluster, "cluster")
+    neighbours = check.count(n_neighbors, "n_neighbors", minimum=2)
     try:
         scanpy = import_module("scanpy")
         import_module("igraph")
@@ -337,10 +356,10 @@ def _method(
     return leiden, f"Leiden (resolution {resolution:g}, {neighbours} neighbours)"
 
 
-def _read_parameter(adata: Any, key: str, name: str, default: float) -> float:
-    """Return a parameter that scanpy recorded, or else the default."""
+def _recorded(adata: Any, key: str, name: str) -> Any:
+    """Return a parameter that scanpy recorded, or None."""
     parameters: Any = getattr(adata, "uns", {})
     for part in (key, "params", name):
         parameters = parameters.get(part) if hasattr(parameters, "get") else None
     # Files store numbers as arrays.
-    return default if parameters is None else float(np.ravel(parameters)[0])
+    return None if parameters is None else np.ravel(parameters)[0]

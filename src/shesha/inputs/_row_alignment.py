@@ -37,8 +37,8 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
     """Return, for each representation whose rows must be reordered or selected, the rows to take.
 
     Representations without names, or already in the right order, are omitted. If the names are mere row numbers and
-    differ, rows are paired by position, provided that no number is shared or that the numbers are consecutive, as in
-    slices of a table.
+    differ, rows are paired by position if no number is shared, if both are consecutive, as in slices of a table, or if
+    one side only counts its rows.
 
     Parameters
     ----------
@@ -177,7 +177,10 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
     if names.counts_rows and reference.counts_rows and len(names) == len(reference):
         return None
     mere_numbers = not (names.certain and reference.certain)
-    if mere_numbers and "counted" in (names.kind, reference.kind):
+    kinds = {names.kind, reference.kind}
+    # Two slices of a table are compared by position; a slice and a table from which rows were dropped are not.
+    if mere_numbers and (kinds == {"counted"} or ("counted" in kinds and (names.counts_rows or reference.counts_rows))):
+        state(f"rows paired by position: the row numbers of {first} and {name} differ")
         return None
     shared = len(np.intersect1d(names.values, reference.values))
     if labels and shared == len(reference) and reference.kind == "text":

@@ -410,6 +410,13 @@ def _take(value: Any, chosen: Index) -> Any:
     return to_host(split_names(value)[0])[chosen]
 
 
+def _require_scalars(labels: NDArray[Any], name: str) -> None:
+    """Refuse labels of which some are lists, such as several tags per row."""
+    for row, label in enumerate(labels):
+        if isinstance(label, list | tuple | set | dict | np.ndarray):
+            raise TypeError(f"{name} must be one label per row, got {type(label).__name__} {label} in row {row}")
+
+
 def _find_unlabelled(name: str, value: Any) -> NDArray[np.bool_]:
     """Return which entries of labels are missing: None, NaN, empty text or text that means NaN."""
     nobody = np.zeros(0, dtype=bool)
@@ -420,6 +427,8 @@ def _find_unlabelled(name: str, value: Any) -> NDArray[np.bool_]:
     except (TypeError, ValueError):
         return nobody
     if array.ndim == 1:
+        if array.dtype.kind == "O":
+            _require_scalars(array, name)
         state_suspicious_classes(array, name)
     if array.ndim != 1 or array.dtype.kind in "iub":
         return np.zeros(len(array) if array.ndim else 0, dtype=bool)
