@@ -37,7 +37,7 @@ def test_the_statuses_are_unchanged_drift_and_could_not_tell(files, invoke, invo
     made = init(files, invoke)
     assert (made.status, made.out) == (
         0,
-        f"{files / 'm'}: 60 canary rows, 99 re-encodings\nNext: shesha monitor check {files / 'm'} FILE\n",
+        f"{files / 'm'}: 60 canary rows, 99 re-encodings, false alarms in 1 % of checks\nNext: shesha monitor check {files / 'm'} FILE\n",
     )
     for name, status, said in (("same", 0, "Ok: "), ("other", 1, "Alert: "), ("broken", 2, "Not estimable (")):
         ended = invoke("monitor", "check", files / "m", files / f"{name}.npy")
@@ -186,3 +186,25 @@ def test_identifiers_of_a_service_are_kept(tmp_path, X, invoke, invoke_main):
     invoke("monitor", "init", tmp_path / "old.jsonl", "--out", tmp_path / "m")
     ended = invoke_main("monitor", "check", tmp_path / "m", tmp_path / "new.jsonl")
     assert ended.status == 0 and "rows matched by custom_id, in another order in current" in " ".join(ended.out.split())
+
+
+def test_features_of_new_inputs_are_matched_by_name(invoke_main, tmp_path, rng):
+    names = [f"{letter}x" for letter in "pqrstuvw"]
+    old, new = (pd.DataFrame(np.arange(8) * 9 + rng.standard_normal((80, 8)), columns=names) for _ in range(2))
+    old.to_csv(tmp_path / "old.csv", index=False)
+    new[names[::-1]].to_csv(tmp_path / "new.csv", index=False)
+    new.rename(columns={"px": "other"}).to_csv(tmp_path / "renamed.csv", index=False)
+    invoke_main("monitor", "init", tmp_path / "old.csv", "--out", tmp_path / "m", "--keep-rows")
+    ended = invoke_main("monitor", "update", tmp_path / "m", tmp_path / "new.csv")
+    assert (ended.status, "features matched by name" in " ".join(ended.out.split())) == (0, True)
+    ended = invoke_main("monitor", "update", tmp_path / "m", tmp_path / "renamed.csv")
+    assert ended.status == 2
+    assert "must have the features of the reference, got 7 shared names" in " ".join(ended.err.split())
+
+
+def test_the_rate_of_false_alarms_is_the_one_that_re_encodings_allow(invoke_main, tmp_path, rng):
+    X = rng.standard_normal((60, 8))
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "again.npy", X + 1e-3 * rng.standard_normal((24, 60, 8)))
+    files = (tmp_path / "X.npy", "--nulls", tmp_path / "again.npy", "--out", tmp_path / "m")
+    assert "24 re-encodings, false alarms in 4 % of checks" in invoke_main("monitor", "init", *files).out

@@ -5,10 +5,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from shesha.inputs._other_libraries import coordinate_values, is_labelled, make_data_array, transpose_axes
+from shesha.inputs._other_libraries import coordinate_values, is_labelled, make_data_array
+from shesha.neuro._trials import order_axes
 
 xarray = pytest.importorskip("xarray")
-ROLES = (("trial", "presentation"), ("neuron", "unit"), ("time", "bin"))
 
 
 def data(*dims):
@@ -19,15 +19,17 @@ def data(*dims):
 @pytest.mark.parametrize("order", list(permutations(("trials", "units", "Time"))))
 def test_axes_come_in_the_order_of_their_roles(order):
     first = data("trials", "units", "Time")
-    found = transpose_axes(first.transpose(*order), ROLES)
+    found = order_axes(first.transpose(*order), "X")
     assert found.dims == ("trials", "units", "Time")
     assert np.array_equal(found.values, first.values)
     assert is_labelled(found) and not is_labelled(found.values)
 
 
-@pytest.mark.parametrize("order", [("units", "other"), ("units", "neuron", "trials")])
-def test_axes_of_unknown_or_doubled_roles_stay(order):
-    assert transpose_axes(data(*order), ROLES).dims == order
+def test_axes_of_unknown_roles_stay_and_doubled_roles_are_refused():
+    assert order_axes(data("units", "other"), "X").dims == ("units", "other")
+    assert order_axes(data("other", "Time", "units"), "X").dims == ("other", "units", "Time")
+    with pytest.raises(ValueError, match=r"got units \(neuron\), neuron \(neuron\), trials \(trial\); rename"):
+        order_axes(data("units", "neuron", "trials"), "X")
 
 
 def test_a_coordinate_stands_along_one_axis():

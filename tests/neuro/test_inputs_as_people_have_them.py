@@ -32,6 +32,7 @@ class Rdms:
     [
         (ONSETS, (0, 0.5), ""),
         (ONSETS * 1000, (0, 500), "outside the time of the spikes"),
+        (np.arange(20) * 10 + 0.5, (0, 0.5), "10 of 20 windows are outside the time of the spikes"),
         (np.arange(19) / 1000 + 0.5, (0, 0.0005), "18 of 19 windows contain no spike"),
         (ONSETS[:1], (0, 0.5), ""),
         ([], (0, 1), ""),
@@ -151,3 +152,13 @@ def test_times_of_another_axis_are_refused_and_those_of_epochs_are_used():
     assert over_time(Epochs(), shown, n_permutations=19).times == tuple(Epochs.times)
     with pytest.raises(ValueError, match=r"got float64 \(5,\); the axes of X are trials, neurons and times"):
         over_time(CUBE, shown, times=np.arange(5.0))
+
+
+def test_only_good_channels_of_data_of_epochs_are_used():
+    mne = pytest.importorskip("mne")
+    info = mne.create_info(["Fz", "EOG", "Cz", "Pz", "STI"], 10, ["eeg", "eog", "eeg", "eeg", "stim"])
+    epochs, shown = mne.EpochsArray(CUBE.astype(float), info, verbose="error"), np.repeat(np.arange(4), 10)
+    epochs.info["bads"] = ["Pz"]
+    found = over_time(epochs, shown, n_permutations=19)
+    assert found.inputs[0] == "X: 3 of 5 channels left out: EOG (eog), STI (stim), Pz (bad)"
+    assert found.values == over_time(CUBE[:, [0, 2]], shown, n_permutations=19).values

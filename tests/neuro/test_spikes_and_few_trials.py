@@ -46,9 +46,18 @@ def test_too_few_trials_are_undecided():
     assert "cannot be decided" in found.headline
 
 
-def test_trial_axis_follows_the_coordinate():
+@pytest.mark.parametrize(
+    "dims",
+    [
+        ("time", "cells", "rep"),
+        ("time_relative_to_stimulus_onset", "unit_id", "stimulus_presentation_id"),
+        ("bin", "neuron_id", "trial_id"),
+        ("sample", "channel", "epoch"),
+    ],
+)
+def test_trial_axis_follows_the_coordinate(dims):
     xarray = pytest.importorskip("xarray")
     X = np.random.default_rng(0).normal(size=(24, 5, 4))
     shown = np.arange(24) % 3
-    array = xarray.DataArray(X.transpose(2, 1, 0), dims=("time", "cells", "rep"), coords={"stim": ("rep", shown)})
+    array = xarray.DataArray(X.transpose(2, 1, 0), dims=dims, coords={"stim": (dims[2], shown)})
     np.testing.assert_allclose(crossnobis(array, "stim", noise=None), crossnobis(X, shown, noise=None))

@@ -20,6 +20,7 @@ from shesha.support.provenance import collected_statements
 
 if TYPE_CHECKING:
     from shesha.drift import DriftMonitor
+    from shesha.inputs import Names
 
 
 _NAME = 60
@@ -245,9 +246,10 @@ def init_command(
     circumstances: dict[str, str] = {}
     rows: Any
     again: Any
+    features: Names | None = None
     if canaries is None:
         assert reference is not None
-        rows = run.read_one(reference, key, _columns_inside(labels, groups))
+        rows, features = run.read_named(reference, key, _columns_inside(labels, groups))
         again = None
         if nulls:
             # Each matrix of a stack is one re-encoding.
@@ -256,8 +258,9 @@ def init_command(
         refuse_with_model(nulls=nulls, key=key)
         folder = out.with_name(f"{out.name}.encodings")
         rows, again, circumstances = canaries.reencode(folder, reencodings, half=half, seed=run.seed)
-        if false_alarm is None and run.run_length is None:
-            false_alarm = max(LEVEL, 1 / (reencodings + 1))
+    n_again = reencodings if canaries is not None else 0 if again is None else len(again)
+    if n_again and false_alarm is None and run.run_length is None:
+        false_alarm = max(LEVEL, 1 / (n_again + 1))
     source = reference if canaries is None else canaries.file
     assert source is not None
     run.first = source
@@ -265,9 +268,10 @@ def init_command(
     options: dict[str, Any] = {"nulls": again, "measures": chosen, "false_alarm": false_alarm}
     options |= {"groups": run.group_labels, "about": circumstances | parse_about(about)}
     drift_monitor = DriftMonitor(rows, **run.arguments(DriftMonitor, "reference") | options)
+    drift_monitor.features = features
     drift_monitor.save(out, keep_rows=keep_rows, overwrite=overwrite)
     basis = (
-        f"{drift_monitor.n_nulls} re-encodings"
+        f"{drift_monitor.n_nulls} re-encodings, false alarms in {100 * drift_monitor.false_alarm:.2g} % of checks"
         if drift_monitor.n_nulls
         else "no re-encodings, so a drift above the tolerance raises an alert"
     )
@@ -358,8 +362,10 @@ def update_command(run: Run, folder: Path, batch: Path, *, groups: str | None = 
 
     run.outputs.require_separate(monitor_files(folder))
     run.first = batch
-    rows = run.read_one(batch, key, _columns_inside(groups))
-    verdict = DriftMonitor.load(folder).update(rows, groups=run.group_labels, missing=run.missing)
+    rows, features = run.read_named(batch, key, _columns_inside(groups))
+    drift_monitor = DriftMonitor.load(folder)
+    rows = drift_monitor.reorder_features(rows, features, batch.name)
+    verdict = drift_monitor.update(rows, groups=run.group_labels, missing=run.missing)
     run.outputs.write(verdict, [batch], brief=True)
     _end(verdict.state)
 

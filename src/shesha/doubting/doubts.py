@@ -46,7 +46,9 @@ def text_lengths(representations: Any) -> dict[str, Vector]:
     return {} if counts is None or len(set(counts)) < 2 else {NAME: np.array(counts, dtype=np.float64)}
 
 
-_TOTALS = frozenset({"totalcounts", "ncounts", "ncountrna", "numi", "numis", "totalumis"})
+_TOTALS = frozenset(
+    {"totalcounts", "ncounts", "ncountrna", "ncountatac", "nfragments", "nfrags", "numi", "numis", "totalumis"}
+)
 """Names of columns with the total counts per cell, without separators."""
 
 

@@ -53,6 +53,8 @@ class Reference:
     """Position of each row among the canary inputs, if some of them have no vector and no row has a name."""
     n_inputs: int | None = None
     """Number of canary inputs, with those that have no vector; None if `positions` is."""
+    features: Names | None = None
+    """Names of the features, in whose order those of new inputs are read."""
 
     @classmethod
     def build(
@@ -164,6 +166,8 @@ class Reference:
             values = self.names.values
             arrays["names"] = values if values.dtype.kind in "iu" else values.astype(str)
         optional = {"codes": self.codes, "groups": self.groups, "positions": self.positions}
+        if self.features is not None:
+            arrays["features"] = self.features.values.astype(str)
         arrays |= {name: values for name, values in optional.items() if values is not None}
         plain = {"n_features": self.n_features, "precision": self.precision, "classes": list(self.classes)}
         plain |= {"n_inputs": self.n_inputs, "id_column": None if self.names is None else self.names.column}
@@ -184,6 +188,7 @@ class Reference:
             *(arrays.get("rows"), arrays.get("geometry"), int(plain["n_features"]), float(plain["precision"]), names),
             *(arrays.get("codes"), tuple(plain["classes"]), rotates, arrays.get("groups")),
             *(arrays.get("positions"), plain.get("n_inputs")),
+            features=Names.build(arrays["features"]) if "features" in arrays else None,
         )
 
 

@@ -227,7 +227,7 @@ def require_whole(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, Ar
     if nulls and (len(nulls) < len(_NULLS) or any(array.dtype.kind != "f" for array in nulls.values())):
         raise ValueError(_damage(place, f"values that are not numbers in {', '.join(_NULLS)}"))
     shapes = {name: (len(rows),) for name in ("names", "codes", "groups", "positions", "null_rows")}
-    shapes["null_classes"] = (n_classes,)
+    shapes |= {"null_classes": (n_classes,), "features": (plain["n_features"],)}
     shapes["null_drifts"] = (*nulls.get("null_drifts", rows).shape[:1], len(plain["measures"]))
     for name in shapes.keys() & arrays.keys():
         if arrays[name].shape != shapes[name]:

@@ -28,8 +28,9 @@ from shesha.drift.canary_check import (
 from shesha.drift.canary_reference import Reference, restrict_encodings
 from shesha.drift.history import History, InMemory, Kind, Writer, write_or_warn
 from shesha.drift.stream_evidence import AlarmRule, Evidence, Stream, Updates
-from shesha.inputs import MissingRows, Names, RowChoice, labels_in_order, split_names
+from shesha.inputs import MissingRows, NamedRows, Names, RowChoice, labels_in_order, split_names
 from shesha.inputs import validation as check
+from shesha.inputs.table_columns import column_names, feature_order
 from shesha.measures import Measure, get
 from shesha.results import CheckSequence, DriftScore, DriftVerdict, StreamVerdict
 from shesha.results.base import draws_axes
@@ -267,6 +268,7 @@ class DriftMonitor:
             seed=seed,
         )
         ref = Reference.build(sides["reference"], along["labels"], chosen, along["groups"])
+        ref = replace(ref, features=column_names(reference))
         if names is None and len(along["kept"]) < n_rows:
             ref = replace(ref, positions=along["kept"], n_inputs=n_rows)
         unchanged = None
@@ -306,6 +308,23 @@ class DriftMonitor:
     def names(self) -> Names | None:
         """Names of the canary inputs, if known."""
         return self._setting.reference.names
+
+    @property
+    def features(self) -> Names | None:
+        """Names of the features of the reference, if known; those of new inputs are read in the same order."""
+        return self._setting.reference.features
+
+    @features.setter
+    def features(self, names: Names | None) -> None:
+        self._setting = replace(self._setting, reference=replace(self._setting.reference, features=names))
+
+    def reorder_features(self, rows: Any, features: Names | None, name: str) -> Any:
+        """Return rows with their features in the order of the reference, if the names of both are known."""
+        order = feature_order(self.features, features, ("the reference", name))
+        if order is None:
+            return rows
+        values, names = split_names(rows, name)
+        return values[:, order] if names is None else NamedRows(values[:, order], names)
 
     @property
     def n_nulls(self) -> int:
@@ -387,6 +406,7 @@ class DriftMonitor:
         """
         updates = self._updates
         groups = labels_in_order([split_names(batch, "batch")[1]], {"groups": groups})["groups"]
+        batch = self.reorder_features(batch, column_names(batch), "batch")
         if missing != "refuse":
             sides, along = select_rows({"batch": batch}, {"groups": groups}, missing=missing)
             batch, groups = sides["batch"], along["groups"]

@@ -12,7 +12,6 @@ from shesha.inputs._other_libraries import (
     numbers,
     split_names,
     table_values,
-    transpose_axes,
 )
 from shesha.inputs._row_alignment import (
     MissingRows,
@@ -71,5 +70,4 @@ __all__ = [
     "require_order",
     "split_names",
     "table_values",
-    "transpose_axes",
 ]

@@ -114,15 +114,6 @@ def coordinate_values(X: Any, named: str, name: str = "X") -> tuple[str, Array]:
     return str(known[named].dims[0]), known[named].values
 
 
-def transpose_axes(X: Any, roles: Sequence[Sequence[str]]) -> Any:
-    """Reorder the axes by their roles, if the names of the axes identify their roles."""
-    place = {word: position for position, words in enumerate(roles) for word in words}
-    positions = [place.get(str(dim).lower().rstrip("s")) for dim in X.dims]
-    if None in positions or len(set(positions)) < len(positions):
-        return X
-    return X.transpose(*[dim for _, dim in sorted(zip(positions, X.dims, strict=True), key=lambda pair: pair[0] or 0)])
-
-
 AXIS_ROLES = {
     "rows": "presentation stimulus stimuli stim rep repeat repetition image trial sample observation obs cell "
     "condition item event epoch row input text sentence word document record subject participant example instance "

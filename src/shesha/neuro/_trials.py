@@ -11,9 +11,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import MissingRows, align_labels, coordinate_values, is_labelled, table_values, transpose_axes
+from shesha.inputs import MissingRows, align_labels, coordinate_values, is_labelled, table_values
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import NO_LABEL, class_names
+from shesha.inputs.identity import words_of
 from shesha.kernels.condition_distances import Cube, count_trials, equal_sums
 from shesha.support import provenance
 from shesha.support import types as kinds
@@ -22,12 +23,14 @@ from shesha.support.seeds import generator, spawn
 from shesha.support.types import Array, Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.wording import count
 
-ROLES = (
-    ("trial", "presentation", "event", "stimulus"),
-    ("neuron", "unit", "cell", "neuroid", "channel", "electrode", "roi"),
-    ("time", "time_bin", "bin", "timepoint"),
-)
-"""Known names of the axes of labelled arrays, in the singular. If all names are known, the axes may be in any order."""
+_TIME, _NEURON, _TRIAL = "time", "neuron", "trial"
+_AXES = (_TRIAL, _NEURON, _TIME)
+AXIS_WORDS = {
+    _TIME: "time timepoint bin onset latency frame",
+    _NEURON: "neuron unit cell neuroid channel electrode roi cluster voxel sensor",
+    _TRIAL: "trial presentation event epoch sweep stimulus stimuli rep repeat repetition",
+}
+"""Words in the names of the axes of labelled arrays, in the singular; the first entry that fits decides."""
 Conditions = ArrayLike | str | Sequence[str]
 
 
@@ -201,7 +204,9 @@ class Trials:
 
 def _responses(X: Any, name: str) -> tuple[Array, Any]:
     """Return responses (trials, neurons[, times]), possibly with NaN, and the labelled array; None if unlabelled."""
-    source = transpose_axes(X, ROLES) if is_labelled(X) else None
+    source = order_axes(X, name) if is_labelled(X) else None
+    if hasattr(X, "get_data") and hasattr(X, "get_channel_types"):
+        X = _data_channels(X, name)
     array = check.dense(X if source is None else source, name)
     if array.dtype.kind == "O" and not array.ndim:
         hint = f"; pass {name}.get_data()" if hasattr(X, "get_data") else ""
@@ -221,6 +226,45 @@ def _responses(X: Any, name: str) -> tuple[Array, Any]:
     return values, source
 
 
+def _data_channels(epochs: Any, name: str) -> Array:
+    """Return the good channels of data of MNE epochs, and state those left out, such as EOG, triggers and bad ones."""
+    of_data, bad = set(epochs.get_channel_types(picks="data")), epochs.info["bads"]
+    types = dict(zip(epochs.ch_names, epochs.get_channel_types(), strict=True))
+    aside = [f"{channel} ({kind})" for channel, kind in types.items() if kind not in of_data and channel not in bad]
+    aside += [f"{channel} (bad)" for channel in bad]
+    if aside:
+        provenance.state(f"{name}: {len(aside)} of {count(len(types), 'channel')} left out: {check.join_items(aside)}")
+    used = [channel for channel, kind in types.items() if kind in of_data and channel not in bad]
+    return np.asarray(epochs.get_data(picks=used))
+
+
+def _role(dim: object) -> str | None:
+    """Return what lies along an axis, by the words of its name; ids of units and trials are not times."""
+    words = words_of(str(dim))
+    words += [word.removesuffix("s") for word in words]
+    known = [role for role, names in AXIS_WORDS.items() if set(words) & set(names.split())]
+    if "id" in words and len(known) > 1:
+        known.remove(_TIME)
+    return known[0] if known else None
+
+
+def order_axes(X: Any, name: str) -> Any:
+    """Reorder the axes by their names; of three axes, one may have an unknown name."""
+    roles = [_role(dim) for dim in X.dims]
+    known = [role for role in roles if role is not None]
+    if len(set(known)) < len(known) and len(roles) == 3:
+        listing = ", ".join(f"{dim}{f' ({role})' if role else ''}" for dim, role in zip(X.dims, roles, strict=True))
+        raise ValueError(
+            f"{name} must have axes (trials, neurons, times), got {listing}; rename them trial, neuron, time"
+        )
+    missing = [role for role in _AXES if role not in known]
+    if len(roles) == 3 and len(missing) == 1:
+        roles[roles.index(None)] = missing[0]
+    elif len(known) < len(roles) or _TRIAL not in known:
+        return X
+    return X.transpose(*sorted(X.dims, key=lambda dim: _AXES.index(roles[X.dims.index(dim)] or _TRIAL)))
+
+
 def _trials_first(X: Any, conditions: Any, name: str) -> Any:
     """Move the axis of the coordinate that contains the conditions to the front, and times to the end."""
     named = [conditions] if isinstance(conditions, str) else conditions
@@ -229,12 +273,9 @@ def _trials_first(X: Any, conditions: Any, name: str) -> Any:
     if not all(isinstance(entry, str) and entry in X.coords for entry in named):
         return X
     axes = {coordinate_values(X, entry, name)[0] for entry in named}
-    places = {
-        str(dim): next((place for place, words in enumerate(ROLES) if str(dim).lower().rstrip("s") in words), None)
-        for dim in X.dims
-    }
+    places = {str(dim): _role(dim) for dim in X.dims}
     trials = min(axes)
-    if len(axes) > 1 or places[trials] not in (None, 0):
+    if len(axes) > 1 or places[trials] not in (None, _TRIAL):
         return X
     others = [dim for dim in places if dim != trials]
     known = [places[dim] for dim in others]
@@ -243,7 +284,7 @@ def _trials_first(X: Any, conditions: Any, name: str) -> Any:
             f"{name} must have axes (trials, neurons, times), got {', '.join(map(str, X.dims))}; rename one of "
             f"{' and '.join(others)} to neuron or time"
         )
-    if len(others) == 2 and (known[0] == 2 or known[1] == 1):
+    if len(others) == 2 and (known[0] == _TIME or known[1] == _NEURON):
         others.reverse()
     return X.transpose(trials, *others)
 

@@ -275,6 +275,11 @@ def session_drift(
     if len(named) < 2:
         raise ValueError(f"sessions must be at least 2, got {len(named)}")
     built = [_Session.build(name, *_pair(session, name), missing) for name, session in named]
+    every = dict.fromkeys(name for session in built for name in session.names)
+    for session in built:
+        if lacking := [name for name in every if name not in session.names]:
+            total = count(len(every), "condition")
+            state(f"session {session.name} lacks {len(lacking)} of {total}: {check.join_items(lacking)}")
     table = _table(tracked, built, first)
     rng, dividing = generator(seed), spawn(seed, _DIVISIONS)
     places = list(combinations(range(len(built)), 2))

@@ -78,23 +78,25 @@ def spike_counts(
 def _warn_of_windows_without_recording(
     trains: list[NDArray[np.floating[Any]]], edges: NDArray[np.float64], empty: NDArray[np.bool_]
 ) -> None:
-    """Warn if most windows are empty and outside the recording, as with onsets in another unit than the spikes."""
+    """Warn if windows are empty and outside the recording, as with onsets in another unit or after its end."""
     ends = [float(train[place]) for train in trains if len(train) for place in (0, -1)]
     if not ends or not len(edges):
         return
     outside = int((empty & ((edges[:, -1] < min(ends)) | (edges[:, 0] > max(ends)))).sum())
     where = f"spikes from {min(ends):g} to {max(ends):g}, windows from {edges.min():g} to {edges.max():g}"
     remedy = "Pass spikes, onsets and window in one unit, such as seconds"
-    if 2 * outside > len(edges):
+    if outside > _OUTSIDE * len(edges):
         warn(
             f"{outside} of {count(len(edges), 'window')} {agree(outside, 'is', 'are')} outside the time of the spikes "
-            f"({where}), so counts are 0. {remedy}",
+            f"({where}), so counts are 0. {remedy}, and onsets within the recording",
             MeasureWarning,
         )
     elif empty.mean() > _EMPTY and _SPARSE * (edges.max() - edges.min()) < max(ends) - min(ends):
         warn(f"{empty.sum():,} of {count(len(edges), 'window')} contain no spike ({where}). {remedy}", MeasureWarning)
 
 
+_OUTSIDE = 0.1
+"""Share of windows outside the time of the spikes above which a warning is due."""
 _SPARSE, _EMPTY = 10, 0.9
 """How many times as long as all windows together spikes last, and the share of empty windows, in another unit."""
 _LOOKED_AT = 20
