@@ -229,7 +229,8 @@ def test_the_design_page_lists_the_rooms_in_their_order() -> None:
 
 def test_the_files_that_pages_name_exist() -> None:
     pages = [*(SOURCE.parents[1] / "docs").glob("*.md"), SOURCE.parents[1] / "CONTRIBUTING.md"]
-    known = [str(path.relative_to(SOURCE.parents[1])) for path in SOURCE.rglob("*.*")]
+    root = SOURCE.parents[1]
+    known = [str(path.relative_to(root)) for path in (*SOURCE.rglob("*.*"), *(root / "packages").rglob("*.py"))]
     for page in pages:
         for name in re.findall(r"`([a-z_]+(?:/[a-z_]+)+\.(?:py|c))`", page.read_text(encoding="utf-8")):
             there = (SOURCE.parents[1] / name).exists() or any(path.endswith("/" + name) for path in known)

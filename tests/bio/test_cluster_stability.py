@@ -8,7 +8,7 @@ from scipy.cluster.vq import kmeans2
 from sklearn.metrics import adjusted_rand_score, jaccard_score
 
 from shesha import bio
-from shesha.bio.cluster_stability import _clustered_matrix, _compare
+from shesha.bio.cluster_stability import _clustered_matrix, _compare, _recorded_resolution
 from shesha.support import provenance
 
 
@@ -118,11 +118,20 @@ def test_leiden_is_that_of_scanpy():
     ],
 )
 def test_leiden_clusters_the_matrix_in_which_neighbours_were_found(params, source):
-    adata = cells(groups(0, 3, n=90), 3)
-    adata.X, adata.obsm["X_harmony"] = np.full((90, 5), 2.0), adata.obsm["X_pca"] + 1
+    pca = groups(0, 3, n=90)
+    adata = anndata.AnnData(np.full((90, 5), 2.0), obsm={"X_pca": pca, "X_harmony": pca + 1})
     adata.uns["neighbors"] = {"params": params}
-    with provenance.collect() as said:
+    with provenance.collect_statements() as said:
         X = _clustered_matrix(adata, "recorded", by_graph=True)
-    assert list(said) == [f"clusters of {source}"]
+    assert f"clusters of {source}" in said
     expected = {"X": adata.X, "obsm['X_harmony']": adata.obsm["X_harmony"]}.get(source, adata.obsm["X_pca"])
     np.testing.assert_array_equal(X, expected[:, : X.shape[1]])
+
+
+def test_without_a_recorded_resolution_the_method_is_not_guessed():
+    adata = cells(groups(0, 3, n=90), 3, louvain="0")
+    with pytest.raises(ValueError, match="cluster must be the function that made the clusters, or a resolution"):
+        bio.cluster_stability(adata, "group")
+    with provenance.collect_statements() as said:
+        assert _recorded_resolution(adata, "louvain") == 1
+    assert list(said) == ["warning: adata.uns records no resolution for 'louvain', so cells are clustered at 1"]

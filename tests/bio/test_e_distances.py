@@ -79,3 +79,35 @@ def test_too_few_units_are_named():
         "no units can be exchanged" in bio.e_distances(donors(0, "nested", 1), "gene", groups="donor").pairs[0].reason
     )
     assert "column 'donor' of obs looks like sampling units" in bio.e_distances(adata, "gene").notes[0]
+
+
+def test_all_pairs_need_no_controls():
+    adata = cells(0, 1.0)
+    adata.obs["gene"] = adata.obs["gene"].replace({"NT": "C"})
+    adata.obs["donor"] = np.arange(99) % 3
+    with pytest.raises(ValueError, match="control must be a label"):
+        bio.e_distances(adata, "gene")
+    found = bio.e_distances(adata, "gene", pairs="all", groups="donor", n_draws=9)
+    assert [(pair.first, pair.second) for pair in found] == [("A", "B"), ("A", "C"), ("B", "C")]
+    assert "controls: none (not needed)" in found.inputs[0]
+
+
+@pytest.mark.parametrize(
+    ("column", "obsm", "doubt"),
+    [
+        ("leiden_0.5", "X_pca", "are clusters of the same data, they differ by construction"),
+        ("gene", "X_umap", "obsm['X_umap'] looks like an embedding for plots"),
+        ("gene", "X_draw_graph_fa", "obsm['X_draw_graph_fa'] looks like an embedding for plots"),
+        ("gene", "X_pca", ""),
+    ],
+)
+@pytest.mark.parametrize("function", [bio.e_distances, bio.coherence_table])
+def test_groups_and_embeddings_that_mislead_are_named(function, column, obsm, doubt):
+    adata = cells(0, 1.0)
+    adata.obs = adata.obs.rename(columns={"gene": column})
+    adata.obsm[obsm] = adata.obsm["X_pca"][:, :2]
+    found = function(adata, column, control="NT", obsm=obsm, n_draws=19)
+    warnings = [text for text in found.inputs if text.startswith("warning")]
+    assert len(warnings) == bool(doubt)
+    assert all(doubt in text for text in warnings)
+    assert any(doubt in note for note in found.notes) or not doubt

@@ -37,7 +37,8 @@ def test_the_statuses_are_unchanged_drift_and_could_not_tell(files, invoke, invo
     made = init(files, invoke)
     assert (made.status, made.out) == (
         0,
-        f"{files / 'm'}: 60 canary rows, 99 re-encodings, false alarms in 1 % of checks\nNext: shesha monitor check {files / 'm'} FILE\n",
+        f"{files / 'm'}: 60 canary rows, 99 re-encodings, false alarms in 1 % of checks\n"
+        f"Next: shesha monitor check {files / 'm'} FILE\n",
     )
     for name, status, said in (("same", 0, "Ok: "), ("other", 1, "Alert: "), ("broken", 2, "Not estimable (")):
         ended = invoke("monitor", "check", files / "m", files / f"{name}.npy")

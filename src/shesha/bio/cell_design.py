@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from shesha.inputs import MissingRows, load_backed, split_names
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import NO_LABEL
+from shesha.inputs.table_columns import is_picture
 from shesha.results.audit import LabelClasses
 from shesha.results.base import Result
 from shesha.support import provenance, wording
@@ -53,14 +55,14 @@ class Controls(Result):
 
     labels: tuple[str, ...]
     how: str
-    """How the labels were found: 'named', 'exact', 'token' or 'keyword'."""
+    """How the labels were found: 'named', 'exact', 'token' or 'keyword'; or 'not needed'."""
     others: tuple[str, ...] = ()
     """Labels that also resemble controls but count as perturbations."""
 
     def _text(self) -> str:
         """Return the labels, and how they were found, as text."""
         others = f"; similar labels counted as perturbations: {check.join_items(self.others)}" * bool(self.others)
-        return f"controls: {check.join_items(map(repr, self.labels))} ({self.how}){others}"
+        return f"controls: {check.join_items(map(repr, self.labels)) or 'none'} ({self.how}){others}"
 
 
 def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = None) -> Controls:
@@ -302,7 +304,7 @@ class CellDesign:
     blocks: NDArray[Any] | None
     groups: NDArray[Any] | None
     notes: tuple[str, ...]
-    """What was merged or left out, and sampling units that are not declared."""
+    """What was merged or left out, sampling units that are not declared, and why distances may mislead."""
     undeclared: tuple[str, ...]
     """Options that name these sampling units, such as groups='donor'."""
     left_out: dict[str, int]
@@ -322,6 +324,7 @@ def cell_design(
     blocks: str | Sequence[Any] | None = None,
     groups: str | Sequence[Any] | None = None,
     missing: MissingRows = "refuse",
+    needs_controls: bool = True,
 ) -> CellDesign:
     """Read the parts of AnnData for an analysis, leaving out cells that lack one of the labels.
 
@@ -333,6 +336,8 @@ def cell_design(
         Column of obs with the perturbations.
     control, obsm, layer, per, blocks, groups, missing
         See `coherence_table`.
+    needs_controls : bool
+        Whether labels of which none resembles a control are refused if `control` is None.
     """
     require_anndata(adata)
     matrix, source = _matrix(adata, obsm, layer)
@@ -340,7 +345,8 @@ def cell_design(
         raise TypeError("groupby must be a column of obs, got None")
     named = {"groupby": groupby, "per": per, "blocks": blocks, "groups": groups}
     values_by_name = {name: _labels(adata, value, name) for name, value in named.items() if value is not None}
-    free = _controls_without_units(values_by_name, control)
+    lacking = not needs_controls and control is None and not _has_controls(values_by_name["groupby"])
+    free = () if lacking else _controls_without_units(values_by_name, control)
     wanted = {
         "with a missing label" if name == "groupby" else f"without a value of {name}": np.array(
             [value is not None for value in values]
@@ -356,15 +362,16 @@ def cell_design(
     rows = np.flatnonzero(there)
     values_by_name = {name: values[rows] for name, values in values_by_name.items()}
     labels = values_by_name["groupby"]
-    controls = find_controls(labels, control)
+    controls = Controls((), "not needed") if lacking else find_controls(labels, control)
     same = combination_names(labels.tolist(), controls)
     labels = np.array([same.get(label, label) for label in labels], dtype=object)
     is_control = np.isin(labels, controls.labels)
     declared = {value for value in (groupby, per, blocks, groups) if isinstance(value, str)}
     undeclared = notes_on_units(adata.obs, rows, labels, is_control, declared, has_units=groups is not None)
-    for note in undeclared.values():
+    doubts = (*undeclared.values(), *_doubts_about_distances(groupby, source, matrix))
+    for note in doubts:
         provenance.state_warning(note)
-    if blocks is None:
+    if blocks is None and is_control.any():
         _warn_of_uneven_columns(adata.obs, rows, labels, is_control, matrix, declared)
     within = values_by_name.get("blocks")
     if "per" in values_by_name:
@@ -377,11 +384,37 @@ def cell_design(
         controls=controls,
         blocks=None if within is None else within.astype(str),
         groups=None if "groups" not in values_by_name else values_by_name["groups"].astype(str),
-        notes=(*free, *_notes_on_merged(same), *undeclared.values()),
+        notes=(*free, *_notes_on_merged(same), *doubts),
         undeclared=tuple(undeclared),
         left_out={why: n for why, n in left_out.items() if n},
         source=source,
     )
+
+
+def _doubts_about_distances(groupby: str, source: str, matrix: Any) -> Iterator[str]:
+    """Yield why distances may mislead: groups that look like clusters, and embeddings made for plots."""
+    if LabelClasses((), (), str(groupby)).look_like_clusters:
+        yield (
+            f"if the groups of {groupby!r} are clusters of the same data, they differ by construction, even in noise: "
+            "p-values then say nothing about kinds of cells"
+        )
+    key = source.removeprefix("obsm[").strip("'\"]")
+    if key != source and is_picture(key, matrix.shape[1]):
+        yield (
+            f"{source} looks like an embedding for plots, such as a UMAP or t-SNE, in which distances are distorted. "
+            "Use obsm='X_pca', or obsm=None for X"
+        )
+
+
+def _has_controls(labels: NDArray[Any]) -> bool:
+    """Return whether one set of labels resembles controls."""
+    with catch_warnings():
+        simplefilter("ignore")
+        try:
+            find_controls([label for label in labels if label is not None])
+        except ValueError:
+            return False
+    return True
 
 
 def _controls_without_units(values_by_name: dict[str, NDArray[Any]], control: Any) -> tuple[str, ...]:

@@ -117,7 +117,8 @@ def cluster_stability(
     cluster : callable or float, optional
         How to cluster: a function that takes a matrix (cells, features) and returns one label per cell, or a resolution
         for the Leiden algorithm of scanpy. It must be the method that made the clusters. Default: Leiden with the
-        resolution that ``adata.uns[groupby]`` records, or 1.
+        resolution that ``adata.uns[groupby]`` records, or 1 if it records none and `groupby` contains 'leiden' or
+        'louvain'.
     obsm : str, optional
         Key of ``adata.obsm`` with the matrix that is clustered; None for ``adata.X``. Default for Leiden: the matrix
         (and number of components) that ``adata.uns["neighbors"]`` records. Otherwise: X_pca.
@@ -304,10 +305,9 @@ def _clustered_matrix(adata: Any, obsm: str | None, by_graph: bool) -> Matrix:
     """Return the matrix that is clustered, by default the one from which scanpy found neighbours, and state which."""
     n_columns = None
     if obsm == "recorded":
-        recorded = (lambda name: _recorded(adata, "neighbors", name)) if by_graph else (lambda _: None)
-        named, n_columns = recorded("use_rep"), recorded("n_pcs")
+        named, n_columns = (_recorded(adata, "neighbors", name) if by_graph else None for name in ("use_rep", "n_pcs"))
         # Without components, scanpy finds neighbours in X.
-        obsm = ("X_pca" if n_columns is None or int(n_columns) else "X") if named is None else str(named)
+        obsm = ("X" if n_columns == 0 else "X_pca") if named is None else str(named)
         obsm = None if obsm == "X" else obsm
     X = check.matrix(from_anndata(adata, obsm=obsm).values, "adata")
     source = "X" if obsm is None else f"obsm[{obsm!r}]"
@@ -336,7 +336,7 @@ def _method(
     if n_neighbors is None:
         n_neighbors = int(_recorded(adata, "neighbors", "n_neighbors") or _NEIGHBOURS)
     if cluster is None:
-        cluster = float(_recorded(adata, groupby, "resolution") or 1)
+        cluster = _recorded_resolution(adata, groupby)
     resolution = check.positive(cluster, "cluster")
     neighbours = check.count(n_neighbors, "n_neighbors", minimum=2)
     try:
@@ -354,6 +354,21 @@ def _method(
         return np.asarray(cells.obs["leiden"].to_numpy())
 
     return leiden, f"Leiden (resolution {resolution:g}, {neighbours} neighbours)"
+
+
+def _recorded_resolution(adata: Any, groupby: str) -> float:
+    """Return the resolution that scanpy recorded, or 1 for a column named after Leiden; others need `cluster`."""
+    recorded = _recorded(adata, groupby, "resolution")
+    if recorded is not None:
+        return float(recorded)
+    if not any(name in str(groupby).lower() for name in ("leiden", "louvain")):
+        raise ValueError(
+            "cluster must be the function that made the clusters, or a resolution of Leiden, if adata.uns records none "
+            f"for {groupby!r}, got None"
+        )
+    if groupby in adata.obs:
+        provenance.state_warning(f"adata.uns records no resolution for {groupby!r}, so cells are clustered at 1")
+    return 1.0
 
 
 def _recorded(adata: Any, key: str, name: str) -> Any:

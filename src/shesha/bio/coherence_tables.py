@@ -302,7 +302,8 @@ def e_distances(
     groupby : str
         Column of ``adata.obs`` with the perturbations. Cells without a label are left out and counted.
     control : str or sequence of str, optional
-        Labels of the control cells. Default: labels that resemble controls (see `find_controls`).
+        Labels of the control cells. Default: labels that resemble controls (see `find_controls`), which all pairs do
+        not need.
     pairs : {'control', 'all'}
         Whether to compare each perturbation with the controls, or all pairs of perturbations and controls.
     obsm, layer
@@ -342,7 +343,8 @@ def e_distances(
     check.choice(pairs, ("control", "all"), "pairs")
     alpha = check.fraction(alpha, "alpha", closed=False)
     min_size = check.count(min_size, "min_size", minimum=2)
-    design = cell_design(adata, groupby, control=control, obsm=obsm, layer=layer, groups=groups, missing=missing)
+    cells: dict[str, Any] = {"control": control, "obsm": obsm, "layer": layer, "groups": groups, "missing": missing}
+    design = cell_design(adata, groupby, **cells, needs_controls=pairs == "control")
     _state_cells(design)
     controls = " and ".join(design.controls.labels)
     names = np.where(np.isin(design.labels, design.controls.labels), controls, design.labels)
@@ -358,9 +360,8 @@ def e_distances(
     compared = [(controls, name) for name in others] if pairs == "control" else list(combinations(kept, 2))
     if controls in excluded or not compared:
         reasons = "; ".join(f"{name}: {why}" for name, why in excluded.items())
-        raise ValueError(
-            f"groupby must have controls and at least one group of {min_size} cells, got {reasons or 'none'}"
-        )
+        needed = "controls and at least one group" if design.controls.labels else "at least two groups"
+        raise ValueError(f"groupby must have {needed} of {min_size} cells, got {reasons or 'none'}")
     if n_draws is None:
         stages = draw_stages(_DRAWS, default_draws(len(compared), alpha, _DRAWS))
     else:

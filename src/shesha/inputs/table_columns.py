@@ -66,6 +66,7 @@ _SIDE = re.compile(
     r"|(\w+_)?(timestamp|unix_?(time|ts)|epoch_(time|ms|s|us|ns))(_(ms|us|ns|s|utc))?|ts|row|row_?(num|number|id|nr)|index|idx|level_0|page(_number)?|chunk(_(index|number))?|fold|split"
     r"|seed|cluster|leiden|louvain|batch|total_counts|n_genes_by_counts|n_?(count|feature)_rna|percent_mt"
     r"|(is|in|use|was)_(train(ing)?|test|val(id(ation)?)?|eval|holdout|outlier|doublet|duplicate|deleted|excluded)"
+    r"|epoch(_(number|id|nr))?|(image|object)_number|location_\w+|sti_\d{3}"
     r"|pct_counts_\w+|doublet_score|usage|lat(itude)?|lon(gitude)?|lng"
 )
 """Names of columns of numbers that describe the rows."""
@@ -322,6 +323,11 @@ def _describes_rows(column: Column) -> str:
         return ""
     if has_word(column.name, _TIME) and any(low < min(head) and max(head) < high for low, high in _UNIX_TIMES):
         return "contains times"
+    if column.name.lower() == "time":
+        # Times of recording increase, in each epoch from the same start; durations are in any order.
+        times = np.asarray(column.values(), dtype=float)
+        if (times[1:][np.diff(times) < 0] == times.min()).all():
+            return "contains times in the order of the rows"
     if len(head) < SAMPLE or len(set(head)) < len(head) or any(value != int(value) for value in head):
         return ""
     # Numbers of rows may be in another order, as in a table that was sorted.
