@@ -72,6 +72,19 @@ def test_features_are_matched_by_name(tmp_path, invoke_main, monkeypatch):
     assert json.loads(Path("found.json").read_text())["numbers"][0]["value"] == pytest.approx(expected.numbers[0].value)
 
 
+@pytest.mark.filterwarnings("default::shesha.support.warnings.CalibrationWarning")
+@pytest.mark.parametrize(("n_shared", "remedy"), [(60, "`shesha diff`"), (30, "leave these rows out"), (0, "")])
+def test_rows_with_shared_identifiers_are_not_independent(tmp_path, invoke_main, monkeypatch, n_shared, remedy):
+    monkeypatch.chdir(tmp_path)
+    for name, start in (("first", 0), ("second", 60 - n_shared)):
+        ids = [f"p-{row}" for row in range(start, start + 60)]
+        pd.DataFrame(sample(start), columns=GENES).assign(id=ids).to_csv(f"{name}.csv", index=False)
+    ended = invoke_main("drift", "first.csv", "second.csv", "--test", "energy")
+    text = " ".join(ended.out.split())
+    assert remedy in ended.err
+    assert (f"Warning: both samples share {n_shared} of 60 ids, so" in text) == (n_shared > 0)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -67,6 +69,20 @@ def test_row_numbers_of_filtered_tables(kind, labels):
             return
         assert orders(sides, labels=labels) == {}
     assert list(statements) == ["rows paired by position: the row numbers of X and y differ"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "warned"), [(MIXED, True), (MIXED + 1, True), (COUNTED, False), (MIXED + 2, False), (2 * MIXED, False)]
+)
+def test_numbered_names_in_another_order_than_their_numbers(numbers, warned):
+    names = Names.build([f"request-{number}" for number in numbers], "custom_id")
+    with (
+        collect_statements() as statements,
+        pytest.warns(RowNamesWarning, match="the other rows have no names") if warned else nullcontext(),
+    ):
+        assert orders({"a": names, "b": None}) == {}
+    text = "rows of a are not in the order of the numbers in their custom_ids"
+    assert (text in statements) == warned
 
 
 def test_shared_rows_need_identifiers():

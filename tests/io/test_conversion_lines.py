@@ -105,7 +105,7 @@ def orc(path):
 
 def epochs(path):
     mne = pytest.importorskip("mne")
-    info = mne.create_info(4, 100.0)
+    info = mne.create_info(4, 100.0, "eeg")
     mne.EpochsArray(X.reshape(20, 4, 2) * 1e-6, info, verbose="error").save(path, verbose="error")
 
 

@@ -162,3 +162,6 @@ def test_only_good_channels_of_data_of_epochs_are_used():
     found = over_time(epochs, shown, n_permutations=19)
     assert found.inputs[0] == "X: 3 of 5 channels left out: EOG (eog), STI (stim), Pz (bad)"
     assert found.values == over_time(CUBE[:, [0, 2]], shown, n_permutations=19).values
+    epochs.set_channel_types(dict.fromkeys(("Fz", "Cz", "Pz"), "misc"), on_unit_change="ignore")
+    with pytest.raises(ValueError, match=r"X must have channels of data, got misc, eog, stim; to use all, pass X"):
+        over_time(epochs, shown)

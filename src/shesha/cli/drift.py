@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from shesha.cli._commands import command
@@ -35,6 +34,7 @@ def drift_command(run: Run, reference: Path, window: Path) -> None:
     shesha drift january.parquet february.parquet --key embedding --test energy
     """
     from shesha.drift.two_sample_tests import DEFAULT, two_sample_tests
+    from shesha.inputs.identity import NamedRows
     from shesha.inputs.table_columns import feature_order
 
     if reference == window:
@@ -42,10 +42,10 @@ def drift_command(run: Run, reference: Path, window: Path) -> None:
     keys = run.key or []
     if len(keys) > 2:
         raise ValueError(f"--key must be passed at most twice, once for each file, got {len(keys)} keys")
-    run.row_options = replace(run.row_options, by_position=True)
     first, names = run.read_named(reference, *keys[:1])
     second, others = run.read_named(window, *keys[-1:])
     order = feature_order(names, others, (reference.name, window.name))
-    sides = (first, second if order is None else second[:, order])
+    if order is not None:
+        second = NamedRows(second.values[:, order], second.known) if hasattr(second, "known") else second[:, order]
     options = run.arguments(two_sample_tests, "reference", "window") | {"tests": run.test or DEFAULT}
-    run.outputs.write(two_sample_tests(*sides, **options), [reference, window])
+    run.outputs.write(two_sample_tests(first, second, **options), [reference, window])

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from shesha.drift.canary_check import p_value, threshold
 from shesha.drift.row_dependence import dependence_text
-from shesha.inputs import MissingRows, align_features
+from shesha.inputs import MissingRows, Names, align_features, split_names
 from shesha.inputs import validation as check
 from shesha.inputs.validation import require_squarable
 from shesha.kernels.threads import single_threaded_blas
@@ -24,6 +24,8 @@ from shesha.support import types as kinds
 from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import generator, number, spawn
 from shesha.support.types import Matrix, Seed, Vector
+from shesha.support.warnings import CalibrationWarning, warn
+from shesha.support.wording import plural
 from shesha.views import select_rows
 
 Test = Literal["energy", "mmd", "sliced wasserstein", "c2st"]
@@ -38,8 +40,30 @@ _MOST_ROWS, _SAMPLING = 2_500, 7
 """Number of rows drawn from each sample if the distances between all rows exceed the memory."""
 
 
+def _warn_of_shared_rows(reference: Names | None, window: Names | None) -> None:
+    """Warn that both samples contain rows with the same identifiers, so that they are not independent."""
+    if reference is None or window is None or not (reference.certain and window.certain):
+        return
+    if reference.counts_rows or window.counts_rows:
+        return
+    n_shared = len(np.intersect1d(reference.as_text().values, window.as_text().values))
+    if n_shared:
+        n_rows = min(len(reference), len(window))
+        remedy = (
+            "`shesha diff` and `shesha compare` (shesha.diff, shesha.compare) pair them"
+            if n_shared == n_rows
+            else "leave these rows out of one sample"
+        )
+        warn(
+            f"both samples share {n_shared:,} of {n_rows:,} {plural(reference.word)}, so they are not independent and "
+            f"p-values are not valid; {remedy}",
+            CalibrationWarning,
+        )
+
+
 def _same_features(reference: ArrayLike, window: ArrayLike) -> dict[str, Any]:
     """Return both samples, with the features of tables in the order of the reference."""
+    _warn_of_shared_rows(split_names(reference, "reference")[1], split_names(window, "window")[1])
     return {"reference": reference, "window": align_features(reference, window, "reference", "window")}
 
 
@@ -304,7 +328,8 @@ def two_sample_tests(
     Parameters
     ----------
     reference, window : arrays of shape (n_rows, n_features)
-        See `two_sample`. Features of tables are matched by the names of the columns.
+        See `two_sample`. Features of tables are matched by the names of the columns. Identifiers of rows that both
+        samples have are counted in a warning, because such samples are not independent.
     tests : iterable of {'energy', 'mmd', 'sliced wasserstein', 'c2st'}
         The tests, see `two_sample`. Their p-values are corrected for their number (Holm).
     missing : {'refuse', 'drop'}
@@ -327,7 +352,7 @@ def two_sample_tests(
     if not names or len(set(names)) < len(names):
         raise ValueError(f"tests must be different names, at least one, got {names}")
     sides = {
-        name: select_rows({name: X}, missing=missing, metric="euclidean")[0][name]
+        name: split_names(select_rows({name: X}, missing=missing, metric="euclidean")[0][name], name)[0]
         for name, X in _same_features(reference, window).items()
     }
     results = [

@@ -28,6 +28,8 @@ MissingRows = Literal["refuse", "drop"]
 """What happens to rows with NaN, infinity or only zeros: an error, or they are left out everywhere."""
 _ENTRIES = 1 << 20
 """Number of values that are read together."""
+_FEWEST_NUMBERED = 3
+"""Smallest number of numbered names whose order is evidence."""
 _TOLD = 3
 """Maximum number of reordered representations that a warning names."""
 _BY_POSITION = "If row i of both is the same input, pass arrays without names (.to_numpy(), --by-position)"
@@ -69,6 +71,8 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
         if (one := certain or (numbered if not labels else {})) and len(named) > 1:
             words = plural(_words(one)) if certain else "row numbers"
             state(f"{'labels' if labels else 'rows'} paired by position: only {next(iter(one))} has {words}")
+            if certain and not labels:
+                _warn_of_numbers(*next(iter(certain.items())))
         return {}
     index_by_name = _family(certain, labels=labels) | _family(numbers, labels=labels)
     if not labels:
@@ -89,6 +93,24 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
             RowNamesWarning,
         )
     return index_by_name
+
+
+def _warn_of_numbers(name: str, names: Names) -> None:
+    """Warn if names are numbered from 0 or 1, such as request-7, and the rows are not in the order of the numbers."""
+    parts = [re.fullmatch(r"(.*?)(\d{1,18})", str(value)) for value in names.values]
+    known = [part for part in parts if part is not None]
+    if len(known) < max(_FEWEST_NUMBERED, len(parts)) or len({part[1] for part in known}) > 1:
+        return
+    numbers = np.array([int(part[2]) for part in known])
+    counted = np.arange(len(numbers)) + numbers.min()
+    if numbers.min() in (0, 1) and (np.sort(numbers) == counted).all() and (numbers != counted).any():
+        text = f"rows of {name} are not in the order of the numbers in their {plural(names.word)}"
+        state(text)
+        warn(
+            f"{text}, and the other rows have no names. If those are in that order, sort the rows of {name} or save "
+            "names with both",
+            RowNamesWarning,
+        )
 
 
 def _check_columns(counted: Mapping[str, Names]) -> None:

@@ -110,7 +110,7 @@ _NIFTI = (
 _EPOCHS = (
     "import mne, numpy",
     "epochs = mne.read_epochs({old})",
-    "numpy.save({npy}, epochs.get_data().reshape(len(epochs), -1))  # epochs x (channels and times)",
+    "numpy.save({npy}, epochs.get_data(picks='data').reshape(len(epochs), -1))  # good channels and times",
 )
 _FAISS = (
     "import faiss, numpy",

@@ -228,8 +228,15 @@ def _responses(X: Any, name: str) -> tuple[Array, Any]:
 
 def _data_channels(epochs: Any, name: str) -> Array:
     """Return the good channels of data of MNE epochs, and state those left out, such as EOG, triggers and bad ones."""
-    of_data, bad = set(epochs.get_channel_types(picks="data")), epochs.info["bads"]
     types = dict(zip(epochs.ch_names, epochs.get_channel_types(), strict=True))
+    bad = epochs.info["bads"]
+    try:
+        of_data = set(epochs.get_channel_types(picks="data"))
+    except ValueError as error:
+        listing = check.join_items(dict.fromkeys(types.values()))
+        raise ValueError(
+            f"{name} must have channels of data, got {listing}; to use all, pass {name}.get_data()"
+        ) from error
     aside = [f"{channel} ({kind})" for channel, kind in types.items() if kind not in of_data and channel not in bad]
     aside += [f"{channel} (bad)" for channel in bad]
     if aside:
