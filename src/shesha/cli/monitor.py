@@ -238,6 +238,7 @@ def init_command(
     """
     from shesha.drift import DriftMonitor
     from shesha.drift.monitor import LEVEL
+    from shesha.inputs import split_names
     from shesha.results.base import texts_of_statements
 
     encoding = {name: getattr(run, name) for name in ("layers", "pool", "batch_size", "device")}
@@ -267,6 +268,10 @@ def init_command(
     chosen = None if measures is None else [name.strip() for name in measures.split(",")]
     options: dict[str, Any] = {"nulls": again, "measures": chosen, "false_alarm": false_alarm}
     options |= {"groups": run.group_labels, "about": circumstances | parse_about(about)}
+    if canaries is not None:
+        # Rows are named by their texts, which labels of the same file are not.
+        named = {"labels": run.classes, "groups": run.group_labels}
+        options |= {name: None if values is None else split_names(values, name)[0] for name, values in named.items()}
     drift_monitor = DriftMonitor(rows, **run.arguments(DriftMonitor, "reference") | options)
     drift_monitor.features = features
     drift_monitor.save(out, keep_rows=keep_rows, overwrite=overwrite)
