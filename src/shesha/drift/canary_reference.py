@@ -165,9 +165,8 @@ class Reference:
         if self.names is not None:
             values = self.names.values
             arrays["names"] = values if values.dtype.kind in "iu" else values.astype(str)
-        optional = {"codes": self.codes, "groups": self.groups, "positions": self.positions}
-        if self.features is not None:
-            arrays["features"] = self.features.values.astype(str)
+        features = None if self.features is None else self.features.values.astype(str)
+        optional = {"codes": self.codes, "groups": self.groups, "positions": self.positions, "features": features}
         arrays |= {name: values for name, values in optional.items() if values is not None}
         plain = {"n_features": self.n_features, "precision": self.precision, "classes": list(self.classes)}
         plain |= {"n_inputs": self.n_inputs, "id_column": None if self.names is None else self.names.column}
