@@ -19,6 +19,8 @@ def test_each_verdict_has_its_mark_and_no_change_is_drawn_below_all_that_changed
 
 def test_unknown_limits_and_intervals_are_left_out():
     nan = float("nan")
-    ax = depth_profile(["a", "b"], [0.1, nan], ([nan, nan], [nan, nan]), [nan, nan], ["not estimable"] * 2, label="RDM drift")
+    ax = depth_profile(
+        ["a", "b"], [0.1, nan], ([nan, nan], [nan, nan]), [nan, nan], ["not estimable"] * 2, label="RDM drift"
+    )
     assert "RDM drift" in ax.get_ylabel()
     assert len(ax.get_xticklabels()) == 2

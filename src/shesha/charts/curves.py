@@ -143,7 +143,7 @@ def depth_profile(
         ax.plot(places, limit, color=EXPECTED, linestyle="--", linewidth=1.2, marker="_", label="noise limit")
     ax.set_yscale("log")
     name_ticks(ax, names)
-    ax.set_ylabel(axis_label(f"{label} (0 = no change)"))
+    ax.set_ylabel(axis_label(f"{label} (0: no change)"))
     return finish(ax, above=True)
 
 

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 _CALIBRATED_PAIRS_NOTE = (
     "The chance level is the mean value for randomly matched rows. The calibrated value is 0 at or below the "
     "chance threshold (level {alpha:g}), and 1 at the best possible value. For a measure without a best possible "
-    "value, it is the excess over the threshold. The corrected p-value accounts for the number of pairs of one measure, "
-    "not for the number of measures."
+    "value, it is the excess over the threshold. The corrected p-value accounts for the number of pairs of one "
+    "measure, not for the number of measures."
 )
 
 

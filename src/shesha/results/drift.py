@@ -222,7 +222,7 @@ def sequence_sentence(verdict: DriftVerdict) -> str:
     rule = (
         "In this monitor, only this evidence raises alerts (run_length)."
         if verdict.by_sequence
-        else "In this monitor, each check raises alerts on its own (false_alarm); this evidence is shown for information."
+        else "In this monitor, each check raises alerts on its own (false_alarm); the evidence is for information."
     )
     alarm = f" The alarm was raised at check {sequence.alarm_since}." if sequence.alarm_since else ""
     return f"{sentence}{alarm} {rule}"

@@ -259,9 +259,7 @@ def _cluster_conditions() -> dict[tuple[str, str], Condition]:
         "three separate groups": partial(groups_of_cells, distance=8),
         "three groups that touch": partial(groups_of_cells, distance=3.5),
     }
-    trees = {
-        n: f"simulation of clustree, {f'{n} group' + 's' * (n > 1) if n else 'uniform noise'}" for n in range(5)
-    }
+    trees = {n: f"simulation of clustree, {f'{n} group' + 's' * (n > 1) if n else 'uniform noise'}" for n in range(5)}
     listed: list[tuple[str, Callable[[Rng], Matrix], Clustering, bool, int]] = [
         *((data, draw, partial(k_means, k=5), NONE, 100) for data, draw in one.items()),
         *((data, draw, partial(leiden, resolution=1.0), NONE, 100) for data, draw in one.items()),

@@ -53,9 +53,7 @@ def pool(rows: pd.DataFrame) -> pd.DataFrame:
         if len(known):
             # Without an effect, a single significant result is a false positive.
             line["significant"] = over_draws(known) if effect else rate(int((known > 0).sum()), len(known))
-        for column, fact in (("covered", _coverage(found)), ("covered for other data", _coverage_of_mean(found))):
-            line[column] = fact
-        lines.append(line)
+        lines.append({**line, "covered": _coverage(found), "covered for other data": _coverage_of_mean(found)})
     return pd.DataFrame(lines)
 
 
