@@ -300,6 +300,11 @@ def test_lists_of_batches_and_folders_of_layers_are_named(audit, invoke_main, tm
     torch = pytest.importorskip("torch")
     torch.save({f"layer{k}": list(torch.tensor(X + k).split(8)) for k in range(3)}, "a.pt")
     assert "layer0[0] to layer0[2] are read as 3 representations of the same 8 rows" in one_line(audit("a.pt").out)
+    parts = torch.tensor(X).split(8)
+    torch.save({"hidden": list(parts)}, "b.pt")
+    assert "hidden[0] to hidden[2] are read as 3 representations" in one_line(audit("b.pt").out)
+    torch.save([{"embedding": part, "batch_idx": number} for number, part in enumerate(parts)], "c.pt")
+    assert "look like parts of one. Save them as one array" in one_line(audit("c.pt").err)
     for name in "xy":
         np.save(f"{name}.npy", np.stack([X, X + 1], axis=1))
     assert "parts of one" not in audit("x.npy", "y.npy").out
