@@ -133,9 +133,7 @@ def decode(codes: Array, name: str, others: Mapping[str, Any] | None = None) -> 
 def scale_columns(columns: Iterable[Any], name: str) -> dict[str, Any]:
     """Return the values of the columns of numbers that contain the scale and zero point of a column of codes."""
     numbers = {column.name: column for column in columns if column.kind == "numbers"}
-    return {
-        key: numbers[key].values() for key in numbers if _without_prefix(key, name) in (*_SCALES, *_ZEROS)
-    }
+    return {key: numbers[key].values() for key in numbers if _without_prefix(key, name) in (*_SCALES, *_ZEROS)}
 
 
 def scale_names(keys: Iterable[str], name: str) -> list[str]:
