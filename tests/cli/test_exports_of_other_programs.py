@@ -187,6 +187,13 @@ def test_what_may_be_a_mistake_is_stated(audit, tmp_path):
     assert "first line 'condition' read as a heading" in " ".join(audit("x.npy", "--labels", "y.txt").out.split())
     np.save("y.npy", np.r_[np.arange(N - 4) % 2, [-999] * 4])
     assert "-999 is used as a class of 4 rows" in " ".join(audit("x.npy", "--labels", "y.npy").out.split())
+    np.save("y.npy", np.r_[np.arange(N - 4) % 2, [-1] * 4])
+    assert "-1 is used as a class of 4 rows" in " ".join(audit("x.npy", "--labels", "y.npy").out.split())
+    np.save("y.npy", np.arange(N) % 2 * 2 - 1)
+    assert "is used as a class" not in audit("x.npy", "--labels", "y.npy").out
+    pd.DataFrame({"region": np.resize(["NA", "EU", "AS"], N)}).to_csv("y.csv", index=False)
+    printed = " ".join(audit("x.npy", "--labels", "y.csv:region").out.split())
+    assert f"region: {N // 3} rows labelled 'NA' are read as unlabelled; write another word" in printed
     np.save("d.npy", squareform(pdist(X)))
     assert "d looks like a matrix of distances, but is used as features" in " ".join(audit("d.npy").out.split())
     np.savez("q.npz", codes=rng.integers(-127, 127, (N, D)).astype(np.int8), scale=np.ones(D))
