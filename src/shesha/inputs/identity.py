@@ -95,8 +95,12 @@ class Names:
 
     @property
     def counts_rows(self) -> bool:
-        """Whether the names are 0, 1, 2, ... or 1, 2, 3, ... in this order, and no user chose them as identifiers."""
-        return not self.chosen and self.kind == "counted" and len(self) > 0 and self.values[0] in (0, 1)
+        """Whether the names are 0, 1, 2, ... or 1, 2, 3, ... in this order, and no user chose them as identifiers.
+
+        An index of pandas that begins with 1 is that of a table without its first row.
+        """
+        starts = (0, 1) if self.column or self.doubtful else (0,)
+        return not self.chosen and self.kind == "counted" and len(self) > 0 and self.values[0] in starts
 
     @property
     def word(self) -> str:
@@ -463,7 +467,7 @@ def choose_identity(names: Iterable[str], load: Callable[[str], ArrayLike]) -> s
     for name in names:
         values = load(name)
         if distinct_values(values):
-            if not Names.build(values).counts_rows:
+            if not Names.build(values, name).counts_rows:
                 return name
             counting = counting or name
     return counting
