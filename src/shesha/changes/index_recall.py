@@ -23,7 +23,7 @@ from shesha.results.number import NAN, Number, NumberTable, table_of_numbers
 from shesha.support import types as kinds
 from shesha.support.device_arrays import smallest
 from shesha.support.provenance import keep_statements, state, state_warning
-from shesha.support.seeds import spawn
+from shesha.support.seeds import CONFIDENCE, spawn
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.wording import agree, count, join_names
 from shesha.views import Representation, select_rows
@@ -358,7 +358,7 @@ def stored_vectors(
     k: int = 10,
     index_metric: IndexMetric = "cosine",
     groups: ArrayLike | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     rows: RowChoice = "same",
     missing: MissingRows = "refuse",
 ) -> StoredVectorsTable:

@@ -27,7 +27,7 @@ from shesha.support import memory
 from shesha.support import types as kinds
 from shesha.support.progress import best_answer, collect, track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import number, spawn
+from shesha.support.seeds import ALPHA, CONFIDENCE, number, spawn
 from shesha.support.types import Array, Index, Mask, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import align_rows, check_named_arrays, hint_of_distances, select_rows
@@ -52,8 +52,8 @@ def consensus(
     *,
     scale: bool = True,
     groups: ArrayLike | None = None,
-    alpha: float = 0.05,
-    confidence: float = 0.95,
+    alpha: float = ALPHA,
+    confidence: float = CONFIDENCE,
     rows: RowChoice = "same",
     missing: MissingRows = "refuse",
     seed: Seed = 0,

@@ -10,7 +10,7 @@ from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, format_value, frame_of_numbers
-from shesha.support.seeds import undecided
+from shesha.support.seeds import ALPHA, CONFIDENCE, undecided
 from shesha.support.wording import agree, count
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ class Consensus(Listed[Member], Result):
     """Number of columns of the mean shape, which equals that of the widest representation."""
     scale: bool
     """Whether all representations were scaled to the same size."""
-    alpha: float = 0.05
-    confidence: float = 0.95
+    alpha: float = ALPHA
+    confidence: float = CONFIDENCE
     n_iterations: int = 0
     converged: bool = True
     notes: tuple[str, ...] = ()
