@@ -217,7 +217,7 @@ def decide(
         likely = [name for name in likely if name.lower() != "y"]
     aside |= dict.fromkeys(likely, f"is named like a label column{_to_use(option)} as a feature")
     usable = [c for c in usable if c.name not in aside]
-    identity, certain = _identity(columns, aside)
+    identity, certain = _identity(columns, aside, labels)
     if identity is not None and certain:
         parts = {identity.name, *identity.name.split(_AND)}
         usable = [c for c in usable if c.name not in parts]
@@ -352,15 +352,20 @@ def require_one_set_of_names(names: Sequence[str], source: str, option: str = "k
         )
 
 
-def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column | None, bool]:
-    """Return the column that identifies rows, and whether it is named like one."""
-    able = {
-        c.name: c for c in columns if c.name not in aside and (c.kind in ("numbers", "text") or _are_short_bytes(c))
-    }
-    named = choose_identity(identity_names(able), lambda name: able[name].values())
+def _identity(
+    columns: Sequence[Column], aside: Collection[str], declared: Collection[str] = ()
+) -> tuple[Column | None, bool]:
+    """Return the column that identifies rows, and whether it is named like one.
+
+    Columns that an option names, such as groups, identify rows as without the option, also together with others.
+    """
+    every = {c.name: c for c in columns if c.kind in ("numbers", "text") or _are_short_bytes(c)}
+    able = {name: c for name, c in every.items() if name not in aside}
+    with_declared = {name: c for name, c in every.items() if name in able or name in declared}
+    named = choose_identity(identity_names(with_declared), lambda name: every[name].values())
     if named is not None:
-        return able[named], True
-    if (joined := _joined_identifiers(list(able.values()))) is not None:
+        return every[named], True
+    if (joined := _joined_identifiers(list(with_declared.values()))) is not None:
         return joined, True
     content = next((c for c in able.values() if c.kind == "text" and _CONTENT.fullmatch(c.name)), None)
     first = columns[0] if columns else None
@@ -611,7 +616,7 @@ def _choose_by_keys(
             chosen[key] = tuple(families[key])
         else:
             matrix |= {id(c): c for c in numeric if fnmatchcase(c.name, key)}
-    identity, certain = _identity([c for c in columns if c.name not in keys], aside)
+    identity, certain = _identity([c for c in columns if c.name not in keys], aside, aside)
     rest = {c.name: c.reason for c in columns if c.reason and c.name not in vectors}
     return Layout(tuple(matrix.values()), chosen, vectors, identity, certain, rest | dict(aside))
 
