@@ -482,10 +482,10 @@ _QUERIES, _FEWEST_QUERIES = 1_000, 100
 
 
 def _draw_queries(n: int, width: int, exact: Exact, seed: Seed) -> Index | None:
-    """Return random rows whose searches take a third of a minute; None if all rows may search, in at most a minute."""
+    """Return random rows whose searches take ten seconds; None if all rows may search, in at most a minute."""
     if exact is True or (exact == "auto" and search_seconds(n, n, width) <= MINUTE):
         return None
-    size = int(MINUTE / 3 / search_seconds(1, n, width))
+    size = int(MINUTE / 6 / search_seconds(1, n, width))
     size = min(n, _QUERIES, max(_FEWEST_QUERIES, size))
     return np.sort(spawn(seed, _QUERYING).choice(n, size, replace=False))
 

@@ -134,6 +134,8 @@ def _read_in_pieces(
 
 _QUERIES, _FIRST_QUERIES = 1_000, 500
 """Default number of query rows, and the number used for a first estimate of the error."""
+_QUERY_ENTRIES = 1 << 39
+"""Maximum number of default queries times rows times features, because each query searches all rows."""
 _PAIRS, _FIRST_PAIRS = 1_000_000, 20_000
 _PAIR_ENTRIES = 1 << 28
 """Maximum number of default pairs times features, because reading wide rows takes longer than the error justifies."""
@@ -295,11 +297,15 @@ class _Queries:
         while len(self._rows) <= batch:
             drawn = sum(map(len, self._rows))
             if self.sampling.error is None:
-                size = _QUERIES if self.sampling.queries is None else self.sampling.queries
+                size = self._default_queries() if self.sampling.queries is None else self.sampling.queries
             else:
                 size = max(drawn, _FIRST_QUERIES if self.sampling.queries is None else self.sampling.queries)
             self._rows.append(self._draw(drawn, min(size, self.n - drawn)))
         return self._rows[batch]
+
+    def _default_queries(self) -> int:
+        width = max(side.n_features for side in self.sides)
+        return max(_FIRST_QUERIES // 5, min(_QUERIES, _QUERY_ENTRIES // (self.n * width)))
 
     def _draw(self, drawn: int, size: int) -> Index:
         if self._order is not None:
