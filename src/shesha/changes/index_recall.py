@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import t
 
 from shesha.comparison.sampled_scores import Exact
+from shesha.doubting.row_lengths import describe_lengths
 from shesha.inputs import MissingRows, RowChoice, split_names
 from shesha.inputs import validation as check
 from shesha.kernels.neighbours import Rows as SomeRows
@@ -26,10 +27,10 @@ from shesha.results.number import NAN, Number, NumberTable, table_of_numbers
 from shesha.support import types as kinds
 from shesha.support.device_arrays import smallest
 from shesha.support.progress import collect
-from shesha.support.provenance import keep_statements
+from shesha.support.provenance import keep_statements, state, state_warning
 from shesha.support.seeds import spawn
 from shesha.support.types import Array, Index, Labels, Mask, Matrix, Seed, Vector
-from shesha.support.wording import count
+from shesha.support.wording import agree, count, join_names
 from shesha.views import Representation, select_rows
 from shesha.views.representation import RowSource
 
@@ -445,6 +446,8 @@ def stored_vectors(
     queries = _draw_queries(n, width * (1 + len(encoders)), exact, seed)
     if queries is None:
         arrays = {name: check.require_squarable(check.matrix(array, name)) for name, array in arrays.items()}
+    for name in given if metric == "cosine" else ():
+        _state_lengths(arrays["X"], arrays[name], names_of_ways[name], queries)
     truth = _nearest(arrays["X"], _unchanged, queries, k, metric)
 
     def recall_of(name: str) -> StoredVectors:
@@ -471,6 +474,11 @@ def stored_vectors(
     numbers, interrupted = collect(
         map(recall_of, encoders), len(encoders), "ways of storing vectors", fewest=1, describe=_describe_ways
     )
+    if own and (lost := [each.name for each in numbers if each.low <= each.chance]):
+        state_warning(
+            f"{join_names(lost)} {agree(len(lost), 'finds', 'find')} no more neighbours than chance, as if rows were "
+            "in another order; check that row i of both sides is the same input"
+        )
     chosen = () if queries is None else tuple(queries.tolist())
     return StoredVectorsTable(
         numbers=tuple(numbers), k=k, metric=metric, rows=names, queries=chosen, interrupted=interrupted
@@ -488,6 +496,17 @@ def _draw_queries(n: int, width: int, exact: Exact, seed: Seed) -> Index | None:
     size = int(MINUTE / 6 / search_seconds(1, n, width))
     size = min(n, _QUERIES, max(_FEWEST_QUERIES, size))
     return np.sort(spawn(seed, _QUERYING).choice(n, size, replace=False))
+
+
+def _state_lengths(vectors: Array, other: Array, name: str, queries: Index | None) -> None:
+    """State how lengths of stored vectors differ, which the cosine does not show."""
+    if vectors.shape[1] != other.shape[1]:
+        return
+    rows = [side if queries is None else RowSource(side).read(queries) for side in (vectors, other)]
+    lengths = describe_lengths(rows[0], rows[1], paired=True)
+    # Rows that are all rescaled by one factor have the same neighbours under any metric.
+    if lengths and not lengths.startswith("all rows"):
+        state(f"{name}: {lengths}, which cosine similarity does not show")
 
 
 def _describe_ways(numbers: Sequence[StoredVectors]) -> str:
