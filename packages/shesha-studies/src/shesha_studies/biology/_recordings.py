@@ -11,7 +11,8 @@ import pandas as pd
 
 from shesha.kernels.ranks import partial_rank_correlations
 from shesha.neuro import Session, brain_region, session_table
-from shesha.neuro.score_correlations import jackknife_correlation, mean_interval
+from shesha.kernels.mean_intervals import mean_interval
+from shesha.neuro.score_correlations import jackknife_correlation
 from shesha.results import AreaLine
 from shesha.support.types import Array
 from shesha_studies.external_data import place
