@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from shesha.kernels.ranks import partial_rank_correlations
 from shesha.kernels.mean_intervals import mean_interval
+from shesha.kernels.ranks import partial_rank_correlations
 from shesha.neuro import (
     Session,
     allen_areas,

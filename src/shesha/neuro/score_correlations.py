@@ -11,8 +11,8 @@ from scipy.stats import t as student
 
 from shesha.inputs import MissingRows, align_labels, table_values
 from shesha.inputs import validation as check
-from shesha.kernels.ranks import centred_ranks, partial_rank_correlations
 from shesha.kernels.mean_intervals import t_margin
+from shesha.kernels.ranks import centred_ranks, partial_rank_correlations
 from shesha.kernels.rounding_and_scaling import is_constant
 from shesha.neuro._trials import Trials, numbers_of_objects
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
