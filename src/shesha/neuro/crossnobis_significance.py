@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import comb, prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +30,6 @@ from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.wording import agree_with_share, count
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -300,7 +299,11 @@ _TIE = 1e-12
 class CrossnobisPairs(Result):
     """Cross-validated distances between pairs of conditions, each with a p-value."""
 
-    ALIGNED = (("first", "second", "distances", "p_values", "corrected_p_values", "p_holm", "p_benjamini_hochberg"),)
+    COLUMNS: ClassVar = {"first": "first", "second": "second", "distance": "distances", "p_value": "p_values"} | {
+        "corrected_p_value": "corrected_p_values",
+        "p_holm": "p_holm",
+        "p_benjamini_hochberg": "p_benjamini_hochberg",
+    }
 
     first: tuple[str, ...]
     second: tuple[str, ...]
@@ -352,21 +355,6 @@ class CrossnobisPairs(Result):
     @property
     def _too_few(self) -> str:
         return f"with so few trials, p is at least {self.smallest_p_value:.2g}"
-
-    def _frame(self, *, full: bool) -> pd.DataFrame:
-        """Return one row per pair of conditions."""
-        import pandas as pd
-
-        fields = {
-            "first": self.first,
-            "second": self.second,
-            "distance": self.distances,
-            "p_value": self.p_values,
-            "corrected_p_value": self.corrected_p_values,
-            "p_holm": self.p_holm,
-            "p_benjamini_hochberg": self.p_benjamini_hochberg,
-        }
-        return pd.DataFrame(fields)
 
     def _claim(self) -> str:
         lines = zip(self.first, self.second, self.distances, self.corrected_p_values, strict=True)
