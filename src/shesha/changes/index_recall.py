@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def deal_halves(n: int, groups: Labels | None, rng: np.random.Generator) -> Index:
-    """Assign rows, or whole groups of rows, to one of the folds at random."""
+def deal_units(n: int, groups: Labels | None, n_folds: int, rng: np.random.Generator) -> Index:
+    """Assign rows, or whole groups of rows, to folds at random."""
     if groups is None:
-        return np.asarray(rng.permutation(n) % FOLDS)
-    return np.asarray((rng.permutation(int(groups.max()) + 1) % FOLDS)[groups])
+        return np.asarray(rng.permutation(n) % n_folds)
+    return np.asarray((rng.permutation(int(groups.max()) + 1) % n_folds)[groups])
 
 
 def recall_interval(values: Vector, confidence: float, groups: Labels | None) -> tuple[float, float]:
@@ -105,7 +105,7 @@ def index_change(
         Options of the test.
     """
     old, new = (_vectors(side, test.metric) for side in (before, after))
-    fold = deal_halves(len(old), test.groups, spawn(test.seed, _DEALING))
+    fold = deal_units(len(old), test.groups, FOLDS, spawn(test.seed, _DEALING))
     n_half = int(np.bincount(fold, minlength=FOLDS).min())
     search = _Search(test, fold, _count_neighbours(test.k, n_half, len(old)))
     with single_threaded_blas():

@@ -17,7 +17,7 @@ from shesha.changes.class_distance_changes import (
     judge,
     noise_limit,
 )
-from shesha.changes.index_recall import deal_halves, nearest_vectors
+from shesha.changes.index_recall import deal_units, nearest_vectors
 from shesha.changes.layer_sources import NoiseFloor
 from shesha.comparison.engine import Evidence, Group, make_score
 from shesha.descriptors.spectrum_and_dimension import anisotropy, participation_ratio
@@ -520,7 +520,7 @@ def layer_details(
     if any(np.ptp(side.rows, axis=0).max() == 0 for side in (pair.before, pair.after)):
         return {}, ()
     groups, blocks = (_codes(known[name][rows]) if name in known else None for name in ("groups", "blocks"))
-    fold = deal_halves(len(rows), groups, spawn(seed, _DEALING))
+    fold = deal_units(len(rows), groups, FOLDS, spawn(seed, _DEALING))
     details: dict[str, Any] = {"structure": structure_change(pair, fold, beyond_noise=beyond_noise)}
     classes = comparable_classes(known["labels"], rows) if "labels" in known else None
     if classes is None:
@@ -536,7 +536,7 @@ def layer_details(
     details["classes"], note = class_changes(before, after, noise, codes, names, test)
     if _moves_all_rows_alike(details["structure"], pair):
         details["classes"] = tuple(replace(change, significant=False) for change in details["classes"])
-    fold = deal_halves(len(chosen), groups, spawn(seed, _DEALING))
+    fold = deal_units(len(chosen), groups, FOLDS, spawn(seed, _DEALING))
     details["separation"] = separation_change(
         pair.name, before, after, codes, fold, confidence=confidence, groups=groups
     )
