@@ -54,16 +54,33 @@ def test_counts_and_images_stay_as_they_are(kind):
     assert decode(values, "X") is values
 
 
-@pytest.mark.parametrize("names", [("scale", "zero_point"), ("X_scale", "X_zero_point")])
-def test_a_scale_in_the_file_is_used(tmp_path, names):
+SCALES = {
+    "zero points": (lambda low, high, step: {"scale": step, "zero_point": -low / step}, "scale"),
+    "zero points with the name of the codes": (
+        lambda low, high, step: {"X_scale": step, "X_zero_point": -low / step},
+        "scale",
+    ),
+    "an offset of the vectors": (lambda low, high, step: {"scale": step, "offset": low}, "scale"),
+    "lowest values and steps": (lambda low, high, step: {"min": low, "scale": step}, "ranges"),
+    "limits": (lambda low, high, step: {"lower": low, "upper": high}, "ranges"),
+    "scalar quantiser of FAISS": (
+        lambda low, high, step: {"vmin": low - step / 2, "vdiff": high - low},
+        "ranges",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SCALES)
+def test_a_scale_in_the_file_is_used(tmp_path, kind):
     X = vectors(50, 16)
     codes, low, high = codes_of(X)
     step = (high - low) / 255
-    np.savez(tmp_path / "m.npz", X=codes, **dict(zip(names, (step, -low / step), strict=True)))
+    arrays, what = SCALES[kind]
+    np.savez(tmp_path / "m.npz", X=codes, **arrays(low, high, step))
     with collect_statements() as said:
         found = open_file(tmp_path / "m.npz").representations["X"]
     np.testing.assert_allclose(found, codes * step + low, atol=1e-12)
-    assert list(said) == ["X: uint8 codes, dequantised by the scale in the file"]
+    assert list(said) == [f"X: uint8 codes, dequantised by the {what} in the file"]
 
 
 def test_ranges_of_sentence_transformers_are_used():

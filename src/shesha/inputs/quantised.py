@@ -26,9 +26,13 @@ _SMOOTH = 0.5
 _CODES = re.compile(r"(?<![a-z])u?int8(?![0-9])", re.IGNORECASE)
 _BITS = re.compile(r"(?<![a-z])u?binary(?![a-z])|packed_?bits|bit_?packed", re.IGNORECASE)
 """Names of codes and of packed bits, as embedding services and libraries write them."""
-_SCALES = ("scale", "scales")
+_SCALES = ("scale", "scales", "step", "steps")
 _ZEROS = ("zero_point", "zero_points", "zero", "offset")
 _RANGES = ("ranges", "calibration_ranges", "range")
+_LOWEST = ("min", "mins", "minimum", "vmin", "low", "lower", "lo")
+_HIGHEST = ("max", "maxs", "maximum", "vmax", "high", "upper", "hi")
+_WIDTHS = ("vdiff", "diff", "width", "widths")
+_ALL_SCALES = (*_SCALES, *_ZEROS, *_RANGES, *_LOWEST, *_HIGHEST, *_WIDTHS)
 
 
 def as_bytes(values: Array, name: str, *, scaled: bool = False) -> Array:
@@ -129,14 +133,12 @@ def decode(codes: Array, name: str, others: Mapping[str, Any] | None = None) -> 
 def scale_columns(columns: Iterable[Any], name: str) -> dict[str, Any]:
     """Return the values of the columns of numbers that contain the scale and zero point of a column of codes."""
     numbers = {column.name: column for column in columns if column.kind == "numbers"}
-    return {
-        key: numbers[key].values() for key in scale_names(numbers, name) if _without_prefix(key, name) not in _RANGES
-    }
+    return {key: numbers[key].values() for key in numbers if _without_prefix(key, name) in (*_SCALES, *_ZEROS)}
 
 
 def scale_names(keys: Iterable[str], name: str) -> list[str]:
     """Return those names that denote the scale, zero point or ranges of a matrix of codes."""
-    return [key for key in keys if _without_prefix(key, name) in (*_SCALES, *_ZEROS, *_RANGES)]
+    return [key for key in keys if _without_prefix(key, name) in _ALL_SCALES]
 
 
 def _without_prefix(key: str, name: str) -> str:
@@ -144,24 +146,31 @@ def _without_prefix(key: str, name: str) -> str:
 
 
 def _dequantise(codes: Array, name: str, others: Mapping[str, Any]) -> Array | None:
-    """Return codes times their scale, if a file contains one that fits."""
-    short = {_without_prefix(key, name): value for key, value in others.items()}
-    ranges = next((np.asarray(short[key]) for key in _RANGES if key in short), None)
-    if ranges is not None and ranges.shape == (2, codes.shape[1]):
-        steps = (ranges[1] - ranges[0]) / 255
-        whole = codes.astype(np.float64) + (128 if codes.dtype == np.int8 else 0)
+    """Return the vectors of codes, if a file contains a scale that fits: limits of the features, or steps."""
+    short = {_without_prefix(key, name): np.asarray(value) for key, value in others.items()}
+
+    def find(names: Iterable[str]) -> Array | None:
+        array = next((short[key] for key in names if key in short), None)
+        return None if array is None else _fit(np.asarray(array, dtype=np.float64), codes.shape)
+
+    ranges = next((short[key] for key in _RANGES if key in short), None)
+    limits = (ranges[0], ranges[1]) if ranges is not None and ranges.shape == (2, codes.shape[1]) else None
+    lowest, highest = limits or (find(_LOWEST), find(_HIGHEST))
+    width, scale, zero = find(_WIDTHS), find(_SCALES), find(_ZEROS)
+    whole = codes.astype(np.float64)
+    if lowest is not None and (highest is not None or width is not None or scale is not None):
+        whole += 128 * (codes.dtype == np.int8)
+        # FAISS stores the middle of each step.
+        whole += 0.5 * ("vdiff" in short)
+        steps = scale if highest is None and width is None else (highest - lowest if width is None else width) / 255
         state(f"{name}: {codes.dtype} codes, dequantised by the ranges in the file")
-        vectors: Array = whole * steps + ranges[0]
-        return vectors
-    scale = next((np.asarray(short[key], dtype=np.float64) for key in _SCALES if key in short), None)
-    if scale is None:
-        return None
-    zero = next((np.asarray(short[key], dtype=np.float64) for key in _ZEROS if key in short), np.zeros(()))
-    fitted = [_fit(array, codes.shape) for array in (scale, zero)]
-    if fitted[0] is None or fitted[1] is None:
+        return np.asarray(lowest + whole * steps)
+    if scale is None or (zero is None and any(key in short for key in _ZEROS)):
         return None
     state(f"{name}: {codes.dtype} codes, dequantised by the scale in the file")
-    return (codes.astype(np.float64) - fitted[1]) * fitted[0]
+    zero = np.zeros(()) if zero is None else zero
+    is_added = not any(key.startswith("zero") for key in short) and bool((zero != np.floor(zero)).any())
+    return np.asarray(whole * scale + zero if is_added else (whole - zero) * scale)
 
 
 def _fit(array: Array, shape: tuple[int, ...]) -> Array | None:
