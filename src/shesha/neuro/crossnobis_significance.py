@@ -23,6 +23,7 @@ from shesha.nulls.null_summary import max_statistic_p_values
 from shesha.report import Part, Table, Text
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.number import TIE
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import draws_needed, generator, number
@@ -292,7 +293,6 @@ class _Draws:
 
 
 _SHOWN = 10
-_TIE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -464,7 +464,7 @@ def crossnobis_test(
         ]
     corrected = dict(zip(tested, max_statistic_p_values(draws, ["higher"] * len(draws)).tolist(), strict=True))
     smallest = np.array([_smallest_p_value(trials.codes, parts, pair) for pair in tested])
-    undecided = smallest > alpha + _TIE
+    undecided = smallest > alpha + TIE
     alone = {pair: _p_value(values) for pair, values in zip(tested, draws, strict=True)}
     p_values = [alone.get(pair, float("nan")) for pair in pairs]
     return CrossnobisPairs(
@@ -500,7 +500,7 @@ def _smallest_p_value(codes: Labels, runs: Labels | None, pair: tuple[int, int])
 
 def _p_value(draws: Vector) -> float:
     """Share of the draws, including the observed value, that are at least as large."""
-    return float(np.count_nonzero(~(draws < draws[0] - _TIE * abs(draws[0]))) / len(draws))
+    return float(np.count_nonzero(~(draws < draws[0] - TIE * abs(draws[0]))) / len(draws))
 
 
 def _exchanges(codes: Labels, runs: Labels | None, pair: tuple[int, int], keys: Matrix) -> Mask:
