@@ -325,7 +325,7 @@ def test_an_axis_of_one_token_is_no_axis_of_tokens(audit):
     torch = pytest.importorskip("torch")
     steps = tuple(tuple(torch.tensor(X + k + step)[:, None] for k in range(3)) for step in range(2))
     torch.save({"hidden_states": steps}, "a.pt")
-    assert "1 representation along axis 1 of 24 x 1 x 6" in one_line(audit("a.pt").out)
+    assert "1 representation of 24 rows along axis 1 of 24 x 1 x 6" in one_line(audit("a.pt").out)
 
 
 def test_labels_in_records_and_in_one_hot_columns(audit, tmp_path):
@@ -433,7 +433,7 @@ def test_a_stack_of_subjects_is_read_by_the_rows_of_the_models(invoke_main, tmp_
     np.save("subjects.npy", np.array([X + 0.5 * rng.standard_normal(X.shape) for _ in range(5)])[:, :12])
     np.savez("models.npz", good=X[:12], poor=rng.standard_normal((12, 4)))
     ended = invoke_main("rank", "models.npz", "--data", "subjects.npy", "--permutations", 19, "--resamples", 50)
-    assert "5 representations along axis 0 of 5 x 12 x 6" in " ".join(ended.out.split())
+    assert "5 representations of 12 rows along axis 0 of 5 x 12 x 6" in " ".join(ended.out.split())
 
 
 def test_tables_of_trials_and_cells_are_refused(audit):

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from shesha.inputs import split_names
-from shesha.inputs.quantised import decode, infer_storage
+from shesha.inputs.quantised import are_centroid_numbers, decode, infer_storage
 from shesha.io import open_file
 from shesha.support.provenance import collect_statements
 
@@ -39,6 +40,21 @@ def test_codes_and_bits_of_clusters_are_recognised(n, d):
     X = (centres[RNG.integers(5, size=n)] + 0.4 * RNG.standard_normal((n, 32))) @ RNG.standard_normal((32, 8 * d))
     assert infer_storage(codes_of(X[:, :d])[0]) != "bits"
     assert infer_storage(np.packbits(X > 0, axis=1)) == "bits"
+
+
+@pytest.mark.parametrize(("m", "n_clusters", "dtype"), [(8, 0, "u1"), (16, 10, "i8"), (32, 10, "u1")])
+def test_numbers_of_centroids_are_no_vectors(tmp_path, m, n_clusters, dtype):
+    X = vectors(400, 64, 8) + (RNG.standard_normal((10, 64))[RNG.integers(10, size=400)] if n_clusters else 0)
+    parts = np.split(X, m, axis=1)
+    centroids = [part[RNG.permutation(400)[:128]] for part in parts]
+    numbers = [cdist(part, others).argmin(axis=1) for part, others in zip(parts, centroids, strict=True)]
+    codes = np.stack(numbers, axis=1).astype(dtype)
+    np.save(tmp_path / "codes.npy", codes)
+    with pytest.raises(ValueError, match="codes must contain vectors, got codes of product quantisation"):
+        open_file(tmp_path / "codes.npy")
+    signs = np.packbits(np.hstack([X, X @ RNG.standard_normal((64, 64))]) > 0, axis=1)
+    for others in (codes_of(X)[0], signs, RNG.poisson(40, (400, 20)).astype(np.uint8)):
+        assert not are_centroid_numbers(others)
 
 
 @pytest.mark.parametrize("kind", ["counts", "smooth", "binary", "few"])
@@ -98,7 +114,7 @@ def test_feature_maps_are_flattened_and_layers_are_counted(tmp_path):
     np.testing.assert_array_equal(found["maps"], maps.reshape(10, -1))
     assert sorted(said) == [
         "maps: feature maps 10 x 2 x 3 x 4, flattened to 10 x 24",
-        "tokens: 5 representations along axis 1 of 40 x 5 x 6",
+        "tokens: 5 representations of 40 rows along axis 1 of 40 x 5 x 6",
     ]
 
 

@@ -22,7 +22,7 @@ from shesha.support import files
 from shesha.support.layer_axis import MOST_LAYERS, LayerAxis, Split, split
 from shesha.support.provenance import state
 from shesha.support.types import Array
-from shesha.support.wording import count, in_natural_order, join_names, natural_key, visible_name
+from shesha.support.wording import in_natural_order, join_names, natural_key, visible_name
 
 
 def short_paths(paths: Iterable[str | os.PathLike[str]], *, endings: bool = True) -> list[str]:
@@ -235,8 +235,7 @@ def contents(
             skipped.pop(scale, None)
     for name in used:
         if splits[name].axis is not None and not stacked[name]:
-            sizes = " x ".join(f"{length:,}" for length in splits[name].shape)
-            state(f"{name}: {count(splits[name].n_layers, 'representation')} along axis {splits[name].axis} of {sizes}")
+            splits[name].state(name)
     representations = {
         key: splits[name].layer(loaded[name], layer) if name in splits else loaded[name] for key, name, layer in chosen
     }

@@ -174,7 +174,11 @@ def _explain_parser_error(path: Path, message: str) -> Iterator[None]:
         if match is None:
             raise
         expected, line, saw = match.groups()
-        raise UnreadableFileError(message.format(path, expected, saw, line)) from error
+        is_triangle = int(saw) - int(expected) == int(line) - 1
+        advice = (
+            "; write a triangle of distances as a square matrix, with empty fields in the other triangle" * is_triangle
+        )
+        raise UnreadableFileError(f"{message.format(path, expected, saw, line)}{advice}") from error
 
 
 _WITH_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?|[-+]?\d{1,3}(,\d{3})+")
@@ -557,7 +561,8 @@ def has_names(path: Path, separator: str) -> bool:
         return False
     if not all(map(is_number, first)):
         if len(first) > 1:
-            return True
+            # A first row of numbers of which some are missing, as in a triangle of distances.
+            return not (first[0] and all(not field or is_number(field) for field in first))
         # The first line of a table of one column, such as a list of labels, may occur again.
         with _open_text(path) as stream:
             return sum([line.strip().strip('"')] == first for line in stream) < 2

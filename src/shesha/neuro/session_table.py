@@ -38,7 +38,7 @@ from shesha.results.base import reaches_level
 from shesha.support import types as kinds
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import N_PERMUTATIONS, draw_seed, spawn
+from shesha.support.seeds import ALPHA, CONFIDENCE, N_PERMUTATIONS, draw_seed, spawn
 from shesha.support.types import Array, Index, Seed, Vector
 from shesha.support.warnings import NotEstimableWarning
 
@@ -283,8 +283,8 @@ def session_table(
     null: Null = "shift",
     drift_null: Null = "permute",
     interval: Literal["session", "animal"] = "session",
-    confidence: float = 0.95,
-    alpha: float = 0.05,
+    confidence: float = CONFIDENCE,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> SessionTable:
