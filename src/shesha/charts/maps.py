@@ -247,7 +247,9 @@ def frame_cell(ax: Axes, row: int, column: int) -> None:
     from matplotlib.patches import Rectangle
 
     width = 2.5 if max(ax.get_images()[0].get_size()) <= _MOST_NUMBERS else 0.8
-    ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=OBSERVED, linewidth=width))
+    # Frames at the border of the map are not cut in half.
+    style: dict[str, Any] = {"fill": False, "edgecolor": OBSERVED, "linewidth": width, "clip_on": False}
+    ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **style))
 
 
 Points = Sequence[tuple[float, float]]

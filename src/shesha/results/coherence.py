@@ -230,7 +230,7 @@ class CoherenceTable(Listed[Coherence], Result):
         values, chance = [group.value for group in self.groups], [group.chance for group in self.groups]
         names = [group.name for group in self.groups]
         ax = against_chance((magnitudes, values), ([0.0] * len(names), chance), names, ax=ax)
-        ax.set(xlabel="magnitude, less noise", ylabel="unbiased coherence")
+        ax.set(xlabel="magnitude (without noise)", ylabel="unbiased coherence")
         return ax
 
 

@@ -145,7 +145,7 @@ class ClassChange(Result):
         """A description of the movement, or why none was found."""
         if self.significant:
             return self.in_words
-        return "within noise" if abs(self.change) <= self.limit else "no movement found"
+        return "within noise" if abs(self.change) <= self.limit else "not above chance"
 
     @property
     def in_words(self) -> str:
@@ -422,6 +422,7 @@ class Diff(Listed[LayerChange], Result):
             [layer.value for layer in layers],
             ([layer.low for layer in layers], [layer.high for layer in layers]),
             [layer.limit for layer in layers],
+            [layer.verdict for layer in layers],
             label=layers[0].scores[0].title if layers and layers[0].scores else "change",
             ax=ax,
         )
@@ -693,8 +694,9 @@ def _classes(result: Diff) -> Table:
 
 
 _CLASSES = (
-    "Mean cosine distance between the rows of two classes, or within one class. A movement must exceed the noise, and "
-    "that of permuted labels (or of groups with random signs), also after division by a factor common to all classes."
+    "Mean cosine distance between the rows of two classes, or within one class. Within noise: re-encodings or other "
+    "seeds change it as much. Not above chance: classes with permuted labels (or groups with random signs) change as "
+    "much, or it is a change common to all classes."
 )
 
 
