@@ -1,7 +1,5 @@
 """Tables and arrays of other libraries, wherever a representation goes."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -105,8 +103,7 @@ def test_a_table_gives_what_its_matrix_gives(kind, expected):
 
 def test_a_table_is_audited_as_its_matrix():
     found = [shesha.audit(one, n_bootstrap=0, n_permutations=19) for one in (KINDS["anndata"](), frame(), X)]
-    assert found[1].inputs == ("X: 6 columns of numbers (a, b, c, d, e, f), 30 x 6",)
-    assert str(found[0]) == str(replace(found[1], inputs=())) == str(found[2])
+    assert str(found[0]) == str(found[1]) == str(found[2])
 
 
 def test_text_and_dates_are_left_out_in_every_library_and_stated():

@@ -693,7 +693,9 @@ def offered_keys(columns: Sequence[Column]) -> list[str]:
     return [c.name for c in columns if c.kind == "numbers" and not c.refusal] + vectors
 
 
-def state_layout(source: str, layout: Layout, shape: tuple[int, ...], name: str | None = None) -> None:
+def state_layout(
+    source: str, layout: Layout, shape: tuple[int, ...], name: str | None = None, *, of_file: bool = True
+) -> None:
     """State which columns were read, and which were left out."""
     size = " x ".join(f"{length:,}" for length in shape)
     if name is not None and name in layout.vectors:
@@ -714,8 +716,9 @@ def state_layout(source: str, layout: Layout, shape: tuple[int, ...], name: str 
         for column, reason in layout.left_out.items()
         if column != identity and reason not in (INDEX, IDENTIFIES) and not column.startswith(("(", "Unnamed: 0"))
     ]
-    # A table of one numbered family needs no statement.
-    if layout.is_family and not (others or layout.certain or len(layout.matrix) <= _FEW_STATED):
+    # A numbered family, or a table in memory that contains nothing but features, needs no statement.
+    is_plain = not (layout.vectors or others or layout.certain or len(layout.matrix) <= _FEW_STATED or layout.families)
+    if is_plain and (layout.is_family or not of_file):
         return
     listing = ", ".join(others[:_NAMED]) + (f" and {len(others) - _NAMED} more" if len(others) > _NAMED else "")
     counted = layout.identity is not None and Names.build(layout.identity.values(), identity).counts_rows
