@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import warnings
 from decimal import Decimal
 from pathlib import Path
 
@@ -21,7 +22,9 @@ from shesha_studies import perturbation_tables
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 X = np.random.default_rng(0).normal(size=(40, 6))
 y = np.arange(40) % 2
+CLASSES = np.arange(40) % 4
 MASKED = np.ma.masked_array(y, mask=np.arange(40) < 3)
+LARGEST = np.sign(X) * np.finfo(float).max
 RAGGED = [list(range(1 + row % 3)) for row in range(40)]
 
 
@@ -72,6 +75,7 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.compare(0, X),
         lambda: shesha.compare(X, np.array(0.0)),
         lambda: shesha.neuro.spike_counts(np.array(0.1), [0.0]),
+        lambda: shesha.neuro.spike_counts([[0.1], {0.2}], [0.0]),
         lambda: shesha.neuro.shared_neurons([[sparse.csr_matrix([[0, 1]])], [sparse.csr_matrix([[0, 1]])]]),
         lambda: shesha.steering.partial_correlations({"a": X[:, 0], "b": np.int32(1)}, "a"),
         lambda: shesha.coherence.coherence_by_group(pd.DataFrame(X).assign(t="a"), y, control=0),
@@ -112,10 +116,26 @@ def test_a_mask_that_hides_nothing_changes_nothing():
 
 
 def test_the_largest_numbers_have_a_direction():
-    found = np.sign(X) * np.finfo(float).max
     with np.errstate(all="raise"):
-        constant = find_undirected_rows(found, "correlation")
+        constant = find_undirected_rows(LARGEST, "correlation")
     assert constant.tolist() == np.flatnonzero(np.ptp(np.sign(X), axis=1) == 0).tolist()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: shesha.diff({"a": X}, {"a": LARGEST}).layers.values(),
+        lambda: shesha.compare(LARGEST, X, ["sliced Wasserstein", "RSMDiff", "MMD"]),
+        lambda: [shesha.estimate(LARGEST, CLASSES, "label_conditioned_split", n_bootstrap=3, n_permutations=19)],
+        lambda: [shesha.estimate(X, CLASSES.astype(np.float16), "class_separation_ratio", n_bootstrap=3, n_permutations=19)],
+    ],
+)
+def test_numbers_near_the_largest_give_values_or_reasons_without_warnings_of_numpy(call):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", RuntimeWarning)
+        found = call()
+    assert all(np.isfinite(one.value) or one.reason for one in found)
 
 
 def test_cells_without_a_shift_have_no_coherence():
