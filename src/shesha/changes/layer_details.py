@@ -312,7 +312,7 @@ def _scaled_variance_share(X: Matrix, Y: Matrix) -> float:
     return _ratio(np.vdot(X, Y) ** 2, np.vdot(X, X) * np.vdot(Y, Y))
 
 
-def _ratio(part: float, whole: float) -> float:
+def _ratio(part: np.floating[Any], whole: np.floating[Any]) -> float:
     """Return a ratio; NaN if the whole is zero, as for numbers that vanish in the unit of the other side."""
     return float(part / whole) if whole > 0 else NAN
 
