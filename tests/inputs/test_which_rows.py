@@ -324,6 +324,27 @@ def test_tables_in_memory_with_another_order_in_a_further_column_are_refused():
         cka(*numbers)
 
 
+REORDERED = {
+    "repeated texts": (lambda texts: texts, "mostly the same values in X and Y, in another order, of which some are"),
+    "other texts": (lambda texts: ["new", "newer", "newest", *texts[3:]], "mostly the same values in X and Y"),
+    "most are others": (lambda texts: [*(f"{text}!" for text in texts[:20]), *texts[20:]], ""),
+    "few classes": (lambda texts: list("abc") * 10, ""),
+}
+
+
+@pytest.mark.parametrize("kind", REORDERED)
+def test_repeated_texts_in_another_order_are_refused(kind):
+    change, message = REORDERED[kind]
+    texts = [f"review {i % 27}" for i in range(N)]
+    first = pd.DataFrame(X, columns=COLUMNS).assign(text=texts)
+    second = pd.DataFrame(Y, columns=COLUMNS).assign(text=change(texts)).iloc[MIXED].reset_index(drop=True)
+    if message:
+        with pytest.raises(ValueError, match=message):
+            cka(first, second)
+    else:
+        assert cka(first, second)["CKA"].value == pytest.approx(cka(X, Y[MIXED])["CKA"].value)
+
+
 @pytest.mark.parametrize("column", ["cluster_id", "topic_id", "label_idx"])
 def test_numbers_of_classes_do_not_identify_rows(column):
     tables = [pd.DataFrame(X, columns=COLUMNS).assign(**{column: RNG.integers(4, size=N)}) for _ in range(2)]
