@@ -23,7 +23,7 @@ from shesha.results.number import Number, NumberTable
 from shesha.support import memory
 from shesha.support import types as kinds
 from shesha.support.provenance import keep_statements, state
-from shesha.support.seeds import generator, number, spawn
+from shesha.support.seeds import ALPHA, generator, number, spawn
 from shesha.support.types import Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.support.wording import lowercase_start, plural
@@ -76,7 +76,7 @@ def two_sample(
     *,
     test: Test = "energy",
     n_permutations: int = 199,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
 ) -> TwoSample:
     """Test by permutation whether new rows come from the distribution of the reference.
@@ -329,7 +329,7 @@ def two_sample_tests(
     *,
     tests: Iterable[Test] = DEFAULT,
     n_permutations: int = 199,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     missing: MissingRows = "refuse",
     seed: Seed = 0,
 ) -> TwoSampleTests:
