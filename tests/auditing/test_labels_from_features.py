@@ -5,8 +5,7 @@ import pytest
 from scipy.cluster.vq import kmeans2
 
 import shesha
-from shesha.auditing.representation_audit import are_labels_from_features
-from shesha.views import Rows
+from shesha.nulls.labels_from_features import are_labels_from_features
 
 
 def clusters(X, n, seed):
@@ -17,7 +16,7 @@ def clusters(X, n, seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_clusters_of_noise_are_recognised(n_features, seed):
     X = np.random.default_rng(seed).standard_normal((500, n_features))
-    assert are_labels_from_features(Rows(X), clusters(X, 5, seed))
+    assert are_labels_from_features(X.__getitem__, clusters(X, 5, seed))
 
 
 @pytest.mark.parametrize("n_features", [5, 20, 50])
@@ -28,7 +27,7 @@ def test_observed_labels_are_not(n_features, distance):
     labels, means = rng.integers(0, 4, 500), rng.standard_normal((4, n_features))
     means *= distance / np.linalg.norm(means, axis=1, keepdims=True)
     X = rng.standard_normal((500, n_features)) + means[labels]
-    assert not are_labels_from_features(Rows(X), labels)
+    assert not are_labels_from_features(X.__getitem__, labels)
 
 
 def test_the_headline_doubts_labels_that_follow_the_features():

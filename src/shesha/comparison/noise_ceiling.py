@@ -17,6 +17,7 @@ from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure, as_measure
 from shesha.measures.registry import Choice
+from shesha.nulls.design_warnings import warn_of_copies
 from shesha.results import NoiseCeiling, Score
 from shesha.support import memory
 from shesha.support.provenance import keep_statements, state
@@ -121,6 +122,10 @@ class Repeats:
                 raise ValueError(f"{name}[{k}] must be 2-D (n_samples, n_features), got shape {source.shape}")
             if source.n_rows != (n_rows or sources[0].n_rows):
                 raise ValueError(f"{name}[{k}] must have {n_rows or sources[0].n_rows} rows, got {source.n_rows}")
+        values = {
+            f"{name}[{k}]": s.distances.condensed if s.has_distances_only else s.rows for k, s in enumerate(sources)
+        }
+        warn_of_copies(values, "A copy agrees with the mean of the others, so the noise ceiling is too high")
         return cls(sources)
 
     @cached_property

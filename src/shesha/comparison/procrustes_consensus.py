@@ -18,7 +18,7 @@ from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.shapes import triangular_factor
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.nulls.design_builder import exchange
-from shesha.nulls.design_warnings import undeclared_dependence
+from shesha.nulls.design_warnings import undeclared_dependence, warn_of_copies
 from shesha.nulls.null_summary import draws_needed, holm, summarise
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.results.consensus import Consensus, Member
@@ -113,6 +113,10 @@ def consensus(
     row_exchange = exchange(len(next(iter(configurations.values()))), **design)
     if groups is None and (signs := undeclared_dependence(list(configurations.values()))):
         warn(f"what all share may be their order, and intervals too narrow: {signs}", CalibrationWarning)
+    warn_of_copies(
+        configurations,
+        "A copy draws the shared shape towards itself, so its distance is too small and those of others are too large",
+    )
     evidence = Evidence.draw_subsets(row_exchange, alpha, confidence, seed)
     names = list(configurations)
     # Only one copy of each shape is held.

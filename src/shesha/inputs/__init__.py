@@ -19,9 +19,11 @@ from shesha.inputs._row_alignment import (
     align_all_labels,
     align_labels,
     are_reordered,
+    is_condition_name,
     labels_in_order,
     orders,
     require_order,
+    require_same_conditions,
 )
 from shesha.inputs.identity import (
     NamedRows,
@@ -57,6 +59,7 @@ __all__ = [
     "distinct_values",
     "identity_names",
     "is_certain_identity",
+    "is_condition_name",
     "is_identity_name",
     "is_labelled",
     "is_numeric",
@@ -68,6 +71,7 @@ __all__ = [
     "numbers",
     "orders",
     "require_order",
+    "require_same_conditions",
     "split_names",
     "table_values",
 ]

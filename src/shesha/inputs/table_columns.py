@@ -31,7 +31,7 @@ from shesha.inputs.identity import (
 )
 from shesha.inputs.vector_columns import Vectors, find_vectors, is_missing, shorten
 from shesha.support import provenance
-from shesha.support.types import Index
+from shesha.support.types import Array, Index
 from shesha.support.wording import join_items, join_names
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ _SIDE = re.compile(
     r"|seed|cluster|leiden|louvain|batch|total_counts|n_genes_by_counts|n_?(count|feature)_rna|percent_mt"
     r"|(is|in|use|was)_(train(ing)?|test|val(id(ation)?)?|eval|holdout|outlier|doublet|duplicate|deleted|excluded)"
     r"|epoch(_(number|id|nr))?|(image|object)_number|location_\w+|sti_\d{3}"
+    r"|(stim(ulus)?|condition|trial|session|subject|participant|animal|mouse|run|block|repeat|repetition)"
+    r"(_(id|idx|index|num|number|no|nr|name|code))?"
     r"|pct_counts_\w+|doublet_score|usage|lat(itude)?|lon(gitude)?|lng"
 )
 """Names of columns of numbers that describe the rows."""
@@ -237,7 +239,8 @@ def decide(
         rest = {c.name: _reason_against(c, "numbered columns") for c in columns if c not in family}
         return Layout(tuple(family), {}, {}, identity, certain, rest | aside, is_family=True)
     _require_clean_text(usable, source, option)
-    side = {c.name: f"{reason}{_to_use(option)}" for c in numeric if (reason := _describes_rows(c))}
+    reasons = _codes_of_text(columns, numeric) | {c.name: why for c in numeric if (why := _describes_rows(c))}
+    side = {name: f"{reason}{_to_use(option)}" for name, reason in reasons.items()}
     coordinates = [c.name for c in numeric if c.name.lower() in _COORDINATES]
     if len(coordinates) > 1 and len(numeric) - len(side) - len(coordinates) >= _FEWEST:
         side |= dict.fromkeys(coordinates, f"is named like a coordinate{_to_use(option)}")
@@ -310,13 +313,14 @@ def _reason_against(column: Column, what: str) -> str:
     return column.reason or f"is a column of numbers in a table with {what}"
 
 
-def _is_side(column: Column) -> bool:
-    return _SIDE.fullmatch("_".join(words_of(column.name))) is not None
+def is_side_name(name: str) -> bool:
+    """Return whether a column is named like a property of the rows, such as a score or a fold."""
+    return _SIDE.fullmatch("_".join(words_of(name))) is not None
 
 
 def _describes_rows(column: Column) -> str:
     """Return why a column of numbers describes the rows rather than being a feature, or an empty text."""
-    if _is_side(column):
+    if is_side_name(column.name):
         return "is named like a property of the rows"
     head = [value for value in column.head() if not is_missing(value)]
     if not head:
@@ -333,6 +337,35 @@ def _describes_rows(column: Column) -> str:
     # Numbers of rows may be in another order, as in a table that was sorted.
     values = np.sort(np.asarray(column.values(), dtype=float))
     return "numbers the rows" if values[0] in (0, 1) and (np.diff(values) == 1).all() else ""
+
+
+def _codes_of_text(columns: Sequence[Column], numeric: Sequence[Column]) -> dict[str, str]:
+    """Return the columns of numbers that code the classes in a column of text, such as an outcome, with the reason."""
+    found: dict[str, str] = {}
+    for text in columns:
+        head = [value for value in text.head() if not is_missing(value)]
+        if text.kind != "text" or len(set(head)) > max(2, len(head) // 2):
+            continue
+        related = [c for c in numeric if set(words_of(text.name)) <= set(words_of(c.name))]
+        texts = np.asarray(text.values(), dtype=object)
+        for column in numeric if len(numeric) <= _MOST_CODES else related:
+            values = np.asarray(column.values())
+            if _are_codes(texts[:: 1 + len(texts) // _FIRST], values[:: 1 + len(texts) // _FIRST]) and _are_codes(
+                texts, values
+            ):
+                found.setdefault(column.name, f"has one value for each value of {text.name}")
+    return found
+
+
+def _are_codes(texts: Array, values: Array) -> bool:
+    """Return whether each text has one number, and each number one text."""
+    pairs = set(zip(texts.tolist(), values.tolist(), strict=True))
+    one_to_one = all(len({pair[side] for pair in pairs}) == len(pairs) for side in (0, 1))
+    return one_to_one and 1 < len(pairs) <= min(_MOST_CLASSES, len(texts) // 2)
+
+
+_MOST_CODES, _MOST_CLASSES, _FIRST = 200, 100, 1000
+"""Largest numbers of columns of numbers, and of classes, that may be codes, and number of rows looked at first."""
 
 
 def is_unnamed(name: str) -> bool:
@@ -492,10 +525,10 @@ def _main_family(
         if not n_numbers or _PICTURE.fullmatch(prefix.strip("_ ").lower()) or label_like_names(words[-1:]):
             continue
         known = not words or _FAMILY.fullmatch(words[-1]) is not None or has_word(prefix, _VECTOR)
-        n_others = sum(not _is_side(c) for c in numeric) - n_numbers
+        n_others = sum(not is_side_name(c.name) for c in numeric) - n_numbers
         counted = _count_up(family)
         enough = PICTURE_COLUMNS if known and (words or counted) else _FEWEST
-        beside = [c.name for c in numeric if c not in family and not _is_side(c)]
+        beside = [c.name for c in numeric if c not in family and not is_side_name(c.name)]
         if len(family) >= enough and (
             known or (counted and len(family) * _MUCH > n_others and not look_like_genes(beside))
         ):
@@ -503,7 +536,7 @@ def _main_family(
     if not likely:
         return ()
     largest = max(likely.values(), key=len)
-    others = [c for c in numeric if c not in largest and not _is_side(c)]
+    others = [c for c in numeric if c not in largest and not is_side_name(c.name)]
     rivals = [prefix for prefix, family in likely.items() if family is not largest]
     prefix = next(prefix for prefix, family in likely.items() if family is largest)
     if rivals:

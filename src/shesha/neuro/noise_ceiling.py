@@ -27,6 +27,7 @@ from shesha.neuro._trials import (
     mean_of_known,
     means_of_known,
 )
+from shesha.nulls.design_warnings import warn_of_copies
 from shesha.results import NoiseCeiling
 from shesha.support import provenance
 from shesha.support.provenance import keep_statements
@@ -137,6 +138,10 @@ def noise_ceiling(
 
 def _summarise(draws: Cube, scaled: Callable[[Matrix], Matrix], fields: Mapping[str, Any]) -> NoiseCeiling:
     """Average the ceilings over draws; if repeats do not agree, return no ceiling but the reason."""
+    warn_of_copies(
+        {f"repeat {number}": distances for number, distances in enumerate(draws[0])},
+        "A copy agrees with the mean of the others, so the noise ceiling is too high",
+    )
     left_out, included, reliabilities = _ceilings(draws, scaled)
     reason, reliability = "", float(reliabilities.mean())
     n_known = np.isfinite(draws).all(axis=0).sum(axis=1)

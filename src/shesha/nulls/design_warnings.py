@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+from itertools import combinations
 from statistics import NormalDist
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
 from shesha.kernels.regression import natural_spline
+from shesha.kernels.rounding_and_scaling import centred_units
 from shesha.nulls.dependence import (
     _N_ORDERS,
     FEWEST_ROWS,
@@ -30,7 +32,7 @@ from shesha.results.doubts import DRIFT, LEVEL, describe_period
 from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import CalibrationWarning, warn
-from shesha.support.wording import lowercase_start
+from shesha.support.wording import join_items, lowercase_start
 
 _MOST_ROWS = 4096
 """Largest number of rows whose neighbours are compared with the permutations of a design."""
@@ -320,3 +322,35 @@ def _series_length(n_rows: int, blocks: ArrayLike | None) -> float:
     if blocks is None:
         return n_rows
     return float(np.median(np.bincount(check.labels(blocks, n_rows, "blocks", min_classes=1)[0])))
+
+
+_FEWEST_ENTRIES, _MOST_ENTRIES = 10, 100_000
+"""Numbers of entries that must vary, and that are looked at, in measurements that may be copies."""
+_SAME = 1e-9
+"""Distance of a correlation from 1 that rounding explains."""
+
+
+def warn_of_copies(measurements: Mapping[str, ArrayLike], effect: str) -> None:
+    """Warn if two independent measurements, such as those of subjects, are equal up to unit, offset and rounding."""
+    units = {name: _standard_entries(values) for name, values in measurements.items()}
+    copies = [
+        f"{first} and {second}"
+        for first, second in combinations(units, 2)
+        if units[first].shape == units[second].shape and units[first] @ units[second] > 1 - _SAME
+    ]
+    if copies:
+        warn(
+            f"{join_items(copies)} are equal, like copies of one measurement. {effect}. Leave copies out",
+            CalibrationWarning,
+        )
+
+
+def _standard_entries(values: ArrayLike) -> Vector:
+    """Return evenly spaced entries, centred and of unit length, 0 where missing; 0 everywhere if few of them vary."""
+    flat = np.ravel(np.asarray(values, dtype=np.float64))
+    flat = flat[:: max(1, len(flat) // _MOST_ENTRIES)]
+    known = np.isfinite(flat)
+    units = np.zeros(len(flat))
+    if known.any() and np.count_nonzero(flat[known] != flat[known][0]) >= _FEWEST_ENTRIES:
+        units[known] = centred_units(flat[known])
+    return units

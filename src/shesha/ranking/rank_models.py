@@ -20,6 +20,7 @@ from shesha.measures import as_measure
 from shesha.measures.registry import Choice
 from shesha.nulls.dependence import find_dependence
 from shesha.nulls.design_builder import exchange
+from shesha.nulls.design_warnings import warn_of_copies
 from shesha.nulls.null_summary import CORRECTIONS, Correction, benjamini_hochberg, holm
 from shesha.ranking.flexible_models import FlexibleModels
 from shesha.ranking.problem import FEWEST_UNITS, DistanceVectors, Evaluations, Problem
@@ -489,9 +490,14 @@ def _check_problem(data: Any, models: Any, measure: Choice, groups: Any, blocks:
             raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {side.shape}")
         if side.n_rows != n:
             raise ValueError(f"{name} must have as many rows as {next(iter(aligned))} ({n}), got {side.n_rows}")
+    of_subjects = dict(zip(subjects, sides[len(candidates) :], strict=True))
+    warn_of_copies(
+        {name: s.distances.condensed if s.has_distances_only else s.rows for name, s in of_subjects.items()},
+        "A copy counts as an independent subject, so the noise ceiling is too high and intervals are too narrow",
+    )
     design = labels_in_order((entry.names for entry in joint.values()), {"groups": groups, "blocks": blocks})
     model_sides = dict(zip(candidates, sides, strict=False))
-    return Problem(chosen, model_sides, tuple(sides[len(candidates) :]), exchange(n, **design))
+    return Problem(chosen, model_sides, tuple(of_subjects.values()), exchange(n, **design))
 
 
 def _subjects(data: Any) -> dict[str, Any]:

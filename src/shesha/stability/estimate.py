@@ -12,6 +12,7 @@ from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls.design_warnings import undeclared_dependence, warn_of_series
+from shesha.nulls.labels_from_features import warn_of_clusters
 from shesha.nulls.null_summary import summarise
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import require_enough_draws
@@ -162,12 +163,14 @@ def estimate(
     check.fraction(confidence, "confidence", closed=False)
     check.fraction(alpha, "alpha", closed=False)
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
-    along: dict[str, Any] = {**design, "y": y, "covariates": covariates, "keep": keep}
+    labels, along = y, cast(dict[str, Any], {**design, "y": y, "covariates": covariates, "keep": keep})
     sides, along = select_rows({"X": X}, along, rows=rows, missing=missing, metric=options.get("metric") or "cosine")
     X, y, covariates, keep = sides["X"], along.pop("y"), along.pop("covariates"), along.pop("keep")
     design = cast(Design, align_all_labels(X, along))
     chosen: dict[str, Any] = {"pairs": pairs, "seed": seed, "design": design, "covariates": covariates}
     request = build_request(X, y, variant, options, n_bootstrap=n_bootstrap, target_se=target_se, **chosen)
+    if request.variant.needs_labels and isinstance(request.source, Rows):
+        warn_of_clusters(request.source.read, request.labels.codes, labels)
     n_draws = n_permutations
     if n_draws is None:
         n_draws = default_draws(1, alpha, N_PERMUTATIONS) if request.variant.has_chance else 0

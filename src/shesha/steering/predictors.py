@@ -17,6 +17,7 @@ from shesha.kernels.class_statistics import class_means
 from shesha.kernels.ranks import cosines, partial_rank_correlations, rank_columns, residual_ranks
 from shesha.measures import procrustes_similarity
 from shesha.nulls import Exchange, exchange, holm
+from shesha.nulls.labels_from_features import warn_of_clusters
 from shesha.results import Correlation, Correlations, SteeringPredictors, SteeringScore
 from shesha.stability import estimate, supervised_alignment
 from shesha.steering.labelled_rows import (
@@ -117,11 +118,12 @@ def predictors(
     >>> round(found["supervised_alignment"], 2), round(found["fisher"], 2)
     (0.5, 0.24)
     """
-    sides, along = select_rows({"X": X}, {"y": y, "groups": groups}, missing=missing)
+    labels, (sides, along) = y, select_rows({"X": X}, {"y": y, "groups": groups}, missing=missing)
     X, y, groups = sides["X"], along["y"], along["groups"]
     rows = check.matrix(X, min_rows=8)
     known = check_labelled(X, y, groups, len(rows), halved=False)
     warn_of_dependence(rows, known)
+    warn_of_clusters(rows.__getitem__, known.codes, labels)
     n_shuffles, drawn_seed = shuffle_count(n_draws), draw_seed(seed)
     rng = spawn(drawn_seed, _SHUFFLING)
     shuffles = [known.shuffle(rng) for _ in range(n_shuffles)]
