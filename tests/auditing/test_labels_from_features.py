@@ -1,11 +1,16 @@
 """Labels that were computed from the features are recognised, whatever their name; observed labels are not."""
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.cluster.vq import kmeans2
 
 import shesha
 from shesha.nulls.labels_from_features import are_labels_from_features
+from shesha.steering import predictors
+from shesha.support.warnings import CalibrationWarning
 
 
 def clusters(X, n, seed):
@@ -35,3 +40,24 @@ def test_the_headline_doubts_labels_that_follow_the_features():
     found = shesha.audit({"X": X}, clusters(X, 4, 0), n_bootstrap=20, n_permutations=19)
     assert "The labels follow the features of X even near the boundaries" in " ".join(str(found).split())
     assert found.representations[0].labels_from_features
+
+
+TESTS = {
+    "estimate": lambda X, y: shesha.estimate(X, y, "variance_ratio", n_bootstrap=0),
+    "doubts": shesha.doubts,
+    "predictors": lambda X, y: predictors(X, y, n_draws=19),
+}
+
+
+@pytest.mark.parametrize("kind", TESTS)
+@pytest.mark.parametrize(("name", "sign"), [("leiden_0.5", "leiden_0.5 is named"), ("cell_type", "follow"), (None, "")])
+def test_tests_of_labels_warn_of_clusters(kind, name, sign):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 8))
+    y = rng.integers(0, 3, 300) if name is None else pd.Series(clusters(X, 3, 0), name=name)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        result = TESTS[kind](X, y)
+    texts = [str(one.message) for one in found if one.category is CalibrationWarning]
+    assert len(texts) == (name is not None) == any("clusters of the same data" in text for text in result.inputs)
+    assert all(sign in text for text in texts)

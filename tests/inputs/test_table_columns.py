@@ -145,6 +145,23 @@ TABLES = {
     "chromosomes": ({**PLAIN, "chrom": [*"123456789X"] * 3}, 4, None),
     "dates and addresses": ({**PLAIN, "day": ["2024-01-05"] * N, "ip": ["10.0.0.1"] * N, "at": ["12:30"] * N}, 4, None),
     "families of genes": (dict.fromkeys((*(f"RPL{i}" for i in range(9)), "CD3D", "GNLY", "LYZ"), TOKENS), 12, None),
+    "codes of an outcome": (
+        {
+            **PLAIN,
+            "outcome": [*"hhmf"] * 7 + [*"hm"],
+            "outcome_code": [1, 1, 0, 2] * 7 + [1, 0],
+            "hit": [9, 9, 5, 7] * 7 + [9, 5],
+        },
+        4,
+        None,
+    ),
+    "a code that is none": ({**PLAIN, "outcome": [*"hhmf"] * 7 + [*"hm"], "level": [1, 2, 0, 2] * 7 + [1, 0]}, 5, None),
+    "trials": (
+        {**PLAIN, "trial_number": TOKENS, "stimulus_id": TOKENS % 4, "session": [1] * N},
+        4,
+        "trial_number and stimulus_id",
+    ),
+    "times of events": ({**PLAIN, "stimOn_times": np.sort(TOKENS) / 7, "onset": np.arange(N) * 1.5}, 4, None),
     "a picture alone": ({"cell": IDS, "tSNE_1": X[:, 0], "tSNE_2": X[:, 1]}, 2, "cell"),
 }
 

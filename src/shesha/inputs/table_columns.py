@@ -74,6 +74,8 @@ _SIDE = re.compile(
 """Names of columns of numbers that describe the rows."""
 _TIME = re.compile(r"time|date|at|epoch|created|updated|modified|when")
 """Words in names of columns of times."""
+_EVENT = re.compile(r"times?|timestamps?|onsets?|starts?|stops?|ends?|begins?|offsets?")
+"""Words in names of columns of times of events in a recording."""
 _UNIX_TIMES = tuple((9.4e8 * unit, 2.2e9 * unit) for unit in (1, 1e3, 1e6, 1e9))
 """Times from 1999 to 2039 as seconds, milliseconds, microseconds and nanoseconds since 1970."""
 _FEATURE_COLUMN = re.compile(
@@ -327,10 +329,11 @@ def _describes_rows(column: Column) -> str:
         return ""
     if has_word(column.name, _TIME) and any(low < min(head) and max(head) < high for low, high in _UNIX_TIMES):
         return "contains times"
-    if column.name.lower() == "time":
+    if has_word(column.name, _EVENT) and len(head) >= _FEWEST:
         # Times of recording increase, in each epoch from the same start; durations are in any order.
         times = np.asarray(column.values(), dtype=float)
-        if (times[1:][np.diff(times) < 0] == times.min()).all():
+        times = times[~np.isnan(times)]
+        if (times[1:][np.diff(times) < 0] == times.min()).all() and times.min() < times.max():
             return "contains times in the order of the rows"
     if len(head) < SAMPLE or len(set(head)) < len(head) or any(value != int(value) for value in head):
         return ""

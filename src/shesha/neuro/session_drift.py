@@ -22,6 +22,7 @@ from shesha.kernels.rounding_and_scaling import centred_units
 from shesha.neuro._trials import Trials, alternate, name_sessions
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.nulls import summarise
+from shesha.nulls.design_warnings import warn_of_copies
 from shesha.nulls.null_summary import max_statistic_p_values
 from shesha.results import SessionDrift, SessionPair, SessionPart, Tertiles, TrialScore
 from shesha.results.number import TIE
@@ -275,6 +276,7 @@ def session_drift(
     if len(named) < 2:
         raise ValueError(f"sessions must be at least 2, got {len(named)}")
     built = [_Session.build(name, *_pair(session, name), missing) for name, session in named]
+    warn_of_copies({f"session {one.name}": one.rates for one in built}, "Copies do not drift")
     every = dict.fromkeys(name for session in built for name in session.names)
     for session in built:
         if lacking := [name for name in every if name not in session.names]:

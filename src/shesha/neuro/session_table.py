@@ -32,6 +32,7 @@ from shesha.neuro.score_correlations import check_outcome, coupling_score, mean_
 from shesha.neuro.session_drift import drift_score
 from shesha.neuro.split_half_reliability import split_score, wuc_score
 from shesha.neuro.trial_order_null import NULLS, Null, Orders, null_evidence
+from shesha.nulls.design_warnings import warn_of_copies
 from shesha.results import AreaLine, AreaScore, Group, GroupMean, SessionTable, TrialScore
 from shesha.results.base import reaches_level
 from shesha.support import types as kinds
@@ -390,6 +391,10 @@ def session_table(
     check.choice(interval, INTERVALS, "interval")
     check.fraction(confidence, "confidence", closed=False)
     checked = [Checked.build(name, session, missing) for name, session in named]
+    warn_of_copies(
+        {f"session {one.name}": one.trials.values for one in checked},
+        "A copy counts as an independent session, so intervals are too narrow",
+    )
     excluded: list[tuple[str, str, str]] = []
     work = list(_areas(checked, max(min_neurons, n_neurons or 0), min_trials, set(kinds.names(skip, "skip")), excluded))
     if not work:
