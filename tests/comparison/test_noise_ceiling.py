@@ -181,7 +181,12 @@ def test_a_measure_without_a_ceiling_keeps_its_value(monkeypatch):
     assert found["CKA"].value == measures.cka(TRUTH, Y)
     assert found["CKA"].notes == ("no noise ceiling: all rows are equal",) and found["MagDiff"].has_ceiling
     monkeypatch.setenv("SHESHA_MEMORY", "50kB")
-    found = compare(TRUTH, Y, "RSA", repeats=(list(REPEATS) * 20, None))["RSA"]
+    found = compare(
+        TRUTH,
+        Y,
+        "RSA",
+        repeats=([rows * np.linspace(1, 2, rows.shape[1]) ** k for k in range(20) for rows in REPEATS], None),
+    )["RSA"]
     assert re.match("no noise ceiling: needs .* of a memory budget of", found.notes[0])
 
 

@@ -179,7 +179,9 @@ FUNCTIONS = {
     "compare_layers": lambda x, y, **o: shesha.compare_layers([x], [y], **o),
     "calibrate_layers": lambda x, y, **o: shesha.calibrate_layers([x], [y], n_permutations=19, seed=0, **o),
     "diff": lambda x, y, **o: shesha.diff(x, y, **o),
-    "consensus": lambda x, y, **o: shesha.consensus({"x": x, "y": y, "z": x + 0.1}, **o),
+    "consensus": lambda x, y, **o: shesha.consensus(
+        {"x": x, "y": y, "z": x + 0.1 * y[:, : x.shape[1]] if y.shape[1] >= x.shape[1] else x**3}, **o
+    ),
     "rank_models": lambda x, y, **o: shesha.rank_models(x, {"y": y}, n_resamples=20, n_permutations=19, **o),
     "match_units": lambda x, y, **o: shesha.match_units(x, y, **o),
     "estimate": lambda x, y, **o: shesha.estimate(y, n_bootstrap=0, seed=0, **o),

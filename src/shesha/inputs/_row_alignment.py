@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs._other_libraries import split_names
-from shesha.inputs.identity import NamedRows, Names, could_identify, joined_values, named_index, words_of
+from shesha.inputs.identity import NamedRows, Names, could_identify, is_condition_name, joined_values, named_index
 from shesha.inputs.table_columns import is_side_name
 from shesha.support.provenance import state
 from shesha.support.types import Index
@@ -155,18 +155,8 @@ def require_order(columns: Mapping[str, tuple[Names, Names]], where: str, remedy
     warn(f"{text}, but rows are paired by position. If it identifies rows, {remedy}", RowNamesWarning)
 
 
-_SHOWN = re.compile(
-    r"stim(ulus|uli)?|cond(ition)?s?|images?|pictures?|scenes?|objects?|orientations?|directions?|contrasts?|odou?rs?"
-    r"|tones?|sounds?|gratings?|textures?|movies?|sentences?|words?|items?|concepts?"
-)
-"""Words in names of columns of what was shown in each trial."""
 _MOST_DIFFERENT = 0.1
 """Largest share of rows with another value that corrections explain."""
-
-
-def is_condition_name(column: str) -> bool:
-    """Return whether a column is named like what was shown in each trial, such as a stimulus."""
-    return any(map(_SHOWN.fullmatch, words_of(column)))
 
 
 def require_same_conditions(columns: Mapping[str, tuple[Names, Names]], where: str, remedy: str) -> None:

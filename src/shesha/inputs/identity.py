@@ -341,6 +341,18 @@ def identity_names(names: Iterable[str]) -> list[str]:
     return sorted(filter(is_identity_name, names), key=lambda name: "".join(words_of(name)) not in _IDENTITY)
 
 
+_SHOWN = re.compile(
+    r"stim(ulus|uli)?|cond(ition)?s?|images?|pictures?|scenes?|objects?|orientations?|directions?|contrasts?|odou?rs?"
+    r"|tones?|sounds?|gratings?|textures?|movies?|sentences?|words?|items?|concepts?"
+)
+"""Words in names of columns of what was shown in each trial."""
+
+
+def is_condition_name(column: str) -> bool:
+    """Return whether a column is named like what was shown in each trial, such as a stimulus."""
+    return any(map(_SHOWN.fullmatch, words_of(column)))
+
+
 _GENE = re.compile(r"ENS[A-Z]*G\d{6,}(\.\d+)?|[A-Z][A-Z0-9]{1,9}([-.][A-Z0-9]+)*|[A-Z][a-z]{1,4}\d+[a-z]?\d*|GENE_?\d+")
 _KNOWN_GENE = re.compile(
     r"(MT-|RP[LS]\d|ZNF\d|SLC\d|FAM\d|LINC\d|MIR\d|KRT\d|TMEM\d|CCDC\d|HLA-|HSP|EEF|CD\d|IL\d|CXC|ACTB|GAPDH|MALAT1"

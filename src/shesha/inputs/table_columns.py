@@ -24,6 +24,7 @@ from shesha.inputs.identity import (
     distinct_values,
     identity_names,
     is_certain_identity,
+    is_condition_name,
     is_identity_name,
     joined_values,
     look_like_genes,
@@ -394,6 +395,8 @@ def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column
         c.name: c for c in columns if c.name not in aside and (c.kind in ("numbers", "text") or _are_short_bytes(c))
     }
     named = choose_identity(identity_names(able), lambda name: able[name].values())
+    if named is None:
+        named = choose_identity(filter(is_condition_name, able), lambda name: able[name].values())
     if named is not None:
         return able[named], True
     if (joined := _joined_identifiers(list(able.values()))) is not None:

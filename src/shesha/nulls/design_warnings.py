@@ -346,9 +346,11 @@ def warn_of_copies(measurements: Mapping[str, ArrayLike], effect: str) -> None:
 
 
 def _standard_entries(values: ArrayLike) -> Vector:
-    """Return evenly spaced entries, centred and of unit length, 0 where missing; 0 everywhere if few of them vary."""
-    flat = np.ravel(np.asarray(values, dtype=np.float64))
-    flat = flat[:: max(1, len(flat) // _MOST_ENTRIES)]
+    """Return entries of some rows, centred and of unit length, 0 where missing; 0 everywhere if few of them vary."""
+    array = np.asarray(values, dtype=np.float64)
+    rows = array.reshape(len(array), -1)[:: max(1, array.size // _MOST_ENTRIES)]
+    # Columns of a large mean would make all measurements alike.
+    flat = np.ravel(rows if array.ndim == 1 else rows - np.where(np.isfinite(rows).all(axis=0), rows.mean(axis=0), 0.0))
     known = np.isfinite(flat)
     units = np.zeros(len(flat))
     if known.any() and np.count_nonzero(flat[known] != flat[known][0]) >= _FEWEST_ENTRIES:
