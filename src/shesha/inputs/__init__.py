@@ -27,6 +27,7 @@ from shesha.inputs._row_alignment import (
 from shesha.inputs.identity import (
     NamedRows,
     Names,
+    choose_condition,
     choose_identity,
     could_identify,
     distinct_names,
@@ -52,6 +53,7 @@ __all__ = [
     "align_labels",
     "are_reordered",
     "axis_order",
+    "choose_condition",
     "choose_identity",
     "coordinate_values",
     "could_identify",

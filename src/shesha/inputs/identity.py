@@ -481,6 +481,15 @@ def choose_identity(names: Iterable[str], load: Callable[[str], ArrayLike]) -> s
     return counting
 
 
+def choose_condition(names: Iterable[str], load: Callable[[str], ArrayLike]) -> str | None:
+    """Return the first name of conditions that differ in all rows, and do not only count them."""
+    for name in filter(is_condition_name, names):
+        values = load(name)
+        if distinct_values(values) and not Names.build(values).counts_rows:
+            return name
+    return None
+
+
 def joined_values(columns: Sequence[ArrayLike]) -> NDArray[Any]:
     """Return one text per row from several columns that only together identify rows.
 

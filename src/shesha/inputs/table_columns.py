@@ -19,12 +19,12 @@ import numpy as np
 
 from shesha.inputs.identity import (
     Names,
+    choose_condition,
     choose_identity,
     could_identify,
     distinct_values,
     identity_names,
     is_certain_identity,
-    is_condition_name,
     is_identity_name,
     joined_values,
     look_like_genes,
@@ -396,7 +396,7 @@ def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column
     }
     named = choose_identity(identity_names(able), lambda name: able[name].values())
     if named is None:
-        named = choose_identity(filter(is_condition_name, able), lambda name: able[name].values())
+        named = choose_condition(able, lambda name: able[name].values())
     if named is not None:
         return able[named], True
     if (joined := _joined_identifiers(list(able.values()))) is not None:

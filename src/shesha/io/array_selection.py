@@ -15,11 +15,11 @@ import numpy as np
 
 from shesha.inputs import (
     Names,
+    choose_condition,
     choose_identity,
     could_identify,
     identity_names,
     is_certain_identity,
-    is_condition_name,
     is_identity_name,
 )
 from shesha.inputs.matrix_shapes import is_one_hot
@@ -372,8 +372,9 @@ def _identity(arrays: Mapping[str, StoredArray], n_rows: set[int], chosen: set[s
         name for leaf in dict.fromkeys(identity_names(by_leaf.values())) for name in candidates if by_leaf[name] == leaf
     ]
     ordered.sort(key=lambda name: _group(name) not in groups)
-    ordered += [name for name in candidates if is_condition_name(by_leaf[name]) and name not in ordered]
     chosen_name = choose_identity(ordered, lambda name: arrays[name].load())
+    if chosen_name is None:
+        chosen_name = choose_condition(candidates, lambda name: arrays[name].load())
     if chosen_name is not None:
         return Names(arrays[chosen_name].load, column=chosen_name)
     repeated = [name for name in candidates if is_certain_identity(name) and could_identify(arrays[name].load())]
