@@ -56,6 +56,15 @@ def test_verdicts_in_words():
     assert "Stable above chance: signal" in text
 
 
+def test_the_answer_names_dominant_features_and_different_numbers_of_rows(quick_audit):
+    rng = np.random.default_rng(0)
+    clear, mixed = (shared(rng) + 0.5 * rng.standard_normal((60, 24)) for _ in range(2))
+    mixed[:, 5] = 1000 + 300 * rng.standard_normal(60)
+    text = " ".join(" ".join(audit_page(quick_audit({"train": clear, "test": mixed[:40]})).answer).split())
+    assert "A few features dominate (test): 1 of 24 features (5) determines" in text
+    assert "Numbers of rows: train 60, test 40." in text
+
+
 def test_advice_waits_for_problems_that_explain_the_score(quick_audit):
     rng = np.random.default_rng(0)
     signal = np.repeat(rng.standard_normal((80, 6)), 8, axis=1)

@@ -83,6 +83,25 @@ def test_rows_with_shared_identifiers_are_not_independent(tmp_path, invoke_main,
     text = " ".join(ended.out.split())
     assert remedy in ended.err
     assert (f"Warning: both samples share {n_shared} of 60 ids, so" in text) == (n_shared > 0)
+    start = f"Whether the samples differ cannot be decided, because both samples share {n_shared} of 60 ids"
+    assert text.startswith(start) == (n_shared > 0)
+
+
+LENGTHS = {
+    "normalised": (lambda X: X / np.linalg.norm(X, axis=1, keepdims=True), "Row lengths are 1 in all rows, and were"),
+    "longer": (lambda X: 2 * X, "Row lengths are"),
+    "other directions": (lambda X: 2 * X + 9, "with rows of length 1, 2 of 2 tests find a difference"),
+    "as long": (lambda X: X + np.array([1.0, -1.0, 1.0, -1.0, 0.0]), ""),
+}
+
+
+@pytest.mark.parametrize("kind", LENGTHS)
+def test_samples_that_differ_in_the_lengths_of_rows_are_named(kind):
+    change, expected = LENGTHS[kind]
+    found = two_sample_tests(5 + sample(0), change(5 + sample(1)), tests=["energy", "mmd"])
+    assert expected in found.headline and bool(found.lengths) == bool(expected)
+    only = "with rows of length 1, no test finds a difference" in found.headline
+    assert only == (kind in ("normalised", "longer"))
 
 
 @pytest.mark.parametrize(

@@ -215,6 +215,13 @@ def test_what_may_be_a_mistake_is_stated(audit, tmp_path):
     assert "first line 'condition' read as a heading" in " ".join(audit("x.npy", "--labels", "y.txt").out.split())
     np.save("y.npy", np.r_[np.arange(N - 4) % 2, [-999] * 4])
     assert "-999 is used as a class of 4 rows" in " ".join(audit("x.npy", "--labels", "y.npy").out.split())
+    np.save("y.npy", np.r_[np.arange(N - 4) % 2, [-1] * 4])
+    assert "-1 is used as a class of 4 rows" in " ".join(audit("x.npy", "--labels", "y.npy").out.split())
+    np.save("y.npy", np.arange(N) % 2 * 2 - 1)
+    assert "is used as a class" not in audit("x.npy", "--labels", "y.npy").out
+    pd.DataFrame({"region": np.resize(["NA", "EU", "AS"], N)}).to_csv("y.csv", index=False)
+    printed = " ".join(audit("x.npy", "--labels", "y.csv:region").out.split())
+    assert f"region: {N // 3} rows labelled 'NA' are read as unlabelled; write another word" in printed
     np.save("d.npy", squareform(pdist(X)))
     assert "d looks like a matrix of distances, but is used as features" in " ".join(audit("d.npy").out.split())
     np.savez("q.npz", codes=rng.integers(-127, 127, (N, D)).astype(np.int8), scale=np.ones(D))
@@ -328,6 +335,11 @@ def test_lists_of_batches_and_folders_of_layers_are_named(audit, invoke_main, tm
     torch = pytest.importorskip("torch")
     torch.save({f"layer{k}": list(torch.tensor(X + k).split(8)) for k in range(3)}, "a.pt")
     assert "layer0[0] to layer0[2] are read as 3 representations of the same 8 rows" in one_line(audit("a.pt").out)
+    parts = torch.tensor(X).split(8)
+    torch.save({"hidden": list(parts)}, "b.pt")
+    assert "hidden[0] to hidden[2] are read as 3 representations" in one_line(audit("b.pt").out)
+    torch.save([{"embedding": part, "batch_idx": number} for number, part in enumerate(parts)], "c.pt")
+    assert "look like parts of one. Save them as one array" in one_line(audit("c.pt").err)
     for name in "xy":
         np.save(f"{name}.npy", np.stack([X, X + 1], axis=1))
     assert "parts of one" not in audit("x.npy", "y.npy").out
@@ -341,7 +353,7 @@ def test_an_axis_of_one_token_is_no_axis_of_tokens(audit):
     torch = pytest.importorskip("torch")
     steps = tuple(tuple(torch.tensor(X + k + step)[:, None] for k in range(3)) for step in range(2))
     torch.save({"hidden_states": steps}, "a.pt")
-    assert "1 representation along axis 1 of 24 x 1 x 6" in one_line(audit("a.pt").out)
+    assert "1 representation of 24 rows along axis 1 of 24 x 1 x 6" in one_line(audit("a.pt").out)
 
 
 def test_labels_in_records_and_in_one_hot_columns(audit, tmp_path):
@@ -449,7 +461,7 @@ def test_a_stack_of_subjects_is_read_by_the_rows_of_the_models(invoke_main, tmp_
     np.save("subjects.npy", np.array([X + 0.5 * rng.standard_normal(X.shape) for _ in range(5)])[:, :12])
     np.savez("models.npz", good=X[:12], poor=rng.standard_normal((12, 4)))
     ended = invoke_main("rank", "models.npz", "--data", "subjects.npy", "--permutations", 19, "--resamples", 50)
-    assert "5 representations along axis 0 of 5 x 12 x 6" in " ".join(ended.out.split())
+    assert "5 representations of 12 rows along axis 0 of 5 x 12 x 6" in " ".join(ended.out.split())
 
 
 def test_tables_of_trials_and_cells_are_refused(audit):

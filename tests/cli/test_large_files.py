@@ -163,6 +163,33 @@ def test_shards_need_two_folders_of_equal_rows(invoke, folders):
         invoke("compare", *paths, "--shards", "--measures", "CKA")
 
 
+@pytest.mark.parametrize("way", ["shards", "moments", "copies"])
+def test_parquet_files_read_in_pieces_must_have_their_ids_in_one_order(invoke, tmp_path, monkeypatch, way):
+    pandas, rng = pytest.importorskip("pandas"), np.random.default_rng(0)
+    pytest.importorskip("pyarrow")
+    X, order = rng.standard_normal((90, 6)), rng.permutation(90)
+    paths = [tmp_path / name if way == "shards" else tmp_path / f"{name}.parquet" for name in ("a", "b", "c")]
+    for path, rows in zip(paths, (np.arange(90), order, np.arange(90)), strict=True):
+        frame = pandas.DataFrame({"id": [f"u{i}" for i in rows], "embedding": list(X[rows])})
+        if way == "shards":
+            path.mkdir()
+        for i in range(3 if way == "shards" else 0):
+            frame[30 * i : 30 * i + 30].to_parquet(path / f"part-{i}.parquet")
+        if way != "shards":
+            frame.to_parquet(path, row_group_size=30)
+    commands = {
+        "shards": lambda *files: invoke("compare", *files, "--shards", "--measures", "CKA"),
+        "moments": lambda *files: Moments.of(*files),
+        "copies": lambda *files: invoke("audit", *files, "--quick"),
+    }
+    if way == "copies":
+        monkeypatch.setenv("SHESHA_MEMORY", "12k")
+    with pytest.raises(ValueError, match=rf"in the order of .*got u{order[0]} in row 0 in place of u0; sort both"):
+        commands[way](paths[0], paths[1])
+    if way != "copies":
+        commands[way](paths[0], paths[2])
+
+
 def test_a_cache_folder_that_cannot_be_written_does_not_fail_a_comparison(invoke, files, tmp_path, monkeypatch):
     paths, _, _ = files
     (tmp_path / "file").touch()

@@ -39,6 +39,16 @@ def test_a_clear_shape_needs_no_word(invoke, tmp_path):
     assert (ended.err, len(values(ended))) == ("", 6)
 
 
+@pytest.mark.parametrize("shape", [(13, 24, 6), (24, 13, 6), (40, 13, 6)])
+def test_an_ambiguous_stack_is_stated_with_the_option_that_decides(invoke_main, tmp_path, shape):
+    np.save(tmp_path / "s.npy", np.random.default_rng(0).standard_normal(shape))
+    out = " ".join(invoke_main("audit", tmp_path / "s.npy", "--permutations", 0, "--bootstrap", 0).out.split())
+    n, k, _ = shape
+    assert f"s: {k} representations of {n} rows along axis 1 of {n} x {k} x 6" in out
+    text = f"Warning: s is read as {k} layers of {n} rows; if it has {n} layers of {k} rows, pass"
+    assert (text in out) == (n < 40) and ("--layer-axis 0" in out) == (n < 40)
+
+
 def test_none_compares_flattened_token_sequences(invoke, model, tmp_path):
     from shesha import compare
 

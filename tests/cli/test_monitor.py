@@ -202,6 +202,26 @@ def test_features_of_new_inputs_are_matched_by_name(invoke_main, tmp_path, rng):
     assert ended.status == 2
     assert "must have the features of the reference, got 7 shared names" in " ".join(ended.err.split())
 
+    frame = pd.DataFrame(rng.standard_normal((80, 8)), columns=names)
+    frame.to_csv(tmp_path / "same.csv", index=False)
+    invoke_main("monitor", "init", tmp_path / "same.csv", "--out", tmp_path / "c")
+    frame[names[::-1]].to_csv(tmp_path / "turned.csv", index=False)
+    frame[names[1:]].to_csv(tmp_path / "fewer.csv", index=False)
+    ended = invoke_main("monitor", "check", tmp_path / "c", tmp_path / "turned.csv")
+    assert "features matched by name, in another order in turned.csv" in " ".join(ended.out.split())
+    ended = invoke_main("monitor", "check", tmp_path / "c", tmp_path / "fewer.csv")
+    assert "fewer.csv must have the features of the reference, got 7 shared names of 8 and 7" in ended.err
+
+
+@pytest.mark.parametrize("factor", [5.0, "unit", "rows", 1.001])
+def test_a_change_of_the_lengths_of_rows_is_a_sign_of_change(X, factor, rng):
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    factors = {"unit": 1 / lengths, "rows": np.exp(0.5 * rng.standard_normal((60, 1)))}.get(factor, factor)
+    verdict = DriftMonitor(X, nulls=[X] * 99).check(factors * X)
+    expected = {5.0: "all rows are 5 times as long", "unit": "row lengths are 1 in all rows", "rows": "row lengths are"}
+    assert verdict.state == ("ok" if factor == 1.001 else "watch")
+    assert expected.get(factor, "Nothing.") in verdict.advice
+
 
 def test_the_rate_of_false_alarms_is_the_one_that_re_encodings_allow(invoke_main, tmp_path, rng):
     X = rng.standard_normal((60, 8))

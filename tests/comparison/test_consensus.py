@@ -84,6 +84,18 @@ def test_who_lies_apart_is_named():
     assert consensus(seeds()).outlying == ()
 
 
+def test_copies_count_once():
+    members = seeds()
+    copy = -2 * members["s1"] @ rotation(np.random.default_rng(3), 5)
+    expected, found = consensus(members), consensus({**members, "again": copy})
+    assert found.copies == {"again": "s1"} and "Copies count once: again is a copy of s1." in found.headline
+    for one in (*members, "again"):
+        same = expected[one if one != "again" else "s1"]
+        assert (found[one].value, found[one].corrected_p_value) == (same.value, same.corrected_p_value)
+    few = consensus({"s0": members["s0"], "half": members["s0"].astype("f2"), "s1": members["s1"]})
+    assert "2 of 3 representations are different" in few.headline and few.outlying == ()
+
+
 def test_the_distance_to_the_others_is_never_smaller():
     found = consensus(seeds())
     assert all(one.value > one.distance_to_all for one in found)

@@ -187,6 +187,7 @@ def test_very_far_rows_leave_the_precise_value_of_the_others():
         (lambda X: 3 * X + 5, "rotated, shifted or rescaled"),
         (lambda X: X @ np.linalg.qr(np.random.default_rng(2).standard_normal((10, 10)))[0], "rotated"),
         (lambda X: np.hstack([X, np.zeros((len(X), 3))]), "rotated, shifted or rescaled"),
+        (lambda X: X / np.linalg.norm(X, axis=1, keepdims=True), "differ in their lengths only: row lengths are 1 in"),
     ],
 )
 def test_a_copy_raises_a_doubt_without_a_warning(change, text):

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from shesha.inputs import split_names
-from shesha.inputs.quantised import decode, infer_storage
+from shesha.inputs.quantised import are_centroid_numbers, decode, infer_storage
 from shesha.io import open_file
 from shesha.support.provenance import collect_statements
 
@@ -41,6 +42,21 @@ def test_codes_and_bits_of_clusters_are_recognised(n, d):
     assert infer_storage(np.packbits(X > 0, axis=1)) == "bits"
 
 
+@pytest.mark.parametrize(("m", "n_clusters", "dtype"), [(8, 0, "u1"), (16, 10, "i8"), (32, 10, "u1")])
+def test_numbers_of_centroids_are_no_vectors(tmp_path, m, n_clusters, dtype):
+    X = vectors(400, 64, 8) + (RNG.standard_normal((10, 64))[RNG.integers(10, size=400)] if n_clusters else 0)
+    parts = np.split(X, m, axis=1)
+    centroids = [part[RNG.permutation(400)[:128]] for part in parts]
+    numbers = [cdist(part, others).argmin(axis=1) for part, others in zip(parts, centroids, strict=True)]
+    codes = np.stack(numbers, axis=1).astype(dtype)
+    np.save(tmp_path / "codes.npy", codes)
+    with pytest.raises(ValueError, match="codes must contain vectors, got codes of product quantisation"):
+        open_file(tmp_path / "codes.npy")
+    signs = np.packbits(np.hstack([X, X @ RNG.standard_normal((64, 64))]) > 0, axis=1)
+    for others in (codes_of(X)[0], signs, RNG.poisson(40, (400, 20)).astype(np.uint8)):
+        assert not are_centroid_numbers(others)
+
+
 @pytest.mark.parametrize("kind", ["counts", "smooth", "binary", "few"])
 def test_counts_and_images_stay_as_they_are(kind):
     walk = np.cumsum(RNG.standard_normal((200, 784)), axis=1)
@@ -54,16 +70,33 @@ def test_counts_and_images_stay_as_they_are(kind):
     assert decode(values, "X") is values
 
 
-@pytest.mark.parametrize("names", [("scale", "zero_point"), ("X_scale", "X_zero_point")])
-def test_a_scale_in_the_file_is_used(tmp_path, names):
+SCALES = {
+    "zero points": (lambda low, high, step: {"scale": step, "zero_point": -low / step}, "scale"),
+    "zero points with the name of the codes": (
+        lambda low, high, step: {"X_scale": step, "X_zero_point": -low / step},
+        "scale",
+    ),
+    "an offset of the vectors": (lambda low, high, step: {"scale": step, "offset": low}, "scale"),
+    "lowest values and steps": (lambda low, high, step: {"min": low, "scale": step}, "ranges"),
+    "limits": (lambda low, high, step: {"lower": low, "upper": high}, "ranges"),
+    "scalar quantiser of FAISS": (
+        lambda low, high, step: {"vmin": low - step / 2, "vdiff": high - low},
+        "ranges",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SCALES)
+def test_a_scale_in_the_file_is_used(tmp_path, kind):
     X = vectors(50, 16)
     codes, low, high = codes_of(X)
     step = (high - low) / 255
-    np.savez(tmp_path / "m.npz", X=codes, **dict(zip(names, (step, -low / step), strict=True)))
+    arrays, what = SCALES[kind]
+    np.savez(tmp_path / "m.npz", X=codes, **arrays(low, high, step))
     with collect_statements() as said:
         found = open_file(tmp_path / "m.npz").representations["X"]
     np.testing.assert_allclose(found, codes * step + low, atol=1e-12)
-    assert list(said) == ["X: uint8 codes, dequantised by the scale in the file"]
+    assert list(said) == [f"X: uint8 codes, dequantised by the {what} in the file"]
 
 
 def test_ranges_of_sentence_transformers_are_used():
@@ -81,7 +114,7 @@ def test_feature_maps_are_flattened_and_layers_are_counted(tmp_path):
     np.testing.assert_array_equal(found["maps"], maps.reshape(10, -1))
     assert sorted(said) == [
         "maps: feature maps 10 x 2 x 3 x 4, flattened to 10 x 24",
-        "tokens: 5 representations along axis 1 of 40 x 5 x 6",
+        "tokens: 5 representations of 40 rows along axis 1 of 40 x 5 x 6",
     ]
 
 

@@ -53,7 +53,10 @@ def test_row_numbers(kind):
 UNNAMED = {
     "both filtered": (np.delete(COUNTED, [0, 1]), np.delete(COUNTED, [5, 11]), "got 8 shared names of 10 and 10"),
     "one filtered": (np.delete(COUNTED, [0, 5]), COUNTED[:10], "position"),
-    "slices": (COUNTED[2:], COUNTED[:10], "position"),
+    "slices": (COUNTED[2:], COUNTED[:10], 'got 8 shared names of 10 and 10 .* pass rows="shared"'),
+    "without the first and the last row": (COUNTED[1:], COUNTED[:-1], "got 10 shared names of 11 and 11"),
+    "fewer rows": (COUNTED[1:], COUNTED, "got 11 shared names of 12 and 11"),
+    "parts": (COUNTED[6:], COUNTED[:6], "position"),
 }
 
 

@@ -145,13 +145,19 @@ TABLES = {
     "chromosomes": ({**PLAIN, "chrom": [*"123456789X"] * 3}, 4, None),
     "dates and addresses": ({**PLAIN, "day": ["2024-01-05"] * N, "ip": ["10.0.0.1"] * N, "at": ["12:30"] * N}, 4, None),
     "families of genes": (dict.fromkeys((*(f"RPL{i}" for i in range(9)), "CD3D", "GNLY", "LYZ"), TOKENS), 12, None),
-    "codes of an outcome": (
+    "codes of classes": (
         {
             **PLAIN,
-            "outcome": [*"hhmf"] * 7 + [*"hm"],
-            "outcome_code": [1, 1, 0, 2] * 7 + [1, 0],
-            "hit": [9, 9, 5, 7] * 7 + [9, 5],
+            "outcome": [*"abc"] * 10,
+            "outcome_num": [2, 0, 1] * 10,
+            "sick": [1, 0, 0] * 10,
+            "visits": TOKENS % 3,
         },
+        6,
+        None,
+    ),
+    "codes of labels": (
+        {**PLAIN, "label": [5, 7] * 15, "kind": [0.0, 1.0] * 15, "outcome_code": [2, 0, 1] * 10},
         4,
         None,
     ),

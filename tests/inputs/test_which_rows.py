@@ -179,9 +179,7 @@ FUNCTIONS = {
     "compare_layers": lambda x, y, **o: shesha.compare_layers([x], [y], **o),
     "calibrate_layers": lambda x, y, **o: shesha.calibrate_layers([x], [y], n_permutations=19, seed=0, **o),
     "diff": lambda x, y, **o: shesha.diff(x, y, **o),
-    "consensus": lambda x, y, **o: shesha.consensus(
-        {"x": x, "y": y, "z": x + 0.1 * y[:, : x.shape[1]] if y.shape[1] >= x.shape[1] else x**3}, **o
-    ),
+    "consensus": lambda x, y, **o: shesha.consensus({"x": x, "y": y, "z": x + 0.1}, **o),
     "rank_models": lambda x, y, **o: shesha.rank_models(x, {"y": y}, n_resamples=20, n_permutations=19, **o),
     "match_units": lambda x, y, **o: shesha.match_units(x, y, **o),
     "estimate": lambda x, y, **o: shesha.estimate(y, n_bootstrap=0, seed=0, **o),
@@ -324,6 +322,27 @@ def test_tables_in_memory_with_another_order_in_a_further_column_are_refused():
     assert cka(*(table.to_numpy()[:, :D].astype(float) for table in text))["CKA"].value < 0.5
     with pytest.warns(shesha.RowNamesWarning, match="'station' has the same values in X and Y, in another order"):
         cka(*numbers)
+
+
+REORDERED = {
+    "repeated texts": (lambda texts: texts, "mostly the same values in X and Y, in another order, of which some are"),
+    "other texts": (lambda texts: ["new", "newer", "newest", *texts[3:]], "mostly the same values in X and Y"),
+    "most are others": (lambda texts: [*(f"{text}!" for text in texts[:20]), *texts[20:]], ""),
+    "few classes": (lambda texts: list("abc") * 10, ""),
+}
+
+
+@pytest.mark.parametrize("kind", REORDERED)
+def test_repeated_texts_in_another_order_are_refused(kind):
+    change, message = REORDERED[kind]
+    texts = [f"review {i % 27}" for i in range(N)]
+    first = pd.DataFrame(X, columns=COLUMNS).assign(text=texts)
+    second = pd.DataFrame(Y, columns=COLUMNS).assign(text=change(texts)).iloc[MIXED].reset_index(drop=True)
+    if message:
+        with pytest.raises(ValueError, match=message):
+            cka(first, second)
+    else:
+        assert cka(first, second)["CKA"].value == pytest.approx(cka(X, Y[MIXED])["CKA"].value)
 
 
 @pytest.mark.parametrize("column", ["cluster_id", "topic_id", "label_idx"])

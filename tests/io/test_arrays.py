@@ -240,6 +240,17 @@ def test_several_stacks_that_are_layers_contain_tokens(tmp_path, rng, names):
     assert len(files.read(tmp_path / "m.npz")) == 10
 
 
+@pytest.mark.parametrize("name, axis", [("hidden_states", None), ("output", 0), ("output", 1)])
+def test_layers_of_tokens_are_not_taken_for_feature_maps(tmp_path, rng, name, axis):
+    array = rng.standard_normal((20, 5, 4, 8) if axis == 0 else (5, 20, 4, 8))
+    masks = {} if axis is None else {"attention_mask": np.ones((20, 5 if axis == 0 else 4))}
+    np.savez(tmp_path / "m.npz", **{name: array}, **masks)
+    with pytest.raises(ValueError, match=r"got layers and tokens in .*8\), as (its name|attention_mask) shows"):
+        files.read(tmp_path / "m.npz")
+    np.savez(tmp_path / "m.npz", conv=array)
+    assert files.read(tmp_path / "m.npz")["conv"].ndim == 2
+
+
 @pytest.mark.parametrize(
     "beside",
     [

@@ -10,6 +10,7 @@ from scipy.stats import pearsonr, spearmanr
 import shesha
 import shesha.measures as measures
 from shesha import NotEstimableWarning
+from shesha.support.provenance import collect_statements
 from shesha.views import Rdm, Representation
 
 X = np.random.default_rng(0).standard_normal((26, 5)) + 0.3
@@ -89,6 +90,18 @@ ASYMMETRIC, DIAGONAL, LOPSIDED = (SQUARE.copy() for _ in range(3))
 ASYMMETRIC[2, 5] += 0.1
 DIAGONAL[3, 3] = 0.1
 LOPSIDED[4, 7] = np.nan
+
+
+@pytest.mark.parametrize("triangle", [np.tril, np.triu])
+@pytest.mark.parametrize("empty", [0.0, np.nan])
+def test_a_triangle_in_a_square_is_mirrored(triangle, empty):
+    given = np.where(triangle(np.ones_like(SQUARE)) > 0, SQUARE, empty)
+    with collect_statements() as statements:
+        assert np.array_equal(Rdm(given, "D").condensed, Rdm(SQUARE).condensed)
+    word = "lower" if triangle is np.tril else "upper"
+    assert list(statements) == [f"D: only the {word} triangle has distances, which were mirrored"]
+
+
 NO_DISTANCES = {
     "asymmetric": (ASYMMETRIC, ValueError, "D must be symmetric with a zero diagonal"),
     "diagonal": (DIAGONAL, ValueError, "D must be symmetric with a zero diagonal"),

@@ -5,10 +5,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.spatial.distance import pdist
 
 import shesha
-from shesha.neuro import crossnobis, noise_ceiling, over_time, session_drift, spike_counts, trial_split
+from shesha.neuro import crossnobis, noise_ceiling, over_time, spike_counts, trial_split
 
 RNG = np.random.default_rng(0)
 SPIKES = [np.sort(RNG.uniform(0, 100, 300)) for _ in range(3)]
@@ -120,28 +119,6 @@ def test_distances_of_rsatoolbox_are_data_and_models():
 def test_similarities_are_refused_with_the_conversion(call, name):
     with pytest.raises(ValueError, match=f"if it contains similarities, pass 1 - {name}"):
         call(np.corrcoef(RNG.standard_normal((6, 9))))
-
-
-SUBJECTS = RNG.standard_normal((4, 30, 8)) + RNG.standard_normal((30, 8))
-COPIES = {
-    "RDMs": lambda data: noise_ceiling(np.stack([pdist(X) for X in data])),
-    "repeats": shesha.noise_ceiling,
-    "subjects": lambda data: shesha.rank_models(list(data), {"a": SUBJECTS.mean(axis=0)}, n_resamples=20),
-    "representations": lambda data: shesha.consensus({str(k): X for k, X in enumerate(data)}),
-    "days": lambda data: session_drift([(X, np.arange(30) % 5) for X in data], n_permutations=19),
-}
-
-
-@pytest.mark.parametrize("change", [lambda X: X, lambda X: X.astype("f4"), lambda X: 100 * X + 3, None])
-@pytest.mark.parametrize("kind", COPIES)
-@pytest.mark.filterwarnings("ignore:not estimable")
-def test_copies_among_independent_measurements_are_named(kind, change):
-    data = [*SUBJECTS, *([] if change is None else [change(SUBJECTS[1])])]
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        COPIES[kind](data)
-    texts = [str(one.message) for one in found if "like copies of one measurement" in str(one.message)]
-    assert len(texts) == (change is not None) and all("1" in text and "4" in text for text in texts)
 
 
 def test_data_sets_of_rsatoolbox_and_tables_are_refused_with_the_way_out():

@@ -95,6 +95,7 @@ def test_equal_models_share_their_place():
     found = rank_models(SUBJECTS, {"one": MODELS["near"], "same": 3 * MODELS["near"]}, **FEW)
     assert {(one.rank_low, one.rank_high) for one in found} == {(1, 2)}
     assert "not significantly closer than" in found.headline
+    assert "one, same have the same score in every resample, so they are copies for RSA." in found.headline
     assert found["one"].unique == pytest.approx(0, abs=1e-9)
     assert found["one"].alone == pytest.approx(found.explained)
 

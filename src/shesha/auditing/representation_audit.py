@@ -18,7 +18,6 @@ from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric
 from shesha.kernels.repeated_rows import hash_rows, repeats, row_keys
 from shesha.nulls.dependence import DiagnosticRows, find_dependence
-from shesha.nulls.labels_from_features import are_labels_from_features
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.results import Dependence, Estimate, Faults, RepresentationAudit
@@ -26,9 +25,10 @@ from shesha.results.number import INTERRUPTED, format_value
 from shesha.stability import Variant, registered_variants
 from shesha.stability.estimate import as_estimate
 from shesha.stability.evaluation import build_request, evaluate, resolve_design
+from shesha.stability.labels_from_features import are_labels_from_features
 from shesha.support import memory, progress
 from shesha.support.memory import MemoryBudgetError
-from shesha.support.seeds import spawn
+from shesha.support.seeds import ALPHA, spawn
 from shesha.support.types import Array, Labels, Seed, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.support.wording import count, join_items
@@ -96,7 +96,6 @@ class RowSample:
 _MIN_ROWS = 4
 _FREE_METRIC = "cosine"
 """Scores with this default metric use the metric of the audit instead; others keep their default."""
-_ALPHA = 0.05
 _WITH_CHANCE = "feature_split"
 _LABELS = ("blocks", "groups", "within")
 
@@ -218,7 +217,7 @@ def _score(variant: Variant, rows: Rows | Rdm, y: Any, settings: Settings) -> Es
         seed=settings.seed,
         design=settings.exchange,
     )
-    return as_estimate(request, evaluate(request), settings.confidence, _ALPHA)
+    return as_estimate(request, evaluate(request), settings.confidence, ALPHA)
 
 
 def _add_label_scores(
@@ -260,7 +259,7 @@ def _add_label_scores(
     scores, interrupted = _collect(variants, score)
     derived = False
     if isinstance(rows, Rows) and not misfit and not interrupted:
-        derived = are_labels_from_features(rows.read, check.labels(labels, len(rows), min_classes=1)[0])
+        derived = are_labels_from_features(rows, check.labels(labels, len(rows), min_classes=1)[0])
     return replace(finding, supervised=scores, labels_from_features=derived)
 
 

@@ -15,7 +15,7 @@ from shesha.inputs import align_features
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import length_unit, safe_unit
 from shesha.support import types as kinds
-from shesha.support.seeds import generator
+from shesha.support.seeds import CONFIDENCE, generator
 from shesha.support.types import Matrix, Seed, Vector
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def perturbation_coherence(
     seed: Seed = None,
     max_samples: int | None = 1000,
     n_bootstrap_ci: None = None,
-    ci: float = 0.95,
+    ci: float = CONFIDENCE,
     return_type: Literal["float"] = "float",
 ) -> float:
     """Coherence of a perturbation: the mean cosine between its cells' shifts and their mean shift.
@@ -286,7 +286,7 @@ def perturbation_effect_size(
     X_perturbed: ArrayLike,
     metric: Literal["euclidean", "cohen"] = "euclidean",
     n_bootstrap_ci: None = None,
-    ci: float = 0.95,
+    ci: float = CONFIDENCE,
     seed: Seed = None,
     return_type: Literal["float"] = "float",
 ) -> float:

@@ -32,7 +32,7 @@ from shesha.results.doubts import LEVEL
 from shesha.support import progress
 from shesha.support.memory import format_bytes, memory_budget
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import N_PERMUTATIONS, number, spawn
+from shesha.support.seeds import ALPHA, N_PERMUTATIONS, number, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.support.wording import duration
@@ -384,7 +384,7 @@ def calibrate(
     measure: Choice = "CKA",
     *,
     n_permutations: int = N_PERMUTATIONS,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     maximum: float | None = None,
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,

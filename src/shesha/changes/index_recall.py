@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t
 
+from shesha.doubting.row_lengths import describe_lengths
 from shesha.inputs import MissingRows, RowChoice, split_names
 from shesha.inputs import validation as check
 from shesha.kernels.neighbours import nearest_by_distance, nearest_by_product, shared_entries
@@ -21,10 +22,10 @@ from shesha.results.diff import IndexAdvice, IndexChange, IndexMetric, Recall
 from shesha.results.number import NAN, Number, NumberTable, table_of_numbers
 from shesha.support import types as kinds
 from shesha.support.device_arrays import smallest
-from shesha.support.provenance import keep_statements
-from shesha.support.seeds import spawn
+from shesha.support.provenance import keep_statements, state, state_warning
+from shesha.support.seeds import CONFIDENCE, spawn
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
-from shesha.support.wording import count
+from shesha.support.wording import agree, count, join_names
 from shesha.views import Representation, select_rows
 
 if TYPE_CHECKING:
@@ -357,7 +358,7 @@ def stored_vectors(
     k: int = 10,
     index_metric: IndexMetric = "cosine",
     groups: ArrayLike | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     rows: RowChoice = "same",
     missing: MissingRows = "refuse",
 ) -> StoredVectorsTable:
@@ -415,6 +416,12 @@ def stored_vectors(
     check.fraction(confidence, "confidence", closed=False)
     codes = None if groups is None else check.labels(along["groups"], len(vectors), "groups")[0]
     stored = _encode_vectors(vectors, {names_of_ways[key]: other for key, other in sides.items()} or ways)
+    for name, other in stored.items() if own and metric == "cosine" else ():
+        same_width = other.shape[1] == vectors.shape[1]
+        lengths = describe_lengths(vectors, other, paired=True) if same_width else ""
+        # Rows that are all rescaled by one factor have the same neighbours under any metric.
+        if lengths and not lengths.startswith("all rows"):
+            state(f"{name}: {lengths}, which cosine similarity does not show")
     numbers = []
     with single_threaded_blas():
         truth = _nearest(vectors, k, metric)
@@ -437,6 +444,11 @@ def stored_vectors(
                 of_queries=tuple(recall.tolist()),
             )
             numbers.append(one)
+    if own and (lost := [each.name for each in numbers if each.low <= each.chance]):
+        state_warning(
+            f"{join_names(lost)} {agree(len(lost), 'finds', 'find')} no more neighbours than chance, as if rows were "
+            "in another order; check that row i of both sides is the same input"
+        )
     return StoredVectorsTable(numbers=tuple(numbers), k=k, metric=metric, rows=names)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from shesha.cli._outputs import echo
 from shesha.support import wording
-from shesha.support.provenance import ignore_statements, state, state_left_out
+from shesha.support.provenance import collect_statements, ignore_statements, state, state_left_out
 from shesha.support.wording import natural_place
 
 if TYPE_CHECKING:
@@ -251,22 +251,31 @@ def _are_small(*arrays: Any) -> bool:
     )
 
 
+_OF_LABELS = re.compile(r"heading|labelled|one-hot labels")
+"""Words of statements on labels."""
+
+
 def load_labels(path: Path, column: str | None, rows: RowOptions = EVERY_ROW) -> Any:
     """Read labels, with row names if the file has them, unless rows are to be matched by position."""
     from shesha.io import read_labels
     from shesha.io.read import read_named_labels
 
-    # Statements on the matrices of the file would be wrong here, because only its labels are read.
-    with nullcontext() if path.suffix == ".txt" else ignore_statements():
+    with ignore_statements(), collect_statements() as statements:
         if rows.by_position:
-            return read_labels(path, column)
-        try:
-            return read_named_labels(path, column, ids=rows.ids)
-        except ValueError as error:
-            if rows.ids is None or not str(error).startswith("ids must be"):
-                raise
-            # A file with labels only may have other names of rows, or none.
-            return read_named_labels(path, column)
+            labels = read_labels(path, column)
+        else:
+            try:
+                labels = read_named_labels(path, column, ids=rows.ids)
+            except ValueError as error:
+                if rows.ids is None or not str(error).startswith("ids must be"):
+                    raise
+                # A file with labels only may have other names of rows, or none.
+                labels = read_named_labels(path, column)
+    # Statements on the matrices of the file would be wrong here, because only its labels are read.
+    for statement in statements:
+        if _OF_LABELS.search(statement):
+            state(statement)
+    return labels
 
 
 def hold_directories(files: Sequence[Path]) -> bool:

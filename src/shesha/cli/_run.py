@@ -114,10 +114,6 @@ class Run:
         """Read each file by itself."""
         return read_each(files, key, self.columns, self._axis, rows=self.row_options, distances=self._rdm)
 
-    def read_one(self, file: Path, key: str | None = None, inside: Sequence[str] = ()) -> Any:
-        """Read the single matrix of a file; columns of labels `inside` it are no features."""
-        return self.read_named(file, key, inside)[0]
-
     def read_named(self, file: Path, key: str | None = None, inside: Sequence[str] = ()) -> tuple[Any, Names | None]:
         """Read the single matrix of a file, with the names of its columns if the file has them."""
         keys = None if key is None else [key]

@@ -81,17 +81,23 @@ def _read_files(run: Run, files: list[Path]) -> Any:
     if several_processes or run.store is not None or _file_inputs.hold_directories(files):
         fewest = 0 if run.rdm else _file_inputs.FEWEST_COLUMNS
         return run.lazy_files(files, no_features=run.columns, as_it_is=True, fewest=fewest)
-    mapped = files if run.rdm or run.key or run.transpose else _map_large(run.context, files, run.columns)
+    mapped = files if run.rdm or run.key or run.transpose else _map_large(run, files)
     return run.read(mapped, run.key)
 
 
-def _map_large(context: typer.Context, files: list[Path], inside: Sequence[str]) -> list[Path]:
+def _map_large(run: Run, files: list[Path]) -> list[Path]:
     """Return the files, with temporary copies of those that neither fit in memory nor can be mapped."""
     if len(set(files)) < len(files):
         return files
     from shesha.io.large_matrices import copy_large_files
 
-    return copy_large_files(context.with_resource, files, lambda text: echo(f"shesha: {text}", err=True), inside)
+    return copy_large_files(
+        run.context.with_resource,
+        files,
+        lambda text: echo(f"shesha: {text}", err=True),
+        run.columns,
+        paired=not run.by_position,
+    )
 
 
 def _note_label_column(result: Audit, labels: str | None) -> Audit:

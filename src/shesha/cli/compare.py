@@ -85,7 +85,7 @@ def compare_large(
     from shesha.comparison.compare import seed_measures
     from shesha.comparison.sampled_scores import Sampling, compare_stored
     from shesha.io.array_selection import short_paths
-    from shesha.io.large_matrices import open_matrix
+    from shesha.io.large_matrices import open_matrix, require_same_ids
     from shesha.measures import choose
 
     chosen = seed_measures(choose(list(measures)), seed)
@@ -95,6 +95,7 @@ def compare_large(
     names = short_paths([file.resolve() for file in files], endings=False)
     state = _state_file(files)
     first, second = (open_matrix(file) for file in files)
+    require_same_ids(dict(zip(names, (first, second), strict=True)))
     sum_all = partial(_count_rows, files, names, state)
     result = compare_stored(first, second, (names[0], names[1]), chosen, sampling, chance, sum_all)
     if state is not None and not result.interrupted:

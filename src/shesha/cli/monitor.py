@@ -329,7 +329,8 @@ def check_command(
         assert current is not None
         try:
             run.row_options = row_options
-            source, rows = current, run.read_one(current, key)
+            source = current
+            rows, features = run.read_named(current, key)
         except ValueError as error:
             if not stored_ids:
                 raise
@@ -337,6 +338,7 @@ def check_command(
                 f"--id must name the identifiers of the rows, which `monitor init` took from {stored_ids!r}, got "
                 f"{current}, which cannot be read with them ({error}); --by-position matches rows by position"
             ) from error
+        rows = drift_monitor.reorder_features(rows, features, current.name)
         row_options.state_pairing({"reference": drift_monitor}, {"current": rows})
     else:
         refuse_with_model(key=key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.shapes import triangular_factor
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.nulls.design_builder import exchange
-from shesha.nulls.design_warnings import undeclared_dependence, warn_of_copies
+from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.nulls.null_summary import draws_needed, holm, summarise
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.results.consensus import Consensus, Member
@@ -26,7 +27,7 @@ from shesha.support import memory
 from shesha.support import types as kinds
 from shesha.support.progress import best_answer, collect, track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import number, spawn
+from shesha.support.seeds import ALPHA, CONFIDENCE, number, spawn
 from shesha.support.types import Array, Index, Mask, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import align_rows, check_named_arrays, hint_of_distances, select_rows
@@ -41,6 +42,8 @@ _PANEL = 1024
 """Rows that are copied at a time."""
 _SMALLEST = 1e-6
 """Distance below which two shapes are equal up to rounding."""
+_COPY = 1e-3
+"""Relative difference of inner products below which two shapes are copies, perhaps in another precision."""
 
 
 @keep_statements
@@ -49,8 +52,8 @@ def consensus(
     *,
     scale: bool = True,
     groups: ArrayLike | None = None,
-    alpha: float = 0.05,
-    confidence: float = 0.95,
+    alpha: float = ALPHA,
+    confidence: float = CONFIDENCE,
     rows: RowChoice = "same",
     missing: MissingRows = "refuse",
     seed: Seed = 0,
@@ -91,6 +94,7 @@ def consensus(
     test compares each distance with the mean and the spread of the other distances. To this spread, it adds the
     variance of the distance over samples of rows, as far as it exceeds that of the others. A representation in which
     a few rows are far away, as with heavy-tailed noise, is thus no outlier. Two similar outliers can mask each other.
+    Copies of a representation (equal up to rotation, scale and rounding) count once, and have its values.
 
     Whether the representations share anything is tested by permuting the rows of each of them.
 
@@ -113,12 +117,10 @@ def consensus(
     row_exchange = exchange(len(next(iter(configurations.values()))), **design)
     if groups is None and (signs := undeclared_dependence(list(configurations.values()))):
         warn(f"what all share may be their order, and intervals too narrow: {signs}", CalibrationWarning)
-    warn_of_copies(
-        configurations,
-        "A copy draws the shared shape towards itself, so its distance is too small and those of others are too large",
-    )
     evidence = Evidence.draw_subsets(row_exchange, alpha, confidence, seed)
-    names = list(configurations)
+    copies = _find_copies(configurations)
+    n_different = len(configurations) - len(copies)
+    names = [name for name in configurations if n_different < _FEWEST or name not in copies]
     # Only one copy of each shape is held.
     shapes = [configurations.pop(name) for name in names]
     for shape in shapes if scale else ():
@@ -136,6 +138,8 @@ def consensus(
     # Distances are skewed to the right, so testing them directly would find too many outliers; their logarithms are
     # nearly symmetric.
     p_values = outlier_p_values(np.log(np.maximum(distances, _SMALLEST)), errors)
+    if n_different < _FEWEST:
+        p_values[:] = np.nan
     corrected = holm(p_values)
     fields = ("name", "value", "low", "high", "distance_to_all", "p_value", "corrected_p_value")
     columns = (distances, *zip(*ends, strict=True), to_all, p_values, corrected)
@@ -143,6 +147,7 @@ def consensus(
         Member(closer="lower", **dict(zip(fields, [name, *map(float, values)], strict=True)))
         for name, *values in zip(names, *columns, strict=True)
     ]
+    members += [replace(members[names.index(copies[name])], name=name) for name in copies if name not in names]
     return Consensus(
         tuple(sorted(members, key=lambda member: member.value)),
         float(np.sqrt(np.mean(np.square(to_all)))),
@@ -153,12 +158,30 @@ def consensus(
         confidence,
         n_steps,
         converged,
-        _notes(len(members), converged, evidence),
+        _notes(n_different, converged, evidence),
         number(seed),
         evidence.n_clusters,
         shared_p_value,
         interrupted,
+        copies,
     )
+
+
+def _find_copies(shapes: Mapping[str, Matrix]) -> dict[str, str]:
+    """Return the representations that equal an earlier one up to rotation and scale, with the name of that one."""
+    probe = np.random.default_rng(0).standard_normal(len(next(iter(shapes.values()))))
+    copies: dict[str, str] = {}
+    images: dict[str, Vector] = {}
+    for name, shape in shapes.items():
+        # Equal inner products map a random vector alike, whatever the axes.
+        image = shape @ (probe @ shape)
+        image /= np.linalg.norm(image)
+        same = (known for known, other in images.items() if np.linalg.norm(image - other) <= _COPY)
+        if (first := next(same, None)) is None:
+            images[name] = image
+        else:
+            copies[name] = first
+    return copies
 
 
 def mean_shape(representations: Mapping[str, ArrayLike], *, scale: bool = True) -> Matrix:

@@ -34,7 +34,7 @@ from shesha.moments import Moments
 from shesha.results import Comparison, Score
 from shesha.support import memory, progress
 from shesha.support.progress import track
-from shesha.support.seeds import number, spawn
+from shesha.support.seeds import CONFIDENCE, number, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, UndirectedRowsError
@@ -152,7 +152,7 @@ class Sampling:
     queries: int | None = None
     pairs: int | None = None
     error: float | None = None
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
     seed: Seed = 0
     exact: Exact = "auto"
     """Whether to compute exact values: always, never where a sample can answer, or if they take at most a minute."""
@@ -163,7 +163,7 @@ class Sampling:
         queries: Any = None,
         pairs: Any = None,
         error: Any = None,
-        confidence: float = 0.95,
+        confidence: float = CONFIDENCE,
         seed: Seed = 0,
         exact: Exact = "auto",
     ) -> Sampling:

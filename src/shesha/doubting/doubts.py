@@ -16,7 +16,6 @@ from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
 from shesha.nulls.dependence import DiagnosticRows
-from shesha.nulls.labels_from_features import warn_of_clusters
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Dependence, Doubt, Doubts
 from shesha.support.provenance import keep_statements
@@ -179,7 +178,7 @@ def doubts(
     check.choice(metric, METRICS, "metric")
     check.boolean(order, "order")
     seed = check.count(seed, "seed", minimum=0)
-    (X, lengths), labels = _single_array(X, ids), y
+    X, lengths = _single_array(X, ids)
     along: dict[str, Any] = {"y": y, "groups": groups, "covariates": covariates, "lengths": lengths}
     sides, along = select_rows({"X": X}, along, rows=rows, missing=missing, metric=metric)
     y, groups, covariates, lengths = along.values()
@@ -203,8 +202,6 @@ def doubts(
         source = source.take_rows(kept)
         classes = None if classes is None else classes[kept]
         about = {name: quantity[kept] for name, quantity in about.items()}
-    if classes is not None:
-        warn_of_clusters(source.read, classes, labels)
     return find_doubts(source, metric, classes=classes, known=about, order=order, seed=seed, numbers=kept)
 
 

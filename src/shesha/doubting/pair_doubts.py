@@ -9,6 +9,7 @@ import numpy as np
 
 from shesha.doubting.doubt_input import Subject, doubt
 from shesha.doubting.row_doubts import FEW_ROWS_ADVICE, far_rows_first
+from shesha.doubting.row_lengths import describe_lengths
 from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
@@ -168,6 +169,8 @@ _MOSTLY, _LEAST_CHANCE = 0.5, 0.1
 """Share of CKA, and absolute value, that the chance level of CKA must reach to raise a doubt."""
 _SAME = 1e-12
 """Largest value of 1 - CKA between copies; rounding to single precision changes CKA by about 1e-14."""
+_PARALLEL = 1e-5
+"""Largest value of 1 - cosine between rows of the same direction, which rounding to half precision causes."""
 _SATURATED = 0.02
 """A measure saturates if its null mean is this close to perfect agreement, as a share of its range."""
 
@@ -176,14 +179,30 @@ _SATURATED = 0.02
 def copies(subject: Subject) -> Doubt | None:
     """Check whether both representations are the same data, perhaps rotated, shifted or rescaled."""
     grams = [subject.products(side, subject.places) for side in range(2)]
-    if not 1 - linear_cka(grams, np.arange(len(subject.places))) < _SAME:
-        return None
     first, second = subject.samples
+    if not 1 - linear_cka(grams, np.arange(len(subject.places))) < _SAME:
+        return _other_lengths(first * subject.units[0], second * subject.units[1])
     if first.shape == second.shape and np.array_equal(first * subject.units[0], second * subject.units[1]):
         text = "both representations contain the same values"
     else:
         text = "each representation is a rotated, shifted or rescaled copy of the other"
     advice = "Check that two different files or layers were compared: copies are always similar"
+    return Doubt("copies", 1.0, None, text, advice)
+
+
+def _other_lengths(first: Matrix, second: Matrix) -> Doubt | None:
+    """Return the doubt that rows differ in their lengths only."""
+    if first.shape != second.shape:
+        return None
+    norms = [np.linalg.norm(rows, axis=1) for rows in (first, second)]
+    cosines = np.einsum("ij,ij->i", first, second)
+    if not (cosines >= (1 - _PARALLEL) * norms[0] * norms[1]).all():
+        return None
+    lengths = describe_lengths(first, second, paired=True)
+    if not lengths:
+        return None
+    text = f"rows have the same directions on both sides, and differ in their lengths only: {lengths}"
+    advice = "Scores of cosine distances cannot show this. Normalise both sides or none"
     return Doubt("copies", 1.0, None, text, advice)
 
 

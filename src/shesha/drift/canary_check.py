@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from shesha.doubting.row_lengths import describe_lengths
 from shesha.drift.canary_reference import Reference, check_same_rows, require_count
 from shesha.inputs import MissingRows, RowChoice, orders, split_names
 from shesha.inputs import validation as check
@@ -317,6 +318,8 @@ class CheckResult:
     rows: tuple[Moved, ...] = ()
     classes: tuple[Moved, ...] = ()
     reason: str = ""
+    lengths: str = ""
+    """How the lengths of rows changed; empty if they did not, or if the number of features changed."""
 
 
 def run_check(current: Any, setting: Setting) -> CheckResult:
@@ -343,7 +346,9 @@ def run_check(current: Any, setting: Setting) -> CheckResult:
         else _test_tolerance(setting, after, values, reasons)
     )
     moved = row_movement(reference, after)
-    return CheckResult(tuple(scores), _rows(setting, moved), _classes(setting, moved), scores[0].reason)
+    same_width = after.shape[1] == setting.reference.n_features
+    lengths = describe_lengths(reference.rows, after.to_numpy.rows, paired=True) if same_width else ""
+    return CheckResult(tuple(scores), _rows(setting, moved), _classes(setting, moved), scores[0].reason, lengths)
 
 
 def _score(setting: Setting, i: int, value: float, **fields: Any) -> DriftScore:

@@ -53,19 +53,29 @@ _SUSPECTS = (
 )
 
 
-def decide_state(scores: Sequence[DriftScore], tolerance: float, sequence: CheckSequence | None) -> State:
-    """Return the state; only the primary score, or its evidence over many checks, can raise an alert."""
+def decide_state(
+    scores: Sequence[DriftScore], tolerance: float, sequence: CheckSequence | None, lengths: str = ""
+) -> State:
+    """Return the state; only the primary score, or its evidence over many checks, can raise an alert.
+
+    `lengths` describes how the lengths of rows changed, which most scores do not depend on.
+    """
     primary = scores[0]
     if primary.value != primary.value:
         return "not estimable"
     alert = primary.beyond if sequence is None else sequence.alarm_since > 0
     if alert and (primary.value > tolerance or sequence is not None):
         return "alert"
-    return "watch" if any(score.beyond for score in scores) else "ok"
+    return "watch" if lengths or any(score.beyond for score in scores) else "ok"
 
 
-def advice(state: State, scores: Sequence[DriftScore], alarm_since: int = 0) -> str:
+def advice(state: State, scores: Sequence[DriftScore], alarm_since: int = 0, lengths: str = "") -> str:
     """Return advice for a state; `alarm_since` is the check that raised an unacknowledged alarm, or 0."""
+    if lengths and state == "watch" and not scores[0].beyond:
+        return (
+            f"Check whether rows are normalised: {lengths}. Cosine distances do not depend on this, but inner products "
+            "and Euclidean distances do."
+        )
     if state == "ok" and alarm_since:
         return (
             "This check alone shows no change, but the evidence of all checks raised an alarm at check "
@@ -345,7 +355,8 @@ class DriftMonitor:
         Parameters
         ----------
         current : array of shape (n_rows, n_features)
-            The rows of the reference in the same order, or in any order if both have names. The width may differ.
+            The rows of the reference in the same order, or in any order if both have names. Features of tables are
+            matched by name. The width may differ if the features have other names, or only numbers.
         about : mapping of str to str, optional
             Settings of this encoding, to compare with those of the reference.
         rows : {'same', 'shared'}
@@ -365,6 +376,7 @@ class DriftMonitor:
         """
         circumstances = plain_about(about)
         setting = self._setting
+        current = self.reorder_features(current, column_names(current), "current")
         current = setting.reference.restrict(current)
         if rows != "same" or missing != "refuse":
             setting, current = restrict_check(setting, current, rows=rows, missing=missing)
@@ -527,7 +539,7 @@ class DriftMonitor:
         if setting.unchanged is not None:
             in_a_row = evidence.as_sequence(primary.p_value, self._rule)
         by_sequence = self.run_length is not None
-        state = decide_state(outcome.scores, setting.tolerance, in_a_row if by_sequence else None)
+        state = decide_state(outcome.scores, setting.tolerance, in_a_row if by_sequence else None, outcome.lengths)
         return DriftVerdict(
             state,
             outcome.scores,
@@ -543,8 +555,11 @@ class DriftMonitor:
             classes=outcome.classes,
             sequence=in_a_row,
             by_sequence=by_sequence,
-            advice=advice(state, outcome.scores, 0 if in_a_row is None else in_a_row.alarm_since),
-            notes=tuple(differences(self.about, about)),
+            advice=advice(state, outcome.scores, 0 if in_a_row is None else in_a_row.alarm_since, outcome.lengths),
+            notes=(
+                *([outcome.lengths] if outcome.lengths and state != "watch" else []),
+                *differences(self.about, about),
+            ),
             reason=outcome.reason,
             about=about,
             dependence=setting.reference.dependence if setting.unchanged is None else "",

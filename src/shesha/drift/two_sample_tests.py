@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.doubting.row_lengths import describe_lengths
 from shesha.drift.canary_check import p_value, threshold
 from shesha.drift.row_dependence import dependence_text
 from shesha.inputs import MissingRows, Names, align_features, split_names
@@ -22,10 +23,10 @@ from shesha.results.number import Number, NumberTable
 from shesha.support import memory
 from shesha.support import types as kinds
 from shesha.support.provenance import keep_statements, state
-from shesha.support.seeds import generator, number, spawn
+from shesha.support.seeds import ALPHA, generator, number, spawn
 from shesha.support.types import Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
-from shesha.support.wording import plural
+from shesha.support.wording import lowercase_start, plural
 from shesha.views import select_rows
 
 Test = Literal["energy", "mmd", "sliced wasserstein", "c2st"]
@@ -38,33 +39,35 @@ _BYTES = 24
 """Memory for each ordered pair of rows."""
 _MOST_ROWS, _SAMPLING = 2_500, 7
 """Number of rows drawn from each sample if the distances between all rows exceed the memory."""
+_SHARED = "both samples share"
 
 
-def _warn_of_shared_rows(reference: Names | None, window: Names | None) -> None:
-    """Warn that both samples contain rows with the same identifiers, so that they are not independent."""
+def _shared_rows_text(reference: Names | None, window: Names | None) -> str:
+    """Describe how many rows of both samples have the same identifiers, with advice; empty if none do."""
     if reference is None or window is None or not (reference.certain and window.certain):
-        return
+        return ""
     if reference.counts_rows or window.counts_rows:
-        return
+        return ""
     n_shared = len(np.intersect1d(reference.as_text().values, window.as_text().values))
-    if n_shared:
-        n_rows = min(len(reference), len(window))
-        remedy = (
-            "`shesha diff` and `shesha compare` (shesha.diff, shesha.compare) pair them"
-            if n_shared == n_rows
-            else "leave these rows out of one sample"
-        )
+    n_rows = min(len(reference), len(window))
+    remedy = (
+        "`shesha diff` and `shesha compare` (shesha.diff, shesha.compare) pair them"
+        if n_shared == n_rows
+        else "Leave these rows out of one sample"
+    )
+    return f"{_SHARED} {n_shared:,} of {n_rows:,} {plural(reference.word)}. {remedy}" if n_shared else ""
+
+
+def _same_features(reference: ArrayLike, window: ArrayLike) -> tuple[dict[str, Any], str]:
+    """Return both samples, with the features of tables in the order of the reference, and which rows they share."""
+    shared = _shared_rows_text(split_names(reference, "reference")[1], split_names(window, "window")[1])
+    if shared:
+        fact, _, remedy = shared.partition(". ")
         warn(
-            f"both samples share {n_shared:,} of {n_rows:,} {plural(reference.word)}, so they are not independent and "
-            f"p-values are not valid; {remedy}",
+            f"{fact}, so they are not independent and p-values are not valid; {lowercase_start(remedy)}",
             CalibrationWarning,
         )
-
-
-def _same_features(reference: ArrayLike, window: ArrayLike) -> dict[str, Any]:
-    """Return both samples, with the features of tables in the order of the reference."""
-    _warn_of_shared_rows(split_names(reference, "reference")[1], split_names(window, "window")[1])
-    return {"reference": reference, "window": align_features(reference, window, "reference", "window")}
+    return {"reference": reference, "window": align_features(reference, window, "reference", "window")}, shared
 
 
 def two_sample(
@@ -73,7 +76,7 @@ def two_sample(
     *,
     test: Test = "energy",
     n_permutations: int = 199,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
 ) -> TwoSample:
     """Test by permutation whether new rows come from the distribution of the reference.
@@ -114,7 +117,7 @@ def two_sample(
     check.choice(test, TESTS, "test")
     check.fraction(alpha, "alpha", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
-    sides = _same_features(reference, window)
+    sides, shared = _same_features(reference, window)
     few = _few_rows(sides, seed)
     x, y = (require_squarable(check.matrix(side, name), name) for name, side in few.items())
     if x.shape[1] != y.shape[1]:
@@ -141,7 +144,7 @@ def two_sample(
     # Random rows are not neighbours, so the first rows show whether neighbours depend on each other.
     stretches = few if few is sides else {name: np.asarray(side[:_MOST_ROWS]) for name, side in sides.items()}
     found = (dependence_text(check.matrix(side, name), name, group_advice=False) for name, side in stretches.items())
-    dependence = next((text for text in found if text), "")
+    dependence = next((text for text in (shared, *found) if text), "")
     return TwoSample(
         name=test,
         value=float(values[0]),
@@ -168,6 +171,11 @@ def _few_rows(sides: dict[str, Any], seed: Seed) -> dict[str, Any]:
         state(f"{len(chosen):,} random rows of {len(side):,} in the {name}")
         few[name] = np.asarray(side[chosen])
     return few
+
+
+def _some_rows(side: Any) -> Matrix:
+    """Return evenly spaced rows, which suffice to describe their lengths."""
+    return np.asarray(side[:: max(1, len(side) // _MOST_ROWS)], dtype=np.float64)
 
 
 def _distances(rows: Matrix) -> Matrix:
@@ -283,8 +291,10 @@ class TwoSampleTests(NumberTable):
     n_reference: int
     n_window: int
     dependence: str = ""
-    """How rows depend on their neighbours, with advice; p-values are then too small. Empty if there is no sign of
-    it."""
+    """How rows depend on their neighbours, or how many both samples share, with advice; p-values are then not valid.
+    Empty if there is no sign of it."""
+    lengths: str = ""
+    """How the lengths of rows differ, and whether samples that differ do so with rows of length 1; otherwise empty."""
 
     WHAT: ClassVar[str] = "tests"
 
@@ -294,16 +304,18 @@ class TwoSampleTests(NumberTable):
         sizes = f"{self.n_reference:,} and {self.n_window:,} rows, level {self.numbers[0].alpha:g}"
         if not any(each.has_value for each in self):
             return f"Whether the samples differ cannot be tested: {self.numbers[0].reason}."
+        if self.dependence and (self.significant or self.dependence.startswith(_SHARED)):
+            reason = self.dependence.partition(". ")[0]
+            return f"Whether the samples differ cannot be decided, because {reason} ({sizes})."
         if not self.significant:
             p_values, corrected = [each.p_value for each in self], [each.corrected_p_value for each in self]
             few = undecided(p_values, corrected, self.numbers[0].n_draws, self.numbers[0].alpha)
             if few:
                 return f"Whether the samples differ {few} ({sizes})."
             return f"No difference between the two samples was found ({sizes})."
-        if self.dependence:
-            return f"Whether the samples differ cannot be decided, because rows depend on each other ({sizes})."
         names = ", ".join(each.name for each in self.significant)
-        return f"The two samples differ ({names}; {sizes})."
+        lengths = f" {self.lengths[:1].upper()}{self.lengths[1:]}." if self.lengths else ""
+        return f"The two samples differ ({names}; {sizes}).{lengths}"
 
     def _claim(self) -> str:
         drawn = dict.fromkeys(say.draws(each.n_draws, each.exchanged) for each in self if each.has_null)
@@ -317,7 +329,7 @@ def two_sample_tests(
     *,
     tests: Iterable[Test] = DEFAULT,
     n_permutations: int = 199,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     missing: MissingRows = "refuse",
     seed: Seed = 0,
 ) -> TwoSampleTests:
@@ -351,9 +363,10 @@ def two_sample_tests(
     names = [check.choice(name, TESTS, "tests") for name in kinds.several(tests, str, "tests", "names")]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"tests must be different names, at least one, got {names}")
+    both, shared = _same_features(reference, window)
     sides = {
         name: split_names(select_rows({name: X}, missing=missing, metric="euclidean")[0][name], name)[0]
-        for name, X in _same_features(reference, window).items()
+        for name, X in both.items()
     }
     results = [
         two_sample(**sides, test=cast(Test, name), n_permutations=n_permutations, alpha=alpha, seed=seed)
@@ -373,12 +386,24 @@ def two_sample_tests(
         )
         numbers.append(one)
     corrected = holm([each.p_value for each in numbers])
-    dependence = results[0].dependence
-    doubt = (f"p-values are too small: {dependence}",) if dependence else ()
+    lengths = ""
+    if min(corrected) <= alpha and (lengths := describe_lengths(*map(_some_rows, sides.values()), paired=False)):
+        rows = {name: check.matrix(side, name) for name, side in _few_rows(sides, seed).items()}
+        unit = {name: side / np.linalg.norm(side, axis=1, keepdims=True) for name, side in rows.items()}
+        again = [
+            two_sample(**unit, test=cast(Test, name), n_permutations=n_permutations, alpha=alpha, seed=seed)
+            for name in names
+        ]
+        n_left = int(sum(holm([each.p_value for each in again]) <= alpha))
+        found = f"{n_left} of {len(again)} tests find" if n_left else "no test finds"
+        lengths = f"{lengths}; with rows of length 1, {found} a difference"
+    dependence = shared or results[0].dependence
+    doubt = (f"p-values are too small: {dependence}",) if dependence and not shared else ()
     return TwoSampleTests(
         numbers=tuple(replace(each, corrected_p_value=float(p)) for each, p in zip(numbers, corrected, strict=True)),
         n_reference=results[0].n_reference,
         n_window=results[0].n_window,
         dependence=dependence,
+        lengths=lengths,
         notes=doubt,
     )

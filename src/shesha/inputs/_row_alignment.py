@@ -40,8 +40,8 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
     """Return, for each representation whose rows must be reordered or selected, the rows to take.
 
     Representations without names, or already in the right order, are omitted. If the names are mere row numbers and
-    differ, rows are paired by position if no number is shared, if both are consecutive, as in slices of a table, or if
-    one side only counts its rows.
+    differ, rows are paired by position if no number is shared, or if one side only counts its rows and the other does
+    not have consecutive numbers.
 
     Parameters
     ----------
@@ -148,6 +148,11 @@ def require_order(columns: Mapping[str, tuple[Names, Names]], where: str, remedy
         return
     text = f"column {found[0]!r} has" if len(found) == 1 else f"columns {join_names(found)} together have"
     text = f"{text} the same values {where}, in another order"
+    if not all(names.distinct for names in pairs[found]) or not pairs[found][0].has_same_names(pairs[found][1]):
+        raise ValueError(
+            f"{text.replace('the same', 'mostly the same')}, of which some are repeated or on one side only, so nothing "
+            f"identifies the rows. Save distinct identifiers with both; {remedy.partition('; ')[2]}"
+        )
     remedy = remedy.format(columns=repr(found[0]) if len(found) == 1 else list(found), names=",".join(found))
     if pairs[found][0].kind == "text":
         raise ValueError(f"{text}, but nothing else identifies the rows. If it does, {remedy}")
@@ -222,14 +227,19 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
     if names.has_same_names(reference):
         return names.positions(reference)
     if names.counts_rows and reference.counts_rows and len(names) == len(reference):
+        if not (names.column or reference.column):
+            starts = f"{reference.values[0]} in {first}, {names.values[0]} in {name}"
+            state(f"rows paired by position: they are counted from {starts}")
         return None
     mere_numbers = not (names.certain and reference.certain)
     kinds = {names.kind, reference.kind}
-    # Two slices of a table are compared by position; a slice and a table from which rows were dropped are not.
-    if mere_numbers and (kinds == {"counted"} or ("counted" in kinds and (names.counts_rows or reference.counts_rows))):
+    shared = len(np.intersect1d(names.values, reference.values))
+    # Different parts of a table are compared by position; slices that overlap, as after X.iloc[1:], are not.
+    separate = kinds == {"counted"} and not shared
+    counting = kinds == {"counted", "numbered"} and (names.counts_rows or reference.counts_rows)
+    if mere_numbers and (separate or counting):
         state(f"rows paired by position: the row numbers of {first} and {name} differ")
         return None
-    shared = len(np.intersect1d(names.values, reference.values))
     if labels and shared == len(reference) and reference.kind == "text":
         state(f"{name}: labels of {len(names) - shared:,} further rows not used")
         return _places(names, reference.values)
@@ -322,7 +332,7 @@ def _shared_rows(named: Mapping[str, Names | None], known: dict[str, Names]) -> 
     if all(names.has_same_order(first) for names in others):
         _state_matching(known, {})
         return {}
-    if all(names.counts_rows for names in known.values()):
+    if all(names.counts_rows and (names.column or names.doubtful) for names in known.values()):
         raise ValueError(
             f'rows="shared" needs identifiers, got {_words(known)}, which only counts the rows. If it identifies '
             f"rows, pass ids={first.word!r} (--id {first.word})"

@@ -18,8 +18,8 @@ _WHOLE_TEXT = re.compile(r"^([+-]?\d+)\.0+$")
 """Whole numbers as other programs write a column of numbers with missing values, such as 1.0."""
 NO_LABEL = ("", "nan", "NaN", "<NA>")
 """Texts that stand for a missing label, which other programs write."""
-_MISSING_CODES = (-99, -999, -9999, -99999)
-"""Numbers that many programs write for a missing label."""
+_MISSING_CODES = (-1, -99, -999, -9999, -99999)
+"""Numbers that many programs write for a missing label, or for a row without a cluster."""
 _ROUNDING = 4
 """Number of rounding steps within which two numbers are one class."""
 _WHOLE = 2.0**53
@@ -73,7 +73,8 @@ def state_suspicious_classes(labels: NDArray[Any], name: str) -> None:
             state(f"{name}: classes {first[own.lower()]!r} and {own!r} differ in letter case only")
     for code in _MISSING_CODES:
         n_rows = np.count_nonzero(labels == (str(code) if labels.dtype.kind in "UT" else code))
-        if labels.dtype.kind in "ifOUT" and n_rows:
+        # Beside 1 alone, -1 is the other of two classes.
+        if labels.dtype.kind in "ifOUT" and n_rows and (code < -1 or len(np.unique(labels.astype(str))) > 2):
             state(f"{name}: {code} is used as a class of {n_rows:,} rows; if it means no label, leave it empty")
 
 

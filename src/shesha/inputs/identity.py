@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
@@ -95,8 +96,12 @@ class Names:
 
     @property
     def counts_rows(self) -> bool:
-        """Whether the names are 0, 1, 2, ... or 1, 2, 3, ... in this order, and no user chose them as identifiers."""
-        return not self.chosen and self.kind == "counted" and len(self) > 0 and self.values[0] in (0, 1)
+        """Whether the names are 0, 1, 2, ... or 1, 2, 3, ... in this order, and no user chose them as identifiers.
+
+        An index of pandas that begins with 1 is that of a table without its first row.
+        """
+        starts = (0, 1) if self.column or self.doubtful else (0,)
+        return not self.chosen and self.kind == "counted" and len(self) > 0 and self.values[0] in starts
 
     @property
     def word(self) -> str:
@@ -132,10 +137,20 @@ class Names:
         return self.outline[4] == other.outline[4]
 
     def is_reordered(self, other: Names) -> bool:
-        """Return whether both contain the same names, each once, in another order."""
-        if not (len(self) == len(other) >= _FEWEST_NAMES and self.distinct and other.distinct):
+        """Return whether both contain the same names in another order, or texts of which most are in other rows.
+
+        Some texts may be repeated, or lack on one side, but most must be distinct and on both sides.
+        """
+        if len(self) != len(other) or len(self) < _FEWEST_NAMES or self.has_same_order(other):
             return False
-        return self.has_same_names(other) and not self.has_same_order(other)
+        if self.distinct and other.distinct and self.has_same_names(other):
+            return True
+        if not self.kind == other.kind == "text":
+            return False
+        first, second = ({name for name, n in Counter(one.values).items() if n == 1} for one in (self, other))
+        shared = first & second
+        n_in_place = sum(name in shared for name in self.values[self.values == other.values])
+        return 2 * len(shared) > len(self) and 2 * n_in_place < len(shared)
 
     def positions(self, other: Names) -> NDArray[np.intp]:
         """Return the position of each of the other names among these names."""
@@ -475,7 +490,7 @@ def choose_identity(names: Iterable[str], load: Callable[[str], ArrayLike]) -> s
     for name in names:
         values = load(name)
         if distinct_values(values):
-            if not Names.build(values).counts_rows:
+            if not Names.build(values, name).counts_rows:
                 return name
             counting = counting or name
     return counting

@@ -23,12 +23,25 @@ _LIKE = 0.25
 """Smallest ratio of this variation in low bits to that in high bits of packed signs."""
 _SMOOTH = 0.5
 """Mean correlation of neighbouring columns from which these are pixels."""
+_PAIRED, _FEWEST_PAIRED, _MOST_SEGMENTS, _FEWEST_CENTROIDS = 500, 100, 128, 12
+"""Number of rows whose pairs are compared, fewest rows, most columns and fewest different bytes."""
+_NEAR, _SURPLUS, _ERRORS, _UNRELATED = 0.01, 0.15, 5.0, 0.02
+"""Share of the pairs that count as near; smallest relative surplus of equal bytes, also in standard errors; and largest
+relative decrease of the distance between unequal bytes that are unrelated.
+"""
+_N_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)
+_PQ = re.compile(r"(?<![a-z])o?pq(?![a-z])|product_?quant", re.IGNORECASE)
+"""Names of codes of product quantisation."""
 _CODES = re.compile(r"(?<![a-z])u?int8(?![0-9])", re.IGNORECASE)
 _BITS = re.compile(r"(?<![a-z])u?binary(?![a-z])|packed_?bits|bit_?packed", re.IGNORECASE)
 """Names of codes and of packed bits, as embedding services and libraries write them."""
-_SCALES = ("scale", "scales")
+_SCALES = ("scale", "scales", "step", "steps")
 _ZEROS = ("zero_point", "zero_points", "zero", "offset")
 _RANGES = ("ranges", "calibration_ranges", "range")
+_LOWEST = ("min", "mins", "minimum", "vmin", "low", "lower", "lo")
+_HIGHEST = ("max", "maxs", "maximum", "vmax", "high", "upper", "hi")
+_WIDTHS = ("vdiff", "diff", "width", "widths")
+_ALL_SCALES = (*_SCALES, *_ZEROS, *_RANGES, *_LOWEST, *_HIGHEST, *_WIDTHS)
 
 
 def as_bytes(values: Array, name: str, *, scaled: bool = False) -> Array:
@@ -37,12 +50,15 @@ def as_bytes(values: Array, name: str, *, scaled: bool = False) -> Array:
     Tables and JSON keep lists of whole numbers, without the type that the codes had.
     """
     named = scaled or _CODES.search(name) is not None or _BITS.search(name) is not None
-    if not named or values.ndim != 2 or not values.size or values.dtype.kind not in "iuf" or values.itemsize == 1:
+    if values.ndim != 2 or not values.size or values.dtype.kind not in "iuf" or values.itemsize == 1:
+        return values
+    if not named and (values.dtype.kind == "f" or values.shape[1] > _MOST_SEGMENTS):
         return values
     for kind in (np.uint8, np.int8):
         limits = np.iinfo(kind)
         if limits.min <= values.min() and values.max() <= limits.max and (values == np.floor(values)).all():
-            return values.astype(kind)
+            codes = values.astype(kind)
+            return codes if named or are_centroid_numbers(codes) else values
     return values
 
 
@@ -73,6 +89,37 @@ def infer_storage(codes: Array) -> Storage:
     # Low bits that are noise below high bits that are not are the values of a scale, in clusters.
     clustered = not alike and high > _MUCH > low
     return "codes" if clustered or (differ > 0.57 and extremes < 0.11) else ""
+
+
+def are_centroid_numbers(codes: Array) -> bool:
+    """Return whether bytes number centroids, as product quantisation stores them.
+
+    Rows that share bytes in half of the columns are near. In the other columns, they then share bytes more often than
+    other rows do. Their other bytes, however, are no closer than those of any rows, in value or in bits.
+    """
+    if codes.ndim != 2 or codes.dtype not in (np.uint8, np.int8):
+        return False
+    values = np.asarray(codes[:: max(1, len(codes) // _PAIRED)][:_PAIRED]).view(np.uint8)
+    n, d = values.shape
+    if n < _FEWEST_PAIRED or not _FEWEST_COLUMNS <= d <= _MOST_SEGMENTS or len(np.unique(values)) < _FEWEST_CENTROIDS:
+        return False
+    i, j = np.triu_indices(n, 1)
+    shared = sum((column[i] == column[j]).astype(np.uint8) for column in values.T[::2])
+    enough = max(1, int(np.quantile(shared, 1 - _NEAR)))
+    sums = np.zeros((2, 4))
+    for column in values.T[1::2]:
+        first, second = column[i], column[j]
+        differ = first != second
+        distances = np.abs(first.astype(np.int16) - second)
+        bits = _N_BITS[first ^ second]
+        for row, chosen in enumerate((shared >= enough, slice(None))):
+            sums[row] += [differ[chosen].size, differ[chosen].sum(), distances[chosen].sum(), bits[chosen].sum()]
+    equal = 1 - sums[:, 1] / np.maximum(sums[:, 0], 1)
+    apart = sums[:, 2:] / np.maximum(sums[:, 1:2], 1)
+    n_expected = sums[0, 0] * equal[1]
+    surplus = sums[0, 0] * equal[0] - n_expected
+    is_surplus = surplus > max(_SURPLUS * n_expected, _ERRORS * np.sqrt(n_expected))
+    return bool(is_surplus and (apart[0] > (1 - _UNRELATED) * apart[1]).all())
 
 
 def _neighbour_correlation(values: Array) -> float:
@@ -108,6 +155,12 @@ def decode(codes: Array, name: str, others: Mapping[str, Any] | None = None) -> 
         return codes
     if (known := _dequantise(codes, name, others or {})) is not None:
         return known
+    if _PQ.search(name) or are_centroid_numbers(codes):
+        raise ValueError(
+            f"{name} must contain vectors, got codes of product quantisation ({codes.shape[0]:,} x {codes.shape[1]:,} "
+            "bytes that number centroids); decode them first, such as with index.reconstruct_n(0, index.ntotal) or "
+            "quantizer.decode(codes) of FAISS"
+        )
     # Bytes of 0, 1 and -1 only are signs that were not packed.
     packed = _BITS.search(name) is not None and bool((np.abs(codes.astype(np.int16)) > 1).any())
     storage = "bits" if packed else infer_storage(codes)
@@ -129,14 +182,12 @@ def decode(codes: Array, name: str, others: Mapping[str, Any] | None = None) -> 
 def scale_columns(columns: Iterable[Any], name: str) -> dict[str, Any]:
     """Return the values of the columns of numbers that contain the scale and zero point of a column of codes."""
     numbers = {column.name: column for column in columns if column.kind == "numbers"}
-    return {
-        key: numbers[key].values() for key in scale_names(numbers, name) if _without_prefix(key, name) not in _RANGES
-    }
+    return {key: numbers[key].values() for key in numbers if _without_prefix(key, name) in (*_SCALES, *_ZEROS)}
 
 
 def scale_names(keys: Iterable[str], name: str) -> list[str]:
     """Return those names that denote the scale, zero point or ranges of a matrix of codes."""
-    return [key for key in keys if _without_prefix(key, name) in (*_SCALES, *_ZEROS, *_RANGES)]
+    return [key for key in keys if _without_prefix(key, name) in _ALL_SCALES]
 
 
 def _without_prefix(key: str, name: str) -> str:
@@ -144,24 +195,31 @@ def _without_prefix(key: str, name: str) -> str:
 
 
 def _dequantise(codes: Array, name: str, others: Mapping[str, Any]) -> Array | None:
-    """Return codes times their scale, if a file contains one that fits."""
-    short = {_without_prefix(key, name): value for key, value in others.items()}
-    ranges = next((np.asarray(short[key]) for key in _RANGES if key in short), None)
-    if ranges is not None and ranges.shape == (2, codes.shape[1]):
-        steps = (ranges[1] - ranges[0]) / 255
-        whole = codes.astype(np.float64) + (128 if codes.dtype == np.int8 else 0)
+    """Return the vectors of codes, if a file contains a scale that fits: limits of the features, or steps."""
+    short = {_without_prefix(key, name): np.asarray(value) for key, value in others.items()}
+
+    def find(names: Iterable[str]) -> Array | None:
+        array = next((short[key] for key in names if key in short), None)
+        return None if array is None else _fit(np.asarray(array, dtype=np.float64), codes.shape)
+
+    ranges = next((short[key] for key in _RANGES if key in short), None)
+    limits = (ranges[0], ranges[1]) if ranges is not None and ranges.shape == (2, codes.shape[1]) else None
+    lowest, highest = limits or (find(_LOWEST), find(_HIGHEST))
+    width, scale, zero = find(_WIDTHS), find(_SCALES), find(_ZEROS)
+    whole = codes.astype(np.float64)
+    if lowest is not None and (highest is not None or width is not None or scale is not None):
+        whole += 128 * (codes.dtype == np.int8)
+        # FAISS stores the middle of each step.
+        whole += 0.5 * ("vdiff" in short)
+        steps = scale if highest is None and width is None else (highest - lowest if width is None else width) / 255
         state(f"{name}: {codes.dtype} codes, dequantised by the ranges in the file")
-        vectors: Array = whole * steps + ranges[0]
-        return vectors
-    scale = next((np.asarray(short[key], dtype=np.float64) for key in _SCALES if key in short), None)
-    if scale is None:
-        return None
-    zero = next((np.asarray(short[key], dtype=np.float64) for key in _ZEROS if key in short), np.zeros(()))
-    fitted = [_fit(array, codes.shape) for array in (scale, zero)]
-    if fitted[0] is None or fitted[1] is None:
+        return np.asarray(lowest + whole * steps)
+    if scale is None or (zero is None and any(key in short for key in _ZEROS)):
         return None
     state(f"{name}: {codes.dtype} codes, dequantised by the scale in the file")
-    return (codes.astype(np.float64) - fitted[1]) * fitted[0]
+    zero = np.zeros(()) if zero is None else zero
+    is_added = not any(key.startswith("zero") for key in short) and bool((zero != np.floor(zero)).any())
+    return np.asarray(whole * scale + zero if is_added else (whole - zero) * scale)
 
 
 def _fit(array: Array, shape: tuple[int, ...]) -> Array | None:

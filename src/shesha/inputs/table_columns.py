@@ -32,7 +32,7 @@ from shesha.inputs.identity import (
 )
 from shesha.inputs.vector_columns import Vectors, find_vectors, is_missing, shorten
 from shesha.support import provenance
-from shesha.support.types import Array, Index
+from shesha.support.types import Index
 from shesha.support.wording import join_items, join_names
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ _SIDE = re.compile(
     r"|epoch(_(number|id|nr))?|(image|object)_number|location_\w+|sti_\d{3}"
     r"|(stim(ulus)?|condition|trial|session|subject|participant|animal|mouse|run|block|repeat|repetition)"
     r"(_(id|idx|index|num|number|no|nr|name|code))?"
-    r"|pct_counts_\w+|doublet_score|usage|lat(itude)?|lon(gitude)?|lng"
+    r"|\w+_(label|class|target|cluster|code|encoded)|pct_counts_\w+|doublet_score|usage|lat(itude)?|lon(gitude)?|lng"
 )
 """Names of columns of numbers that describe the rows."""
 _TIME = re.compile(r"time|date|at|epoch|created|updated|modified|when")
@@ -117,6 +117,8 @@ INDEX = "is the index of the table"
 _FEW_STATED = 3
 _LONGEST_ID = 32
 """Largest number of bytes of an identifier, such as a UUID or a hash."""
+_FEWEST_CODED = 8
+"""Smallest number of rows whose numbers do not correspond to texts by chance."""
 _NAMED = 4
 """Maximum number of left-out columns that a statement names."""
 _MUCH = 4
@@ -242,8 +244,9 @@ def decide(
         rest = {c.name: _reason_against(c, "numbered columns") for c in columns if c not in family}
         return Layout(tuple(family), {}, {}, identity, certain, rest | aside, is_family=True)
     _require_clean_text(usable, source, option)
-    reasons = _codes_of_text(columns, numeric) | {c.name: why for c in numeric if (why := _describes_rows(c))}
-    side = {name: f"{reason}{_to_use(option)}" for name, reason in reasons.items()}
+    side = {c.name: f"{reason}{_to_use(option)}" for c in numeric if (reason := _describes_rows(c))}
+    for name, coded in _codes_of_texts([c for c in numeric if c.name not in side], columns, aside).items():
+        side[name] = f"codes the column {coded}{_to_use(option)}"
     coordinates = [c.name for c in numeric if c.name.lower() in _COORDINATES]
     if len(coordinates) > 1 and len(numeric) - len(side) - len(coordinates) >= _FEWEST:
         side |= dict.fromkeys(coordinates, f"is named like a coordinate{_to_use(option)}")
@@ -343,33 +346,30 @@ def _describes_rows(column: Column) -> str:
     return "numbers the rows" if values[0] in (0, 1) and (np.diff(values) == 1).all() else ""
 
 
-def _codes_of_text(columns: Sequence[Column], numeric: Sequence[Column]) -> dict[str, str]:
-    """Return the columns of numbers that code the classes in a column of text, such as an outcome, with the reason."""
-    found: dict[str, str] = {}
-    for text in columns:
-        head = [value for value in text.head() if not is_missing(value)]
-        if text.kind != "text" or len(set(head)) > max(2, len(head) // 2):
-            continue
-        related = [c for c in numeric if set(words_of(text.name)) <= set(words_of(c.name))]
-        texts = np.asarray(text.values(), dtype=object)
-        for column in numeric if len(numeric) <= _MOST_CODES else related:
-            values = np.asarray(column.values())
-            if _are_codes(texts[:: 1 + len(texts) // _FIRST], values[:: 1 + len(texts) // _FIRST]) and _are_codes(
-                texts, values
-            ):
-                found.setdefault(column.name, f"has one value for each value of {text.name}")
+def _codes_of_texts(numeric: Sequence[Column], columns: Sequence[Column], aside: Collection[str]) -> dict[str, str]:
+    """Return columns of numbers that are codes of classes, each with the column of texts or labels that they code."""
+    classes = {c.name: list(c.head()) for c in columns if c.kind == "text" or c.name in aside}
+    classes = {name: head for name, head in classes.items() if 1 < len(set(map(str, head))) < len(head)}
+    by_name = {c.name: c for c in columns}
+    found = {}
+    for column in numeric if classes else ():
+        head = list(column.head())
+        for name, texts in classes.items():
+            # Most columns of numbers differ from classes in their first values already.
+            if _correspond(head, texts) and _correspond(column.values().tolist(), by_name[name].values().tolist()):
+                found[column.name] = name
     return found
 
 
-def _are_codes(texts: Array, values: Array) -> bool:
-    """Return whether each text has one number, and each number one text."""
-    pairs = set(zip(texts.tolist(), values.tolist(), strict=True))
-    one_to_one = all(len({pair[side] for pair in pairs}) == len(pairs) for side in (0, 1))
-    return one_to_one and 1 < len(pairs) <= min(_MOST_CLASSES, len(texts) // 2)
-
-
-_MOST_CODES, _MOST_CLASSES, _FIRST = 200, 100, 1000
-"""Largest numbers of columns of numbers, and of classes, that may be codes, and number of rows looked at first."""
+def _correspond(numbers: Sequence[Any], texts: Sequence[Any]) -> bool:
+    """Return whether small whole numbers and texts that repeat determine each other."""
+    pairs = set(zip(numbers, map(str, texts), strict=False))
+    codes = set(numbers)
+    if len(numbers) < _FEWEST_CODED or not len(codes) == len(pairs) == len({text for _, text in pairs}) > 1:
+        return False
+    whole = all(not is_missing(code) and float(code).is_integer() for code in codes)
+    # Other numbers, such as the population of a country, are properties of the classes.
+    return whole and 2 * len(codes) <= len(numbers) and max(codes) - min(codes) < _MUCH * len(codes)
 
 
 def is_unnamed(name: str) -> bool:
@@ -686,7 +686,7 @@ def state_layout(source: str, layout: Layout, shape: tuple[int, ...], name: str 
     if not (layout.vectors or others or layout.certain or len(layout.matrix) <= _FEW_STATED or layout.families):
         return
     listing = ", ".join(others[:_NAMED]) + (f" and {len(others) - _NAMED} more" if len(others) > _NAMED else "")
-    counted = layout.identity is not None and Names.build(layout.identity.values()).counts_rows
+    counted = layout.identity is not None and Names.build(layout.identity.values(), identity).counts_rows
     notes = [f"rows {'numbered' if counted else 'named'} by {identity}"] * bool(identity) + [
         f"left out: {listing}"
     ] * bool(others)
@@ -698,11 +698,15 @@ _KINDS = {"M": "dates", "m": "durations", "c": "complex numbers"}
 
 
 def column_names(X: Any) -> Names | None:
-    """Return the names of the columns that are read of a table, unless they only count the columns."""
-    if not (hasattr(X, "columns") and hasattr(X, "iloc")):
+    """Return the names of the features of a table of pandas or of AnnData, unless they only count the columns."""
+    if hasattr(X, "var_names") and hasattr(X, "obs_names"):
+        names = Names.build(np.array(X.var_names, object))
+    elif hasattr(X, "columns") and hasattr(X, "iloc"):
+        # Columns of a numbered family are read in the order of their numbers, and side columns are left out.
+        read = decide(pandas_columns(X), "X", option="").matrix
+        names = Names.build(np.array([column.name for column in read], object))
+    else:
         return None
-    # Columns of a numbered family are read in the order of their numbers, and side columns are left out.
-    names = Names.build(np.array([column.name for column in decide(pandas_columns(X), "X", option="").matrix], object))
     return None if names.kind == "counted" or not names.distinct else names
 
 
@@ -720,6 +724,10 @@ def feature_order(names: Names | None, others: Names | None, sides: tuple[str, s
     places = {name: place for place, name in enumerate(second)}
     shared = [name for name in first if name in places]
     if first == second or not shared or not (names.distinct and others.distinct):
+        return None
+    n = min(len(first), len(second))
+    if first[:n] == second[:n] and all(map(_NUMBERED.fullmatch, first + second)):
+        # Numbers only count the features, of which encoders have different numbers.
         return None
     if not len(shared) == len(first) == len(second):
         alone = next(name for name in (*first, *second) if name not in places or name not in first)

@@ -13,6 +13,7 @@ from shesha.inputs.class_labels import class_codes
 from shesha.support import memory as memory
 from shesha.support import wording
 from shesha.support.device_arrays import array_shape, doubles, namespace, stays, to_host
+from shesha.support.provenance import state
 from shesha.support.types import Index, Labels, Matrix, Vector, brief
 from shesha.support.warnings import NotEstimableWarning, warn
 from shesha.support.wording import join_items as join_items
@@ -173,6 +174,7 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
     values = np.asarray(array, dtype=np.float64)
     if np.isinf(values).any():
         raise ValueError(f"{name} must be finite, or NaN for missing distances, got infinity")
+    values = _mirror_triangle(values, name) if square else values
     condensed = values if not square else values[np.triu_indices(n, k=1)]
     if np.isnan(condensed).all():
         raise ValueError(f"{name} must contain distances, got only NaN")
@@ -192,6 +194,16 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
             + (f"; if it contains similarities, pass 1 - {name}" if np.allclose(np.diagonal(known), 1) else "")
         )
     return condensed, n
+
+
+def _mirror_triangle(D: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    """Return symmetric distances if one triangle of a square matrix is empty: all zeros or NaN."""
+    sides = [np.tril(np.nan_to_num(side), -1).any() for side in (D, D.T)]
+    if all(sides) or not any(sides):
+        return D
+    full = np.tril(D if sides[0] else D.T, -1)
+    state(f"{name}: only the {'lower' if sides[0] else 'upper'} triangle has distances, which were mirrored")
+    return full + full.T + np.diag(np.diagonal(D))
 
 
 def real(values: ArrayLike, name: str) -> NDArray[np.float64]:

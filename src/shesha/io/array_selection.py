@@ -30,7 +30,7 @@ from shesha.support import files
 from shesha.support.layer_axis import MOST_LAYERS, LayerAxis, Split, split
 from shesha.support.provenance import state
 from shesha.support.types import Array
-from shesha.support.wording import count, in_natural_order, join_names, natural_key, visible_name
+from shesha.support.wording import in_natural_order, join_names, natural_key, visible_name
 
 
 def short_paths(paths: Iterable[str | os.PathLike[str]], *, endings: bool = True) -> list[str]:
@@ -81,6 +81,8 @@ _NUMBERS_OF_ROWS = re.compile(
 """Names of integers that number tokens, or the nearest neighbours of each row."""
 _TOKENS = re.compile(r"(?:^|[./_])(?:last_hidden_states?|(?:token|word)_embeddings)$", re.IGNORECASE)
 """Names of arrays that contain the tokens of one layer."""
+_STATES = re.compile(r"(?:^|[./_])(?:all_|encoder_|decoder_)?hidden_states$", re.IGNORECASE)
+"""Names of arrays that contain the tokens of all layers."""
 _RECORDING = re.compile(
     r"(?:^|[./_-])(?:(?:spikes?|spike_?counts?|spks|firing_?rates?|psths?|rasters?|lfp|i?eeg|meg|ecog|d_?ff|calcium"
     r"|betas?|bold|fmri|voxels?|volumes?|neural|evoked)(?:$|[./_-])|(?:rates?|trials?|epochs?|responses?)$)",
@@ -251,6 +253,7 @@ def contents(
         _require_known_axes(
             path, {name: usable[name].shape for _, name, _ in chosen if not usable[name].has_known_axes}
         )
+    _refuse_layers_of_tokens(path, arrays, (name for _, name, _ in chosen))
     for name in used:
         if sum(other == name for _, other, _ in chosen) > MOST_LAYERS:
             splits[name].require_few(f"{name} in {path}")
@@ -263,8 +266,7 @@ def contents(
             skipped.pop(scale, None)
     for name in used:
         if splits[name].axis is not None and not stacked[name]:
-            sizes = " x ".join(f"{length:,}" for length in splits[name].shape)
-            state(f"{name}: {count(splits[name].n_layers, 'representation')} along axis {splits[name].axis} of {sizes}")
+            splits[name].state(name)
     representations = {
         key: splits[name].layer(loaded[name], layer) if name in splits else loaded[name] for key, name, layer in chosen
     }
@@ -295,9 +297,7 @@ def _identities(arrays: Mapping[str, StoredArray], chosen: Mapping[str, str], n_
 
 def _require_layers(path: Path, arrays: Mapping[str, StoredArray], guessed: Iterable[str]) -> None:
     """Refuse to take tokens or neurons for layers, if a mask or the name of the array shows what they are."""
-    masks: dict[tuple[int, ...], str] = {
-        array.shape: name for name, array in arrays.items() if _MASK.search(name) and len(array.shape) == 2
-    }
+    masks = _masks(arrays)
     # Nothing must be averaged over an axis of length 1.
     guessed = [name for name in guessed if arrays[name].shape[1] > 1]
     templates = Counter((re.sub(r"\d+(?=\D*$)", "#", name), arrays[name].shape) for name in guessed)
@@ -334,6 +334,27 @@ def _require_known_axes(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> No
             f"layer_axis=None to use all neurons and times of a trial as features{per_time}. Otherwise save "
             f"{_ONE_ROW_PER_INPUT}"
         )
+
+
+def _masks(arrays: Mapping[str, StoredArray]) -> dict[tuple[int, ...], str]:
+    """Return the names of the masks of tokens, by their numbers of inputs and tokens."""
+    return {array.shape: name for name, array in arrays.items() if _MASK.search(name) and len(array.shape) == 2}
+
+
+def _refuse_layers_of_tokens(path: Path, arrays: Mapping[str, StoredArray], names: Iterable[str]) -> None:
+    """Refuse to take hidden states of all layers and tokens for feature maps."""
+    masks = _masks(arrays)
+    for name in names:
+        shape = arrays[name].shape
+        if len(shape) != 4:
+            continue
+        inputs = next((axis for axis in (0, 1) if shape[axis : axis + 2] in masks or shape[0:3:2] in masks), None)
+        if inputs is not None or _STATES.search(name):
+            raise ValueError(
+                f"{name} in {path} must have one row per input, got layers and tokens in {shape}, as "
+                f"{'its name' if inputs is None else next(iter(masks.values()))} shows. Average the tokens of each "
+                "input without padding, and save one matrix (inputs, features) per layer"
+            )
 
 
 def visible_names(path: Path, contents: Mapping[str, Value]) -> Mapping[str, Value]:
@@ -472,7 +493,7 @@ def refuse_parts(path: Path | str, matrices: Mapping[str, Any]) -> None:
                 "or name those to read with keys= (--key)"
             )
         # Over several files, these are also the layers of 3-D arrays.
-        is_list = len(lists) > 1 and template == lists[0] and isinstance(path, Path)
+        is_list = bool(lists) and template == lists[0] and isinstance(path, Path)
         if set(rows) == {rows[0]} and (is_list or _NAMED_MATRIX.search(template)):
             state(
                 f"{names[0]} to {names[-1]} are read as {len(names)} representations of the same {rows[0]:,} rows; if "
@@ -523,6 +544,8 @@ _WEIGHTS = re.compile(
     r"|(?:^|/)vars/\d+$"
 )
 """Names of the weights of models, and of what optimisers store about each weight."""
+_BATCH = re.compile(r"(?:batch|step|shard|chunk|rank)(?:_?(?:idx|index|id|number|no|nr))?", re.IGNORECASE)
+"""Keys of numbers of batches, in a list with one dictionary for each batch."""
 Leaf = Callable[[Any], StoredArray | None]
 
 
@@ -571,8 +594,10 @@ def flatten(path: Path, tree: Any, leaf: Leaf) -> NamedArrays:
             for number, value in enumerate(node):
                 visit(f"{name or file_stem(path)}[{number}]", value, depth + 1)
         elif found is None and isinstance(node, list | tuple):
+            # The name marks the parts of one matrix, which are refused.
+            part = ".batch" * any(map(_BATCH.fullmatch, columns))
             for key, values in columns.items():
-                visit(f"{name}.{key}" if name else key, values, depth + 1)
+                visit(f"{name}.{key}{part}" if name else f"{key}{part}", values, depth + 1)
         else:
             own = name or file_stem(path)
             if own in arrays:

@@ -11,7 +11,7 @@ import tempfile
 import zipfile
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import accumulate
@@ -21,6 +21,7 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 
+from shesha.inputs import Names
 from shesha.inputs.table_columns import decide, state_layout
 from shesha.io._zarr import open_zarr_matrix
 from shesha.io.array_selection import StoredArray, in_order, refused, strings, to_float32
@@ -37,7 +38,7 @@ from shesha.io.tables import arrow_vectors, parquet_table
 from shesha.support.memory import format_bytes, memory_budget
 from shesha.support.provenance import ignore_statements, state
 from shesha.support.types import Array
-from shesha.support.wording import join_names, natural_place
+from shesha.support.wording import join_names, natural_place, visible_name
 
 _UNKNOWN = "contains values of {} bytes of a type that NumPy lacks, such as float8; save them as float32"
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -219,6 +220,12 @@ class ShardedMatrix(MatrixInParts):
         self.dtype = np.result_type(*dtypes)
         state(f"{path.name}: {len(self.files)} files of consecutive rows, in the order of their names")
 
+    def ids(self) -> Array | None:
+        """Return the identifiers of all rows, or None if a file has none."""
+        parts = [file_ids(self._load(place)) for place in range(len(self.files))]
+        known = [part for part in parts if part is not None]
+        return np.concatenate(known) if len(known) == len(parts) else None
+
     def _load(self, place: int) -> Any:
         file = self.files[place]
         with ignore_statements():
@@ -268,6 +275,13 @@ class ParquetMatrix(MatrixInParts):
         self.shape = (self._starts[-1], *(first[0].shape[1:] if self._vectors else (len(first),)))
         self.dtype = np.result_type(*first)
         state_layout(path.name, layout, self.shape, next(iter(layout.vectors), None))
+        self._identity = layout.identity if layout.certain else None
+
+    def ids(self) -> Array | None:
+        """Return the values of the column that identifies the rows, or None if there is none."""
+        if self._identity is None or Names.build(values := self._identity.values()).counts_rows:
+            return None
+        return values.astype(str)
 
     @property
     def is_list(self) -> bool:
@@ -375,6 +389,25 @@ def open_matrix(path: str | os.PathLike[str], key: str | None = None) -> StoredR
     return matrix
 
 
+def file_ids(matrix: Any) -> Array | None:
+    """Return the identifiers of the rows of a matrix in a file, or None if there are none."""
+    return matrix.ids() if isinstance(matrix, ParquetMatrix | ShardedMatrix) else None
+
+
+def require_same_ids(matrices: Mapping[str, Any]) -> None:
+    """Refuse matrices whose identifiers show that row i of each is not the same input."""
+    found = {name: ids for name, matrix in matrices.items() if (ids := file_ids(matrix)) is not None}
+    (first, known), *others = found.items() or [("", None)]
+    for name, ids in others:
+        if len(ids) == len(known) and not np.array_equal(ids, known):
+            row = int(np.flatnonzero(ids != known)[0])
+            got, expected = (visible_name(str(values[row])) for values in (ids, known))
+            raise ValueError(
+                f"{name} must have its rows in the order of {first}, because files read in pieces are paired by "
+                f"position, got {got} in row {row} in place of {expected}; sort both by their identifiers"
+            )
+
+
 def is_sharded(path: Path) -> bool:
     """Return whether a path is a directory of several files, not a store such as Zarr."""
     return path.is_dir() and path.suffix.lower() not in ENDINGS
@@ -405,15 +438,18 @@ def copy_large_files(
     files: Sequence[Path],
     tell: Callable[[str], None],
     inside: Sequence[str] = (),
+    *,
+    paired: bool = True,
 ) -> list[Path]:
     """Return the files, with temporary .npy copies in place of those too large for the memory budget.
 
     `enter` enters a context, such as a temporary folder, that lasts until the work ends. `inside` names the columns
-    that contain labels.
+    that contain labels. If rows are `paired`, those of the copies must have the same identifiers.
     """
-    return [
-        _copy(enter, file, matrix, tell) if (matrix := _large(file, inside)) is not None else file for file in files
-    ]
+    large = {str(file): matrix for file in files if (matrix := _large(file, inside)) is not None}
+    if paired:
+        require_same_ids(large)
+    return [_copy(enter, file, large[str(file)], tell) if str(file) in large else file for file in files]
 
 
 def _large(file: Path, inside: Sequence[str]) -> Any:

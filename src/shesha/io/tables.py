@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.inputs import NamedRows, Names, could_identify, is_certain_identity, named_index, numbers
-from shesha.inputs.class_labels import class_name
+from shesha.inputs.class_labels import NO_LABEL, class_name
 from shesha.inputs.quantised import as_bytes, decode, scale_columns
 from shesha.inputs.table_columns import (
     INDEX,
@@ -46,8 +46,9 @@ from shesha.io.file_checks import (
     require_plausible,
 )
 from shesha.support.layer_axis import LayerAxis
+from shesha.support.provenance import state
 from shesha.support.types import Array
-from shesha.support.wording import join_names, visible_name
+from shesha.support.wording import agree, count, join_names, visible_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,7 +174,11 @@ def _explain_parser_error(path: Path, message: str) -> Iterator[None]:
         if match is None:
             raise
         expected, line, saw = match.groups()
-        raise UnreadableFileError(message.format(path, expected, saw, line)) from error
+        is_triangle = int(saw) - int(expected) == int(line) - 1
+        advice = (
+            "; write a triangle of distances as a square matrix, with empty fields in the other triangle" * is_triangle
+        )
+        raise UnreadableFileError(f"{message.format(path, expected, saw, line)}{advice}") from error
 
 
 _WITH_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?|[-+]?\d{1,3}(,\d{3})+")
@@ -207,6 +212,8 @@ class Table:
     """First number and step of a default index of pandas, which is not stored as a column."""
     notes: dict[str, str] = field(default_factory=dict)
     """How the file differs from others of its type."""
+    as_text: Callable[[], pd.DataFrame] | None = None
+    """Function that reads all columns as text, for files without types."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -352,10 +359,26 @@ def labels_of_table(path: Path, table: Table, column: str | None) -> Array | Nam
     """Read one column of a table as labels, with row names if the table has them."""
     name = pick(path, table.named_columns if column is None else table.names, column)
     labels = as_labels(table.read([name])[name])
+    _state_words_for_missing(table, name, labels)
     with _of_file():
         layout = decide(table.columns, str(path), (), [name])
     names = _row_names(table, layout)
     return labels if names is None else NamedRows(labels, names)
+
+
+def _state_words_for_missing(table: Table, name: str, labels: Array) -> None:
+    """State which words of a text table are read as missing labels, such as NA for Namibia."""
+    if table.as_text is None or labels.dtype.kind != "O":
+        return
+    missing = np.array([label is None for label in labels])
+    if missing.any():
+        words = Counter(table.as_text()[name][missing].str.strip())
+        for word, n_rows in words.most_common():
+            if word not in NO_LABEL:
+                state(
+                    f"{name}: {count(n_rows, 'row')} labelled {word!r} {agree(n_rows, 'is', 'are')} read as "
+                    "unlabelled; write another word if it is a class"
+                )
 
 
 def as_labels(column: pd.Series[Any]) -> Array:
@@ -395,7 +418,12 @@ def csv_table(path: Path, separator: str) -> Table:
     _require_one_header(path, frame)
     if not named:
         note["(column names)"] = "are missing, because the first line contains numbers and was read as a row"
-    return replace(frame_table(path, frame, from_text=True), notes=note)
+    texts: dict[str, Any] = {"named": named and not header, "dtype": str, "keep_default_na": False, **options}
+
+    def as_text() -> pd.DataFrame:
+        return csv_frame(path, separator, **texts).set_axis(frame.columns, axis=1)
+
+    return replace(frame_table(path, frame, from_text=True), notes=note, as_text=as_text)
 
 
 def _names_below_row_names(path: Path, separator: str) -> list[str]:
@@ -533,7 +561,8 @@ def has_names(path: Path, separator: str) -> bool:
         return False
     if not all(map(is_number, first)):
         if len(first) > 1:
-            return True
+            # A first row of numbers of which some are missing, as in a triangle of distances.
+            return not (first[0] and all(not field or is_number(field) for field in first))
         # The first line of a table of one column, such as a list of labels, may occur again.
         with _open_text(path) as stream:
             return sum([line.strip().strip('"')] == first for line in stream) < 2

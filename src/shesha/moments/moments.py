@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.io.file_checks import UnreadableFileError, reading
+from shesha.io.large_matrices import require_same_ids
 from shesha.moments.row_sources import describe_side, is_dask, open_side, read_chunks, stream, sum_dask
 from shesha.moments.summed_views import SummedRepresentation
 from shesha.moments.sums import (
@@ -498,6 +499,7 @@ def _count_sides(fresh: Moments, sources: Sequence[Any], state: State) -> Moment
     if first != second:
         names = fresh.names
         raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({first:,}), got {second:,}")
+    require_same_ids(dict(zip(fresh.names, sides, strict=True)))
     source = [describe_side(side) for side in sides]
     moments, counted = _resume(fresh, state)
     if counted is not None and counted != source:

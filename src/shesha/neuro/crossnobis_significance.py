@@ -25,7 +25,7 @@ from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes, reaches_level
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import draws_needed, generator, number
+from shesha.support.seeds import ALPHA, draws_needed, generator, number
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.wording import agree_with_share, count
 
@@ -317,7 +317,7 @@ class CrossnobisPairs(Result):
     n_trials: int
     n_neurons: int
     exchanged: str
-    alpha: float = 0.05
+    alpha: float = ALPHA
     seed: int | None = None
     notes: tuple[str, ...] = ()
     n_undecided: int = 0
@@ -414,7 +414,7 @@ def crossnobis_test(
     *,
     noise: Estimate | float | ArrayLike | None = "ledoit-wolf",
     n_permutations: int = 199,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> CrossnobisPairs:

@@ -19,6 +19,7 @@ from shesha.results import Correlation, SessionTable, TrialScore
 from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.provenance import keep_statements
+from shesha.support.seeds import ALPHA, CONFIDENCE
 from shesha.support.types import Array, Mask, Seed, Vector
 
 Interval = tuple[float, float]
@@ -88,7 +89,7 @@ def association(
     *,
     covariates: Sequence[str] = (),
     clusters: Literal["session", "animal"] = "session",
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> Correlation:
     """Rank correlation of two columns over areas and sessions, with an interval over whole sessions.
 
@@ -176,7 +177,7 @@ def behaviour_coupling(
     null: Null = "shift",
     blocks: ArrayLike | None = None,
     block_length: int | None = None,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> TrialScore:

@@ -17,6 +17,7 @@ from shesha.kernels.distances import METRICS, Metric, standard_rows
 from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls import draw_permutations, identity_first
+from shesha.nulls.dependence import DiagnosticRows, find_dependence
 from shesha.nulls.null_summary import number_against_null
 from shesha.results import sentence_parts as say
 from shesha.results.base import draws_axes
@@ -24,8 +25,9 @@ from shesha.results.number import TIE, Number, NumberTable
 from shesha.support import types as kinds
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements, state
-from shesha.support.seeds import number
+from shesha.support.seeds import ALPHA, number
 from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.warnings import CalibrationWarning, warn
 from shesha.support.wording import agree_with_share, count
 from shesha.views import Rdm, select_rows
 
@@ -107,7 +109,7 @@ def searchlight(
     names: Sequence[str] | None = None,
     n_permutations: int = 999,
     blocks: ArrayLike | None = None,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> Searchlight:
@@ -151,15 +153,17 @@ def searchlight(
     Notes
     -----
     The test is for one subject, or for the mean over subjects. It is valid if the conditions are exchangeable: not if
-    they were recorded in one fixed order, because slow changes then resemble a model that depends on the order.
+    they were recorded in one fixed order, because slow changes then resemble a model that depends on the order. If at
+    least 12 conditions are similar to their neighbours both in the data and in the model, a warning says so.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> model = np.abs(np.subtract.outer(np.arange(12.0), np.arange(12)))
+    >>> size = rng.permutation(np.arange(12.0))
+    >>> model = np.abs(np.subtract.outer(size, size))
     >>> places = np.argwhere(np.ones((5, 5, 4)))
     >>> X = rng.standard_normal((12, 100))
-    >>> X[:, places[:, 0] == 0] += np.arange(12)[:, None] * rng.standard_normal(20)
+    >>> X[:, places[:, 0] == 0] += size[:, None] * rng.standard_normal(20)
     >>> found = searchlight(X, model, neighbours_in_radius(places, 1.5), metric="euclidean")
     >>> sum(each.significant for each in found), int((places[:, 0] < 2).sum())
     (40, 40)
@@ -175,6 +179,8 @@ def searchlight(
     labels = [str(place) for place in range(n_centres)] if names is None else kinds.names(names, "names")
     if len(labels) != n_centres:
         raise ValueError(f"names must have one entry for each of the {n_centres} centres, got {len(labels)}")
+    if blocks is None:
+        _warn_of_order(patterns.mean(axis=0), square(distances, n_conditions))
     ranks = centred_ranks(distances[None])[0]
     if np.isnan(ranks).any():
         raise ValueError("model must have unequal distances, got equal ones")
@@ -210,6 +216,17 @@ def permute_model(
     drawn, exchanged = draw_permutations(n, n_permutations, alpha, design={"blocks": blocks}, seed=seed)
     whole, (i, j) = square(ranks, n), np.triu_indices(n, k=1)
     return np.array([whole[order[i], order[j]] for order in identity_first(drawn)]), exchanged
+
+
+def _warn_of_order(*sides: Matrix) -> None:
+    """Warn if conditions next to one another are similar, both in the data and in the model."""
+    if signs := find_dependence([DiagnosticRows(side) for side in sides], screened=True).signs:
+        warn(
+            f"p-values may be too small: with conditions as rows, {signs}, in the data and in the model. If the "
+            "conditions were recorded in this order, slow changes resemble the model: pass their sessions or stretches "
+            "of time as blocks=",
+            CalibrationWarning,
+        )
 
 
 def neighbours_in_radius(coordinates: ArrayLike, radius: float, centres: ArrayLike | None = None) -> sparse.csr_array:

@@ -22,13 +22,12 @@ from shesha.kernels.rounding_and_scaling import centred_units
 from shesha.neuro._trials import Trials, alternate, name_sessions
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.nulls import summarise
-from shesha.nulls.design_warnings import warn_of_copies
 from shesha.nulls.null_summary import max_statistic_p_values
 from shesha.results import SessionDrift, SessionPair, SessionPart, Tertiles, TrialScore
 from shesha.results.number import TIE
 from shesha.support import types as kinds
 from shesha.support.provenance import keep_statements, state
-from shesha.support.seeds import N_PERMUTATIONS, generator, number, spawn
+from shesha.support.seeds import ALPHA, CONFIDENCE, N_PERMUTATIONS, generator, number, spawn
 from shesha.support.types import Index, Labels, Matrix, Seed, Vector
 from shesha.support.wording import count
 
@@ -203,8 +202,8 @@ def session_drift(
     *,
     first: Literal[0, 1] = 0,
     n_permutations: int = N_PERMUTATIONS,
-    alpha: float = 0.05,
-    confidence: float = 0.95,
+    alpha: float = ALPHA,
+    confidence: float = CONFIDENCE,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> SessionDrift:
@@ -276,7 +275,6 @@ def session_drift(
     if len(named) < 2:
         raise ValueError(f"sessions must be at least 2, got {len(named)}")
     built = [_Session.build(name, *_pair(session, name), missing) for name, session in named]
-    warn_of_copies({f"session {one.name}": one.rates for one in built}, "Copies do not drift")
     every = dict.fromkeys(name for session in built for name in session.names)
     for session in built:
         if lacking := [name for name in every if name not in session.names]:
@@ -538,7 +536,7 @@ def centroid_drift(
     null: Null = "permute",
     blocks: ArrayLike | None = None,
     block_length: int | None = None,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> TrialScore:
@@ -607,7 +605,7 @@ def tertiles(
     null: Null = "permute",
     blocks: ArrayLike | None = None,
     block_length: int | None = None,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> Tertiles:

@@ -32,13 +32,12 @@ from shesha.neuro.score_correlations import check_outcome, coupling_score, mean_
 from shesha.neuro.session_drift import drift_score
 from shesha.neuro.split_half_reliability import split_score, wuc_score
 from shesha.neuro.trial_order_null import NULLS, Null, Orders, null_evidence
-from shesha.nulls.design_warnings import warn_of_copies
 from shesha.results import AreaLine, AreaScore, Group, GroupMean, SessionTable, TrialScore
 from shesha.results.base import reaches_level
 from shesha.support import types as kinds
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import N_PERMUTATIONS, draw_seed, spawn
+from shesha.support.seeds import ALPHA, CONFIDENCE, N_PERMUTATIONS, draw_seed, spawn
 from shesha.support.types import Array, Index, Seed, Vector
 from shesha.support.warnings import NotEstimableWarning
 
@@ -283,8 +282,8 @@ def session_table(
     null: Null = "shift",
     drift_null: Null = "permute",
     interval: Literal["session", "animal"] = "session",
-    confidence: float = 0.95,
-    alpha: float = 0.05,
+    confidence: float = CONFIDENCE,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> SessionTable:
@@ -391,10 +390,6 @@ def session_table(
     check.choice(interval, INTERVALS, "interval")
     check.fraction(confidence, "confidence", closed=False)
     checked = [Checked.build(name, session, missing) for name, session in named]
-    warn_of_copies(
-        {f"session {one.name}": one.trials.values for one in checked},
-        "A copy counts as an independent session, so intervals are too narrow",
-    )
     excluded: list[tuple[str, str, str]] = []
     work = list(_areas(checked, max(min_neurons, n_neurons or 0), min_trials, set(kinds.names(skip, "skip")), excluded))
     if not work:

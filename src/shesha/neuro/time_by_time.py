@@ -27,7 +27,7 @@ from shesha.results.base import draws_axes
 from shesha.results.number import TIE, Number, NumberTable
 from shesha.support.device_arrays import to_host
 from shesha.support.provenance import keep_statements, state
-from shesha.support.seeds import N_PERMUTATIONS, number, spawn
+from shesha.support.seeds import ALPHA, N_PERMUTATIONS, number, spawn
 from shesha.support.types import Array, Index, Labels, Matrix, Seed, Vector
 from shesha.support.wording import count, join_items
 from shesha.views import Rdm, select_rows
@@ -57,7 +57,7 @@ def over_time(
     null: Null = "shift",
     blocks: ArrayLike | None = None,
     block_length: int | None = None,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> OverTime:
@@ -379,7 +379,7 @@ def time_clusters(
     metric: Metric = "cosine",
     normalize: bool = True,
     n_permutations: int = N_PERMUTATIONS,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
     **options: Any,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
-from itertools import combinations
 from statistics import NormalDist
 from typing import Any
 
@@ -13,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
 from shesha.kernels.regression import natural_spline
-from shesha.kernels.rounding_and_scaling import centred_units
+from shesha.kernels.repeated_rows import repeats as repeated_rows
+from shesha.kernels.repeated_rows import row_hashes
 from shesha.nulls.dependence import (
     _N_ORDERS,
     FEWEST_ROWS,
@@ -32,10 +32,12 @@ from shesha.results.doubts import DRIFT, LEVEL, describe_period
 from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import CalibrationWarning, warn
-from shesha.support.wording import join_items, lowercase_start
+from shesha.support.wording import agree, count, lowercase_start
 
 _MOST_ROWS = 4096
 """Largest number of rows whose neighbours are compared with the permutations of a design."""
+_MOST_ENTRIES = 1 << 18
+"""Number of entries of each repeat that are compared with those of other repeats."""
 
 
 def p_value_within_design(design: Exchange, *representations: NDArray[Any]) -> float:
@@ -297,6 +299,35 @@ def undeclared_dependence(sides: Sequence[NDArray[Any]], codes: Labels | None = 
     return f"{signs}. If rows share a donor, session or stretch of time, pass groups=" if signs else ""
 
 
+CEILING_TOO_HIGH = "the noise ceiling may be too high"
+
+
+def warn_of_dependent_repeats(repeats: Sequence[NDArray[Any]], consequence: str) -> None:
+    """Warn if repeated measurements are copies of one another, or are most similar to those next to them.
+
+    Parameters
+    ----------
+    repeats : sequence of arrays
+        Features or distances of each repeat. Only repeats of one shape without NaN are checked.
+    consequence : str
+        What may be wrong if the repeats depend on one another.
+    """
+    if len({side.shape for side in repeats}) > 1:
+        return
+    vectors = np.stack([np.ravel(side)[:_MOST_ENTRIES] for side in repeats]).astype(np.float64)
+    if not np.isfinite(vectors).all():
+        return
+    n_copies = len(repeated_rows(row_hashes(vectors)))
+    found = find_dependence([DiagnosticRows(vectors)], screened=True)
+    if n_copies:
+        sign = f"{count(n_copies, 'repeat')} {agree(n_copies, 'equals', 'equal')} an earlier one"
+    elif found.has_order:
+        sign = f"neighbouring repeats are closer than random ones (p = {found.p_value:.1g})"
+    else:
+        return
+    warn(f"{consequence}: {sign}. Repeats must be independent measurements", CalibrationWarning)
+
+
 def _short_series(test: Dependence, blocks: ArrayLike | None) -> list[str]:
     length = _series_length(test.n_rows, blocks)
     if not test.is_short(length):
@@ -322,37 +353,3 @@ def _series_length(n_rows: int, blocks: ArrayLike | None) -> float:
     if blocks is None:
         return n_rows
     return float(np.median(np.bincount(check.labels(blocks, n_rows, "blocks", min_classes=1)[0])))
-
-
-_FEWEST_ENTRIES, _MOST_ENTRIES = 10, 100_000
-"""Numbers of entries that must vary, and that are looked at, in measurements that may be copies."""
-_SAME = 1e-9
-"""Distance of a correlation from 1 that rounding explains."""
-
-
-def warn_of_copies(measurements: Mapping[str, ArrayLike], effect: str) -> None:
-    """Warn if two independent measurements, such as those of subjects, are equal up to unit, offset and rounding."""
-    units = {name: _standard_entries(values) for name, values in measurements.items()}
-    copies = [
-        f"{first} and {second}"
-        for first, second in combinations(units, 2)
-        if units[first].shape == units[second].shape and units[first] @ units[second] > 1 - _SAME
-    ]
-    if copies:
-        warn(
-            f"{join_items(copies)} are equal, like copies of one measurement. {effect}. Leave copies out",
-            CalibrationWarning,
-        )
-
-
-def _standard_entries(values: ArrayLike) -> Vector:
-    """Return entries of some rows, centred and of unit length, 0 where missing; 0 everywhere if few of them vary."""
-    array = np.asarray(values, dtype=np.float64)
-    rows = array.reshape(len(array), -1)[:: max(1, array.size // _MOST_ENTRIES)]
-    # Columns of a large mean would make all measurements alike.
-    flat = np.ravel(rows if array.ndim == 1 else rows - np.where(np.isfinite(rows).all(axis=0), rows.mean(axis=0), 0.0))
-    known = np.isfinite(flat)
-    units = np.zeros(len(flat))
-    if known.any() and np.count_nonzero(flat[known] != flat[known][0]) >= _FEWEST_ENTRIES:
-        units[known] = centred_units(flat[known])
-    return units

@@ -112,13 +112,13 @@ _CIRCULAR = (
     "then says nothing about kinds of rows."
 )
 _DERIVED = "The labels follow the features of {} even near the boundaries of classes, as clusters do."
-_NAMED = 3
-"""Most representations that a sentence lists by name."""
+_MOST_SIZES = 6
+"""Most representations whose numbers of rows a sentence gives."""
 
 
 def headline(audit: Audit) -> Section:
     """Return the headline: the data, which stability is above chance, and how well labels agree with it."""
-    sentences = [*_chance_sentence(audit), _order(audit)]
+    sentences = [*_chance_sentence(audit), _dominance_sentence(audit), _order(audit), _sizes_sentence(audit)]
     # Principal components of cells have no stable axes, so agreement with the labels is the first question.
     labels_first = all(map(has_uninformative_axes, audit.representations))
     return Section(_title(audit), texts([_labels(audit), *sentences] if labels_first else [*sentences, _labels(audit)]))
@@ -161,6 +161,32 @@ def _chance_sentence(audit: Audit) -> list[str]:
         for kind, sentence in _SENTENCES.items()
         if (findings := [finding for finding in scored if _kind(finding) == kind])
     ]
+
+
+def _dominance_sentence(audit: Audit) -> str:
+    """Say which few features determine the distances, if the score depends on them; otherwise an empty text."""
+    found = [
+        (doubt.effect, doubt.text, finding)
+        for finding in audit.representations
+        for doubt in finding.doubts or ()
+        if doubt.name == "few coordinates" and doubt.effect >= LARGE_EFFECT
+    ]
+    if not found:
+        return ""
+    _, text, most = max(found, key=lambda entry: entry[0])
+    names = _names([finding for *_, finding in found])
+    where = f" ({list_names(names, len(audit.representations))})" if len(audit.representations) > 1 else ""
+    strongest = f" in {most.name}" if len(names) > 1 else ""
+    return f"A few features dominate{where}:{strongest} {text}."
+
+
+def _sizes_sentence(audit: Audit) -> str:
+    """Give the number of rows of each representation if they differ; otherwise an empty text."""
+    if len({finding.n_rows for finding in audit.representations}) < 2:
+        return ""
+    sizes = [f"{finding.name} {finding.n_rows:,}" for finding in audit.representations]
+    more = f" and {len(sizes) - _MOST_SIZES} more" if len(sizes) > _MOST_SIZES else ""
+    return f"Numbers of rows: {', '.join(sizes[:_MOST_SIZES])}{more}."
 
 
 def _kind(finding: RepresentationAudit) -> str:

@@ -15,7 +15,7 @@ from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.correlation import Correlation
 from shesha.results.generic_page import as_table, field_explanations, run_details
 from shesha.results.number import NAN, Number, format_value, frame_of_numbers, table_of_numbers
-from shesha.support.seeds import draws_needed, undecided
+from shesha.support.seeds import ALPHA, draws_needed, undecided
 from shesha.support.wording import agree_with_share, count, join_items
 
 if TYPE_CHECKING:
@@ -339,7 +339,7 @@ class EDistances(Listed[EDistance], Result):
     excluded: dict[str, str]
     """Groups that were not compared, each with the reason."""
     n_draws: int
-    alpha: float = 0.05
+    alpha: float = ALPHA
     seed: int | None = None
     notes: tuple[str, ...] = ()
 

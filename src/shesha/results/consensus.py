@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from shesha.report import Drawing, Item, Page, Part, Section, Table, Text
@@ -10,12 +10,17 @@ from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, format_value, frame_of_numbers
-from shesha.support.seeds import undecided
+from shesha.support.seeds import ALPHA, CONFIDENCE, undecided
 from shesha.support.wording import agree, count
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+
+_SHOWN = 10
+_FEWEST = 3
+"""Smallest number of different representations among which an outlier can be found."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +46,8 @@ class Consensus(Listed[Member], Result):
     """Number of columns of the mean shape, which equals that of the widest representation."""
     scale: bool
     """Whether all representations were scaled to the same size."""
-    alpha: float = 0.05
-    confidence: float = 0.95
+    alpha: float = ALPHA
+    confidence: float = CONFIDENCE
     n_iterations: int = 0
     converged: bool = True
     notes: tuple[str, ...] = ()
@@ -53,6 +58,8 @@ class Consensus(Listed[Member], Result):
     """p-value of the hypothesis that the representations share nothing (permutations of the rows of each one)."""
     interrupted: bool = False
     """Whether Ctrl-C ended the test of what is shared early."""
+    copies: dict[str, str] = field(default_factory=dict)
+    """Representations that equal another one up to rotation and scale, with the name of that one; they count once."""
 
     @property
     def shares_nothing(self) -> bool:
@@ -86,12 +93,28 @@ class Consensus(Listed[Member], Result):
 
     @property
     def headline(self) -> str:
-        """The outliers, and the representation nearest to all others."""
+        """The outliers, the representation nearest to all others, and copies."""
+        return f"{self._outlier_sentence}{self._copies_sentence}"
+
+    @property
+    def _copies_sentence(self) -> str:
+        listed = [f"{name} is a copy of {first}" for name, first in self.copies.items()]
+        more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+        return f" Copies count once: {'; '.join(listed[:_SHOWN])}{more}." if listed else ""
+
+    @property
+    def _outlier_sentence(self) -> str:
         first, outlying = self.members[0], self.outlying
         if self.shares_nothing:
             return (
                 "No shared shape was found: the representations are not significantly closer than with randomly "
                 f"matched rows (p = {self.shared_p_value:.2g}), so outliers cannot be decided."
+            )
+        n_different = len(self.members) - len(self.copies)
+        if n_different < _FEWEST:
+            return (
+                f"Outliers cannot be decided: {n_different} of {len(self.members)} representations "
+                f"{agree(n_different, 'is', 'are')} different, and at least {_FEWEST} are needed."
             )
         near = f"{first.name} is nearest to the others ({first.value:.3f})"
         if not outlying:
@@ -147,9 +170,6 @@ def _explanation(result: Consensus) -> str:
         + (f" in {result.n_groups:,} groups, which are left out as wholes" if result.n_groups else "")
         + ")."
     )
-
-
-_SHOWN = 10
 
 
 @dataclass(frozen=True, kw_only=True)

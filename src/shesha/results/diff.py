@@ -13,6 +13,7 @@ from shesha.results.base import Listed, Result, draws_axes
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, frame_of_numbers, table_of_numbers
 from shesha.results.row_map import RowMap
+from shesha.support.seeds import CONFIDENCE
 from shesha.support.wording import count, join_names
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ class SeparationChange(Result):
     classifiers fitted to them."""
     high: float
     chance: float
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
 
     @property
     def in_words(self) -> str:
@@ -217,7 +218,7 @@ class IndexChange(Listed[Recall], Result):
     metric: IndexMetric = "cosine"
     chance: float = NAN
     """Recall among unrelated vectors: k divided by the number of other rows."""
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
     undecided: str = ""
     """Why no advice can be given; empty if there is advice."""
 
@@ -379,7 +380,7 @@ class Diff(Listed[LayerChange], Result):
     """Mean share of nearest neighbours that the rows of each class lost in `moved_layer`, in decreasing order."""
     row_map: RowMap | None = None
     """Map of the rows of `moved_layer` before and after the change; None if it was not requested."""
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
     """Confidence level of the intervals; movements of classes are tested at 1 minus this level."""
     n_layers: int = 0
     """Number of layers of the side that has more; those without a counterpart were not compared."""

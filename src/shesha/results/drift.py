@@ -496,10 +496,10 @@ class TwoSample(Number):
             "permutations)"
         )
         if self.dependence:
-            yield f"The p-value is too small: {self.dependence}"
+            yield f"The p-value is not valid: {self.dependence}"
 
     def _claim(self) -> str:
-        dependent = ", which depend on their neighbours, so that p is too small" if self.dependence else ""
+        dependent = ", which are not independent, so that p is too small" if self.dependence else ""
         over = f"{self.n_reference:,} reference rows and {self.n_window:,} new ones"
         drawn = f"threshold {say.format_number(self.threshold)}, {self.n_draws:,} permutations of rows{dependent}"
         return say.statement(self, f"The difference by {say.add_source(self.name)}", over, drawn=drawn)

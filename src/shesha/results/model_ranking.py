@@ -10,7 +10,8 @@ from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, format_value, frame_of_numbers
-from shesha.support.wording import agree, count
+from shesha.support.seeds import ALPHA, CONFIDENCE
+from shesha.support.wording import agree, count, join_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,8 +106,8 @@ class ModelRanking(Listed[RankedModel], Result):
     combination: ModelCombination | None = None
     explained: float = NAN
     """Share of the variance that all models together explain, without held-out data."""
-    alpha: float = 0.05
-    confidence: float = 0.95
+    alpha: float = ALPHA
+    confidence: float = CONFIDENCE
     correction: str = "holm"
     n_resamples: int = 0
     n_draws: int = 0
@@ -209,8 +210,30 @@ class ModelRanking(Listed[RankedModel], Result):
         return ranking_page(self)
 
 
+_SAME = 1e-9
+"""Largest difference between scores of copies of one model, which rounding causes."""
+
+
+def _copies_sentence(result: ModelRanking) -> str:
+    """Return a sentence on the models that have equal scores in every resample; empty if there are none."""
+    copies: dict[str, list[str]] = {}
+    for pair in result.pairs:
+        if all(abs(each) <= _SAME for each in (pair.value, pair.low, pair.high)):
+            known = next((names for names in copies.values() if pair.first in names), None)
+            names = copies.setdefault(pair.first, [pair.first]) if known is None else known
+            names += [pair.second] * (pair.second not in names)
+    return "".join(
+        f" {join_names(names)} have the same score in every resample, so they are copies for {result.measure}."
+        for names in copies.values()
+    )
+
+
 def headline(result: ModelRanking) -> str:
-    """Return which model is closest, and which models are not significantly worse."""
+    """Return which model is closest, which models are not significantly worse, and which are copies."""
+    return _closest_sentence(result) + _copies_sentence(result)
+
+
+def _closest_sentence(result: ModelRanking) -> str:
     first, best = result.models[0], result.best
     value = f"{result.measure} {numeral(first.value)}"
     if len(result.models) == 1:

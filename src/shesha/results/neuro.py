@@ -13,6 +13,7 @@ from shesha.report import Columns, Part, Table, Text, numeral, texts
 from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.number import NAN, Number, format_value, frame_of_numbers
+from shesha.support.seeds import ALPHA, CONFIDENCE
 from shesha.support.wording import count
 
 if TYPE_CHECKING:
@@ -282,8 +283,8 @@ class SessionDrift(Result):
     sessions: tuple[str, ...]
     pairs: tuple[SessionPair, ...]
     n_draws: int
-    alpha: float = 0.05
-    confidence: float = 0.95
+    alpha: float = ALPHA
+    confidence: float = CONFIDENCE
     seed: int | None = None
 
     def is_changed(self, part: SessionPart) -> bool:
@@ -497,7 +498,7 @@ class SessionTable(Listed[Group], Result):
     confidence: float
     scores: tuple[str, ...]
     options: dict[str, Any] = field(default_factory=dict)
-    alpha: float = 0.05
+    alpha: float = ALPHA
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per area and session, with scores, chance levels and p-values."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from shesha.report import Part, Strip, Table, numeral, page_width, texts, wrap
 from shesha.results.base import Listed, Result, as_cell, draws_axes, reaches_level
+from shesha.support.seeds import ALPHA
 from shesha.support.wording import agree, agree_with_share, count, join_names
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Number(Result):
     """(1 + number of draws at least as close) / (draws + 1), which is never 0."""
     corrected_p_value: float = NAN
     """p-value corrected for the number of tests that were made together."""
-    alpha: float = 0.05
+    alpha: float = ALPHA
     """Significance level of verdict and threshold."""
     closer: str = "higher"
     """Whether 'higher' or 'lower' values mean more agreement; 'either' if the test has two sides."""

@@ -12,17 +12,17 @@ from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls.design_warnings import undeclared_dependence, warn_of_series
-from shesha.nulls.labels_from_features import warn_of_clusters
 from shesha.nulls.null_summary import summarise
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import require_enough_draws
 from shesha.results import Estimate
 from shesha.stability.evaluation import build_request, evaluate
+from shesha.stability.labels_from_features import are_labels_from_features
 from shesha.stability.registry import Evidence, Request
 from shesha.stability.row_matching import PairCount, conditional_requests
 from shesha.stability.split_scores import combine_errors
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import N_BOOTSTRAP, N_PERMUTATIONS, default_draws
+from shesha.support.seeds import ALPHA, CONFIDENCE, N_BOOTSTRAP, N_PERMUTATIONS, default_draws
 from shesha.support.types import Seed
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.support.wording import agree, count
@@ -38,10 +38,10 @@ def estimate(
     y: ArrayLike | None = None,
     variant: str = "feature_split",
     *,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     n_bootstrap: int = N_BOOTSTRAP,
     n_permutations: int | None = None,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     target_se: float | None = None,
     pairs: PairCount = None,
     blocks: ArrayLike | None = None,
@@ -163,14 +163,12 @@ def estimate(
     check.fraction(confidence, "confidence", closed=False)
     check.fraction(alpha, "alpha", closed=False)
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
-    labels, along = y, cast(dict[str, Any], {**design, "y": y, "covariates": covariates, "keep": keep})
+    along: dict[str, Any] = {**design, "y": y, "covariates": covariates, "keep": keep}
     sides, along = select_rows({"X": X}, along, rows=rows, missing=missing, metric=options.get("metric") or "cosine")
     X, y, covariates, keep = sides["X"], along.pop("y"), along.pop("covariates"), along.pop("keep")
     design = cast(Design, align_all_labels(X, along))
     chosen: dict[str, Any] = {"pairs": pairs, "seed": seed, "design": design, "covariates": covariates}
     request = build_request(X, y, variant, options, n_bootstrap=n_bootstrap, target_se=target_se, **chosen)
-    if request.variant.needs_labels and isinstance(request.source, Rows):
-        warn_of_clusters(request.source.read, request.labels.codes, labels)
     n_draws = n_permutations
     if n_draws is None:
         n_draws = default_draws(1, alpha, N_PERMUTATIONS) if request.variant.has_chance else 0
@@ -188,6 +186,7 @@ def estimate(
         if others:
             raise ValueError(f"keep must be used alone or with blocks, got also {' and '.join(others)}")
         null_requests = conditional_requests(null_requests[0], align_labels(X, keep, "keep"), design["blocks"])
+    _warn_of_clusters(request)
     few = _too_few_permutations(null_requests, n_draws, alpha) if n_draws else ""
     if few and n_permutations is not None:
         raise ValueError(few)
@@ -213,7 +212,7 @@ def estimate(
     )
 
 
-def as_estimate(request: Request, evidence: Evidence, confidence: float, alpha: float = 0.05) -> Estimate:
+def as_estimate(request: Request, evidence: Evidence, confidence: float, alpha: float = ALPHA) -> Estimate:
     """Convert the evidence to a result."""
     interval = combine_errors(evidence, request.exchange, request.variant.bounds, confidence)
     numbers, no_chance = _compare_with_null(request, evidence, alpha)
@@ -300,6 +299,17 @@ def _warn_of_series(request: Request, design: Design) -> None:
         signs := undeclared_dependence([rows.sample], request.labels.codes if request.variant.needs_labels else None)
     ):
         warn(f"p-values may be too small: {signs}", CalibrationWarning)
+
+
+def _warn_of_clusters(request: Request) -> None:
+    """Warn if labels follow the features as clusters do."""
+    rows = request.source
+    if request.variant.needs_labels and isinstance(rows, Rows) and are_labels_from_features(rows, request.labels.codes):
+        warn(
+            "the p-value may say nothing about kinds of rows: labels follow the features even near the boundaries of "
+            "classes, as clusters of the same data do, which agree with them by construction, even in noise",
+            CalibrationWarning,
+        )
 
 
 def _describe_null(request: Request) -> str:

@@ -15,7 +15,9 @@ from typing import Any, Literal
 import numpy as np
 
 from shesha.support.device_arrays import array_shape
+from shesha.support.provenance import state, state_warning
 from shesha.support.warnings import GuessedLayersWarning, warn
+from shesha.support.wording import count
 
 LayerAxis = int | Literal["guess"] | None
 """The layer axis of three-dimensional arrays; None if each array is a single representation."""
@@ -62,9 +64,23 @@ class Split:
         alternative = f"{option}{other} ({self._count_axis(other)})"
         return f"{text}. If this is wrong, pass {alternative} or {option}{none} (one representation)"
 
+    def state(self, name: str) -> None:
+        """State how the array is read, as a warning if its shape would allow the other order of axes as well."""
+        assert self.axis is not None
+        sizes = " x ".join(f"{length:,}" for length in self.shape)
+        rows = self.shape[1 if self.axis == 0 else 0]
+        layers = count(self.n_layers, "representation")
+        state(f"{name}: {layers} of {count(rows, 'row')} along axis {self.axis} of {sizes}")
+        if self.guessed and not any(_much_shorter(*pair) for pair in (self.shape[:2], self.shape[1::-1])):
+            other = 1 - self.axis
+            state_warning(
+                f"{name} is read as {self._count_axis(self.axis)}; if it has {self._count_axis(other)}, pass "
+                f"layer_axis={other} (--layer-axis {other})"
+            )
+
     def _count_axis(self, axis: int) -> str:
         layers, rows = self.shape[axis], self.shape[1 if axis == 0 else 0]
-        return f"{layers} layer{'s' * (layers != 1)} of {rows} row{'s' * (rows != 1)}"
+        return f"{count(layers, 'layer')} of {count(rows, 'row')}"
 
     def require_few(self, name: str) -> None:
         """Raise an error if a guess would split an array into hundreds of layers."""
@@ -157,6 +173,8 @@ def _layers(name: str, array: Any, layout: Split) -> dict[Any, Any]:
     layout.require_few(name)
     if layout.guessed:
         warn(f"{name} is {layout.describe()}", GuessedLayersWarning)
+    if layout.axis is not None:
+        layout.state(name)
     array = np.asarray(array) if isinstance(array, list | tuple) else array
     return {label: layout.layer(array, number) for number, label in enumerate(layout.names(name))}
 

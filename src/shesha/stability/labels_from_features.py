@@ -1,16 +1,11 @@
-"""Find labels that were computed from the features, such as those of clusters, and warn of circular tests."""
+"""Recognise labels that were computed from the features, such as clusters of the same data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from shesha.results import LabelClasses
-from shesha.support.types import Index, Labels, Matrix
-from shesha.support.warnings import CalibrationWarning, warn
+from shesha.support.types import Labels, Matrix
+from shesha.views import Rows
 
 _NEIGHBOURS = 15
 _MOST_ROWS = 1000
@@ -26,7 +21,7 @@ and 0.23 to 0.35 for clusters of noise.
 """
 
 
-def are_labels_from_features(read: Callable[[Index], NDArray[Any]], codes: Labels, seed: int = 0) -> bool:
+def are_labels_from_features(X: Rows, codes: Labels, seed: int = 0) -> bool:
     """Return whether rows near the boundary of two classes have the labels that the features would give them.
 
     If labels were observed independently of the features, a row whose neighbours belong to several classes has each
@@ -35,34 +30,19 @@ def are_labels_from_features(read: Callable[[Index], NDArray[Any]], codes: Label
 
     Parameters
     ----------
-    read : callable
-        Function that returns the given rows of the features.
+    X : Rows
     codes : array of shape (n_rows,)
         Class of each row, numbered from 0.
     seed : int
         Seed of the sample of rows.
     """
     rng = np.random.default_rng(seed)
-    n = len(codes)
-    chosen = np.arange(n) if n <= _MOST_ROWS else np.sort(rng.choice(n, _MOST_ROWS, replace=False))
-    rows, labels = read(chosen), codes[chosen]
+    chosen = np.arange(len(X)) if len(X) <= _MOST_ROWS else np.sort(rng.choice(len(X), _MOST_ROWS, replace=False))
+    rows, labels = X.read(chosen), codes[chosen]
     if len(rows) <= 4 * _NEIGHBOURS or not np.isfinite(rows).all() or len(np.unique(labels)) < 2:
         return False
     rows = rows - rows.mean(axis=0)
     return _follow_neighbours(rows, labels) or _are_cut_by_planes(rows, labels)
-
-
-def warn_of_clusters(read: Callable[[Index], NDArray[Any]], codes: Labels, y: Any) -> None:
-    """Warn if labels are named like clusters, or follow the features as clusters do."""
-    column = str(getattr(y, "name", None) or "")
-    named = LabelClasses((), (), column).look_like_clusters
-    if named or are_labels_from_features(read, codes):
-        sign = f"{column} is named like clusters" if named else "they follow the features even near class boundaries"
-        warn(
-            f"labels may be clusters of the same data: {sign}. Clusters agree with their data by construction, even in "
-            "noise, so p-values say nothing about kinds of rows. Use labels that do not depend on the features",
-            CalibrationWarning,
-        )
 
 
 def _follow_neighbours(rows: Matrix, labels: Labels) -> bool:
