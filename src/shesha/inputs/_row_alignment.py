@@ -150,7 +150,7 @@ def require_order(columns: Mapping[str, tuple[Names, Names]], where: str, remedy
     text = f"{text} the same values {where}, in another order"
     if not all(names.distinct for names in pairs[found]) or not pairs[found][0].has_same_names(pairs[found][1]):
         raise ValueError(
-            f"{text.replace('the same', 'mostly the same')}, of which some are repeated or on one side only, so nothing "
+            f"{text.replace('the same', 'mostly the same')}, of which some are repeated or on one side only, so none "
             f"identifies the rows. Save distinct identifiers with both; {remedy.partition('; ')[2]}"
         )
     remedy = remedy.format(columns=repr(found[0]) if len(found) == 1 else list(found), names=",".join(found))
