@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import t
 
 from shesha.doubting.row_lengths import describe_lengths
 from shesha.inputs import MissingRows, RowChoice, split_names
 from shesha.inputs import validation as check
+from shesha.kernels.mean_intervals import mean_interval
 from shesha.kernels.neighbours import nearest_by_distance, nearest_by_product, shared_entries
 from shesha.kernels.regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas
@@ -32,40 +32,29 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def deal_folds(n: int, groups: Labels | None, n_folds: int, rng: np.random.Generator) -> Index:
+def deal_units(n: int, groups: Labels | None, n_folds: int, rng: np.random.Generator) -> Index:
     """Assign rows, or whole groups of rows, to folds at random."""
     if groups is None:
         return np.asarray(rng.permutation(n) % n_folds)
     return np.asarray((rng.permutation(int(groups.max()) + 1) % n_folds)[groups])
 
 
-def mean_interval(
-    values: Vector, confidence: float, groups: Labels | None, *, bounds: tuple[float, float]
-) -> tuple[float, float]:
-    """Return the interval of the mean over rows like these, or over groups of rows.
+def recall_interval(values: Vector, confidence: float, groups: Labels | None) -> tuple[float, float]:
+    """Return the interval of the mean recall over rows like these, or over groups of rows.
 
-    Rows of one group may depend on each other in any way. If all values are at a bound, the interval ends where that
-    result would have half the error probability.
+    If all values are 0 or all are 1, the interval ends where that result would have half the error probability.
 
     Examples
     --------
-    >>> low, high = mean_interval(np.ones(40), 0.95, None, bounds=(0.0, 1.0))
+    >>> low, high = recall_interval(np.ones(40), 0.95, None)
     >>> round(low, 3), high
     (0.912, 1.0)
     """
-    mean, units = float(values.mean()), np.arange(len(values)) if groups is None else groups
-    n_units = int(units.max()) + 1
-    if n_units < 2:
-        return float("nan"), float("nan")
-    sums = np.bincount(units, values - mean) / len(values)
-    error = float(np.sqrt(n_units / (n_units - 1) * (sums**2).sum()))
-    half = float(t.ppf(0.5 + confidence / 2, n_units - 1)) * error
-    low, high = max(bounds[0], mean - half), min(bounds[1], mean + half)
-    reach = (bounds[1] - bounds[0]) * (1 - ((1 - confidence) / 2) ** (1 / n_units))
-    if (values == bounds[1]).all():
-        low = bounds[1] - reach
-    if (values == bounds[0]).all():
-        high = bounds[0] + reach
+    low, high = map(float, np.clip(mean_interval(values, groups, confidence), 0.0, 1.0))
+    n_units = len(values) if groups is None else int(groups.max()) + 1
+    reach = 1 - ((1 - confidence) / 2) ** (1 / n_units)
+    if n_units > 1 and values.min() == values.max() in (0.0, 1.0):
+        return (1 - reach, high) if values[0] else (low, reach)
     return low, high
 
 
@@ -117,10 +106,7 @@ def index_change(
         Options of the test.
     """
     old, new = (_vectors(side, test.metric) for side in (before, after))
-    if test.groups is None:
-        fold = spawn(test.seed, _DEALING).permutation(len(old)) % FOLDS
-    else:
-        fold = deal_folds(len(old), test.groups, FOLDS, spawn(test.seed, _DEALING))
+    fold = deal_units(len(old), test.groups, FOLDS, spawn(test.seed, _DEALING))
     n_half = int(np.bincount(fold, minlength=FOLDS).min())
     search = _Search(test, fold, _count_neighbours(test.k, n_half, len(old)))
     with single_threaded_blas():
@@ -185,7 +171,7 @@ def _index_advice(
     # Recall falls with the number of searched rows. What a map gains within halves is added to the recall in all rows.
     shift = direct.value - direct_in_halves.value
     gained = best if shift != shift else _shift_recall(best, shift)
-    attainable = _attainable(floor)
+    attainable = floor.value if floor.value == floor.value else 1.0
     ways: list[tuple[IndexAdvice, Recall]] = [("keep", direct), ("map", gained)]
     way = next((way for way in ways if attainable - way[1].low <= test.tolerance), None)
     reason = ""
@@ -210,10 +196,6 @@ def _index_advice(
 
 def _shift_recall(recall: Recall, shift: float) -> Recall:
     return replace(recall, value=recall.value + shift, low=recall.low + shift, high=recall.high + shift)
-
-
-def _attainable(floor: Recall) -> float:
-    return floor.value if floor.value == floor.value else 1.0
 
 
 @dataclass(frozen=True)
@@ -241,7 +223,7 @@ class _Search:
             hits = shared_entries(truth, nearest_vectors(queries[rows], vectors[rows], self.k, self.test.metric))
             each[rows] = hits.mean(axis=1)
             both_sides[rows] = each[rows] + _effect_in_index(truth, hits)
-        low, high = mean_interval(both_sides, self.test.confidence, self.test.groups, bounds=(0.0, 1.0))
+        low, high = recall_interval(both_sides, self.test.confidence, self.test.groups)
         return Recall(name=way, value=float(each.mean()), low=low, high=high)
 
 
@@ -430,7 +412,7 @@ def stored_vectors(
             shared = _shared_counts(truth, found)
             recall, overlap = shared[:, -1] / k, _rank_biased_overlap(shared)
             both_sides = recall + _effect_in_index(truth, shared_entries(truth, found))
-            low, high = mean_interval(both_sides, confidence, codes, bounds=(0.0, 1.0))
+            low, high = recall_interval(both_sides, confidence, codes)
             one = StoredVectors(
                 name=name,
                 value=float(recall.mean()),

@@ -252,7 +252,8 @@ def _configurations(
     first = next(iter(aligned.values()))
     for name, representation in aligned.items():
         if representation.has_distances_only or len(representation.shape) > 2:
-            raise ValueError(f"representations[{name!r}] must be features of shape (n_samples, n_features)")
+            got = "distances" if representation.has_distances_only else f"shape {representation.shape}"
+            raise ValueError(f"representations[{name!r}] must be features of shape (n_samples, n_features), got {got}")
         if representation.n_rows != first.n_rows:
             raise ValueError(f"representations[{name!r}] must have {first.n_rows} rows, got {representation.n_rows}")
     # Columns beyond the number of rows are rotated away.

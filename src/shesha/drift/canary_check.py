@@ -18,6 +18,7 @@ from shesha.inputs import validation as check
 from shesha.kernels.distances import PANEL
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, choose
+from shesha.nulls.null_summary import p_of_draws
 from shesha.results import DriftScore, Moved
 from shesha.results.drift import LIMIT_CONFIDENCE
 from shesha.support import memory
@@ -170,7 +171,7 @@ def p_value(score: float, null: Vector) -> float:
     >>> p_value(2.0, np.array([1.0, 2.0, 3.0]))
     0.75
     """
-    return float("nan") if isnan(score) else (1 + int(np.count_nonzero(null >= score))) / (len(null) + 1)
+    return float("nan") if isnan(score) else float(p_of_draws(int(np.count_nonzero(null >= score)), len(null)))
 
 
 def exceedance_limit(n_nulls: int, level: float) -> int:

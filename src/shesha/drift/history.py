@@ -114,10 +114,10 @@ class InFile:
         query = "SELECT monitor, at, value FROM event WHERE kind = ? ORDER BY number DESC LIMIT ?"
         with self._reading() as connection:
             rows = [] if connection is None else connection.execute(query, (kind, -1 if last is None else last))
-            events = [{"monitor": monitor, "at": time, **self._values(value)} for monitor, time, value in rows]
+            events = [{"monitor": monitor, "at": time, **self._decode_event(value)} for monitor, time, value in rows]
         return events[::-1]
 
-    def _values(self, text: Any) -> dict[str, Any]:
+    def _decode_event(self, text: Any) -> dict[str, Any]:
         """Return the values of an event; for a damaged event, raise an error that names the file."""
         try:
             event = json.loads(text)

@@ -242,7 +242,7 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
         return None
     if labels and shared == len(reference) and reference.kind == "text":
         state(f"{name}: labels of {len(names) - shared:,} further rows not used")
-        return _places(names, reference.values)
+        return _positions(names, reference.values)
     unlike = names.doubtful and reference.doubtful
     renaming = _renaming(names, reference) if shared == 0 else ""
     if shared == 0 and ((mere_numbers and names.kind == "numbered") or unlike) and not renaming:
@@ -347,7 +347,7 @@ def _shared_rows(named: Mapping[str, Names | None], known: dict[str, Names]) -> 
             f"({_example(*known.values())}). {_renaming(*list(known.values())[:2])}{_BY_POSITION}"
         )
     wanted = first.values[shared]
-    selected = {name: _places(names, wanted) for name, names in known.items()}
+    selected = {name: _positions(names, wanted) for name, names in known.items()}
     if all(len(wanted) == len(names) for names in known.values()):
         _state_matching(known, {name: rows for name, rows in selected.items() if (np.diff(rows) != 1).any()})
     else:
@@ -362,7 +362,7 @@ def _intersection(others: Sequence[Names]) -> Any:
     return shared
 
 
-def _places(names: Names, wanted: Any) -> Index:
+def _positions(names: Names, wanted: Any) -> Index:
     """Return the positions of some of the names."""
     place = np.argsort(names.values, kind="stable")
     found: Index = place[np.searchsorted(names.values[place], wanted)]

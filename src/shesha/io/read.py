@@ -451,7 +451,7 @@ def check_column_orders(contents: Mapping[Path, Contents]) -> None:
         _require_readable_names({first.name: a, second.name: b})
     both = [name for name in a.labels_available if name in b.labels_available]
     both = [name for name in both if matched is None or is_condition_name(name)][:_MOST_COLUMNS]
-    read = {column: (_values(first, column), _values(second, column)) for column in both}
+    read = {column: (_names_from_column(first, column), _names_from_column(second, column)) for column in both}
     columns = {column: (one, other) for column, (one, other) in read.items() if one is not None and other is not None}
     where = f"in {first.name} and {second.name}"
     if matched is None:
@@ -479,7 +479,7 @@ def _decide(names: Names, others: Names) -> bool:
     return all(one.chosen or one.kind != "counted" for one in (names, others)) or names.has_same_names(others)
 
 
-def _values(path: Path, column: str) -> Names | None:
+def _names_from_column(path: Path, column: str) -> Names | None:
     try:
         values = np.asarray(read_labels(path, column))
         # Vectors and records are data, not names.

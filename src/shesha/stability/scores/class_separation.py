@@ -301,7 +301,7 @@ def estimate_label_conditioned(request: Request) -> Evidence:
     if np.isnan(draws).all():
         return Evidence(float("nan"), draws, null=request.empty_null, reason=_NOTHING)
     rng = spawn(request.seed, RESAMPLING)
-    resampled = splits.score_resamples(y, lambda: _places(request, rng), request.n_bootstrap, rng)
+    resampled = splits.score_resamples(y, lambda: _resample_positions(request, rng), request.n_bootstrap, rng)
     labels = label_scores.shuffle_labels(request)
     return Evidence(
         mean_score(draws),
@@ -319,7 +319,7 @@ def _groups(request: Request) -> Index | None:
     return clusters if int(clusters.max()) + 1 < len(clusters) else None
 
 
-def _places(request: Request, rng: np.random.Generator) -> list[Index]:
+def _resample_positions(request: Request, rng: np.random.Generator) -> list[Index]:
     """For each class, return which of its rows occupies each position in a resample."""
     y, rows = request.labels, request.resample_rows(rng)
     return [np.searchsorted(members, rows[y.codes[rows] == code]) for code, members in enumerate(y.members)]
