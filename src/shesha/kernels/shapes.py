@@ -192,7 +192,7 @@ def _panels(
         yield np.hstack([part / size for part, size in zip(parts, sizes, strict=True)])
 
 
-def _beside(panels: Iterator[Matrix], shape: tuple[int, int], order: Literal["C", "F"] = "C") -> Matrix:
+def _join_panels(panels: Iterator[Matrix], shape: tuple[int, int], order: Literal["C", "F"] = "C") -> Matrix:
     """Return panels of rows as one matrix."""
     joint: Matrix = np.empty(shape, order=order)
     for number, panel in enumerate(panels):
@@ -211,7 +211,7 @@ def _product_with_rotated(
     if by_gram:
         factor: Matrix = sum((panel.T @ panel for panel in panels), np.zeros((width, width)))
     else:
-        factor = _beside(panels, (n, width))
+        factor = _join_panels(panels, (n, width))
 
     def product(rotations: Array) -> Array:
         stacked = rotations.reshape(width, d)
@@ -262,7 +262,7 @@ def in_joint_basis(configurations: Sequence[Matrix]) -> Sequence[Matrix]:
     widths = [rows.shape[1] for rows in configurations]
     if len(configurations[0]) <= _TALL * sum(widths):
         return configurations
-    joint = _beside(_panels(configurations), (len(configurations[0]), sum(widths)), "F")
+    joint = _join_panels(_panels(configurations), (len(configurations[0]), sum(widths)), "F")
     raw, *_ = lapack.dgeqrf(joint, lwork=_BLOCK * sum(widths), overwrite_a=1)
     return np.split(np.triu(raw[: sum(widths)]), np.cumsum(widths)[:-1], axis=1)
 
