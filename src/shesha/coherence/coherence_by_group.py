@@ -20,7 +20,7 @@ from shesha.inputs import align_all_labels, align_features, align_labels
 from shesha.inputs import validation as check
 from shesha.inputs.validation import require_squarable
 from shesha.kernels.condition_distances import agreement
-from shesha.measures.registry import MINUTE
+from shesha.measures.expected_time import MINUTE
 from shesha.nulls.dependence import dependence, stretches
 from shesha.nulls.design_warnings import find_undeclared_dependence
 from shesha.nulls.null_summary import benjamini_hochberg, draw_stages, open_tests, p_of_draws, summarise

@@ -22,6 +22,7 @@ from shesha.nulls.null_summary import p_of_draws
 from shesha.results import DriftScore, Moved
 from shesha.results.drift import LIMIT_CONFIDENCE
 from shesha.support import memory
+from shesha.support.progress import best_answer, track
 from shesha.support.provenance import state
 from shesha.support.seeds import draws_needed
 from shesha.support.types import Index, Labels, Matrix, Vector
@@ -387,10 +388,16 @@ def _test_tolerance(setting: Setting, after: Representation, values: Vector, rea
     # however, contain copies of rows, which are neighbours in both encodings and would hide drift.
     units = np.arange(before.n_rows) if reference.groups is None else reference.groups
     n = int(units.max()) + 1
-    draws = np.empty((setting.n_resamples, len(setting.measures)))
-    for draw in range(setting.n_resamples):
-        rows: Index = np.flatnonzero(np.isin(units, rng.permutation(n)[: n // 2]))
-        draws[draw], _ = drifts(setting.measures, before.take_rows(rows), after.take_rows(rows))
+    halves = [np.flatnonzero(np.isin(units, rng.permutation(n)[: n // 2])) for _ in range(setting.n_resamples)]
+
+    def score(rows: Index) -> Vector:
+        return drifts(setting.measures, before.take_rows(rows), after.take_rows(rows))[0]
+
+    shape = (max(map(len, halves), default=0), max(before.shape[1], after.shape[1]))
+    at_once = memory.memory_budget() // max(bytes_of_drift(measure, [shape]) for measure in setting.measures)
+    with best_answer(lambda: _describe_drifts(setting, values)):
+        drawn_in_turn = parallel(score, halves, at_once=max(1, at_once))
+        draws = np.array(list(track(drawn_in_turn, len(halves), "resamples"))).reshape(-1, len(setting.measures))
     scores = []
     for i, value in enumerate(values.tolist()):
         drawn = draws[:, i]
@@ -404,6 +411,11 @@ def _test_tolerance(setting: Setting, after: Representation, values: Vector, rea
         fields = {"threshold": limit, "p_value": p, "low": low, "beyond": low > limit}
         scores.append(_score(setting, i, value, reason=reasons[i], **fields))
     return scores
+
+
+def _describe_drifts(setting: Setting, values: Vector) -> str:
+    """Return the drifts, not yet tested, for the progress."""
+    return ", ".join(f"{measure.name} {value:.3g}" for measure, value in zip(setting.measures, values, strict=True))
 
 
 def _rows(setting: Setting, moved: Vector) -> tuple[Moved, ...]:

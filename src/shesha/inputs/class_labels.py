@@ -34,7 +34,9 @@ def class_codes(labels: NDArray[Any]) -> tuple[Index, NDArray[Any]]:
     """
     values = _as_numbers(labels)
     if values is None:
-        names = labels.tolist() if labels.dtype.kind == "U" else [class_name(value) for value in labels.tolist()]
+        names = labels.tolist()
+        if set(map(type, names)) != {str}:
+            names = [class_name(value) for value in names]
         known = {name: class_name(name) for name in set(names)}
         classes = np.array(sorted(set(known.values()), key=_natural), dtype=str)
         places = {name: place for place, name in enumerate(classes.tolist())}
