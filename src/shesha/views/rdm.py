@@ -285,7 +285,7 @@ class PartialRdm(RankedRdm):
             raise NotEstimable("distances between covariates explain all distances between rows")
         return cls(n_rows, residuals / length, known)
 
-    def permute(self, order: Index) -> PartialRdm:  # type: ignore[override]
+    def permute(self, order: Index) -> PartialRdm:
         """Permute the residuals, then regress the covariates out again."""
         return PartialRdm.remove_covariates(take_condensed(self.ranks, order, self.n_rows), self.known, self.n_rows)
 
