@@ -10,6 +10,7 @@ from scipy import sparse
 from scipy.io import savemat
 
 from shesha import io as files
+from shesha.io.array_selection import _hold_one_input_each
 from shesha.support.provenance import collect_statements
 from shesha.support.warnings import RowNamesWarning
 
@@ -331,3 +332,10 @@ def test_identifiers_of_columns_are_doubted(tmp_path, rng, name, doubted):
     assert any(f"{name} has 12 entries, one per column" in text for text in said) == doubted
     found = files.open_file(tmp_path / "m.npz", transpose=True)
     assert found.row_names.values.tolist() == ids.tolist()
+
+
+@pytest.mark.parametrize(
+    ("rows", "each"), [([4, 4, 4, 4, 5, 5, 6, 7], True), ([4] * 5 + [5, 6, 7], False), ([4, 5, 6], False)]
+)
+def test_matrices_of_many_lengths_belong_to_one_input_each(rows, each):
+    assert _hold_one_input_each({str(k): np.zeros((n, 3)) for k, n in enumerate(rows)}) == each

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
 from importlib import import_module
@@ -206,7 +207,10 @@ def _times(events: Any, name: str, *, missing: bool = False) -> NDArray[np.float
         columns = check.join_items(map(repr, events.columns))
         raise TypeError(f"{name} must be one array of times, got a table; pass one of its columns: {columns}")
     given = np.asarray(events)
-    times = check.real(given.astype(np.float64) if given.dtype.kind == "O" else events, name)
+    if given.dtype.kind == "O":
+        with contextlib.suppress(TypeError, ValueError):
+            events = given.astype(np.float64)
+    times = check.real(events, name)
     if times.ndim == 2 and 1 in times.shape:
         times = times.ravel()
     if times.ndim != 1:
