@@ -488,7 +488,7 @@ def _check_problem(data: Any, models: Any, measure: Choice, groups: Any, blocks:
     sides = [entry.to_numpy for entry in aligned.values()]
     n = sides[0].n_rows
     for name, side in zip(aligned, sides, strict=True):
-        if len(side.shape) > 2:
+        if not side.has_distances_only:
             check.shape(side.shape, name, 0, 0)
         if side.n_rows != n:
             raise ValueError(
