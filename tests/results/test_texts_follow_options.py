@@ -144,6 +144,7 @@ def function(name):
 
 
 UNFIT = {
+    ("neuro.noise_ceiling", "n_draws"),
     ("estimate, sampled pairs", "n_bootstrap"),
     ("neuro.session_table", "n_draws"),
     ("compare_all", "correction"),

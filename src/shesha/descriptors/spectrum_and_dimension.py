@@ -19,7 +19,7 @@ from shesha.report import Part, Table, Text, options_in_words
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes
 from shesha.support import types as kinds
-from shesha.support.seeds import generator
+from shesha.support.seeds import generator, number
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.support.wording import count
@@ -377,6 +377,7 @@ class DimensionCurve(Result):
     n_repeated: int
     """Number of rows left out because they repeat another row."""
     n_splits: int
+    seed: int | None = None
 
     @property
     def headline(self) -> str:
@@ -486,6 +487,7 @@ def dimension_over_scale(X: ArrayLike | Representation | Rows | Rdm, *, seed: Se
         n_rows=n,
         n_repeated=view.n_repeated,
         n_splits=_N_SPLITS,
+        seed=number(seed),
     )
 
 
