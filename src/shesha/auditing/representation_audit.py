@@ -67,6 +67,8 @@ _PURPOSE = 7
 """Key of a separate random stream, so that this sample does not change any other random draws."""
 _SHARE = 64
 """Bytes budgeted per entry of a sampled row: the entry itself, distances to classes, and resamples."""
+_FEWEST_SAMPLED, _SAMPLED_ENTRIES = 4, 1 << 23
+"""Fewest sampled rows, and most of their entries, because more take longer than their smaller error justifies."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +82,9 @@ class RowSample:
 
     @classmethod
     def draw(cls, rows: Rows, labels: Array, exchange: Exchange | None, seed: Seed) -> RowSample:
-        """Draw as many rows as fit in memory, without replacement, and keep their original order."""
+        """Draw rows without replacement, at most as many as fit in memory, and keep their original order."""
         n, d = rows.shape
-        size = min(n, max(4, memory.memory_budget() // (_SHARE * d)))
+        size = min(n, max(_FEWEST_SAMPLED, min(_SAMPLED_ENTRIES, memory.memory_budget() // _SHARE) // d))
         chosen = np.sort(spawn(seed, _PURPOSE).choice(n, size, replace=False))
         return cls(
             rows.take_rows(chosen),
@@ -157,10 +159,14 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
             finding = replace(finding, dependence=find_dependence([checked]))
         declared = nonempty_arguments(settings.design)
         labels: dict[str, Any] = {name: declared[name] for name in _LABELS if name in declared}
+        codes = None
+        if y is not None and len(np.asarray(y)) == n:
+            codes, classes = check.labels(y, n)
+            y = classes[codes]
         doubts = find_doubts(
             X,
             settings.metric,
-            classes=None if y is None or len(np.asarray(y)) != n else check.labels(y, n)[0],
+            classes=codes,
             known={name: quantity for name, quantity in settings.known.items() if len(quantity) == n},
             design=check_known_quantities(labels, None, n),
             # With a declared design, the order of the rows is not checked.

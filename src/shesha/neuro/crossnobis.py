@@ -241,10 +241,13 @@ def crossnobis(
         distances = crossed.distances(trials.codes)
     if crossed.many_neurons:
         warn(crossed.many_neurons, MeasureWarning)
-    incomplete = np.flatnonzero(np.isnan(distances).any(axis=1))
-    if len(incomplete):
-        n_pairs = int(np.isnan(distances[np.triu_indices(len(distances), k=1)]).sum())
-        names = check.join_items(trials.names[k] for k in incomplete)
+    unknown, lacking = np.isnan(distances), []
+    if n_pairs := int(unknown.sum()) // 2:
+        while unknown.any():
+            # Without the condition that lacks most distances, the fewest have to be left out.
+            lacking.append(int(unknown.sum(axis=1).argmax()))
+            unknown[lacking[-1]] = unknown[:, lacking[-1]] = False
+        names = check.join_items(trials.names[k] for k in sorted(lacking))
         if runs is None:
             reason = f"a condition has fewer than two trials. Leave out conditions with one trial (among {names})"
         else:

@@ -69,7 +69,7 @@ def check_tracked(
     >>> check_tracked([[0, 3], [1, -1]], n_neurons=[2, 4]).tolist()
     [[0, 3], [1, -1]]
     """
-    if first not in (0, 1):
+    if not isinstance(first, int | np.integer) or first not in (0, 1):
         raise ValueError(f"first must be 0 or 1, got {first!r}")
     table = check.dense(tracked, "tracked")
     if table.dtype.kind == "O":

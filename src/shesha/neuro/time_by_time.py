@@ -489,12 +489,17 @@ def _model_correlations(
 ) -> tuple[Array, str]:
     """Return correlations (n_draws + 1, n_times) with the model and with its permutations."""
     n, rdm = len(names), model if isinstance(model, Rdm) else Rdm(model, "model")
+    shown = NamedRows(np.zeros((n, 1)), Names.build(np.array(names, dtype=object)))
+    if rdm.names is not None and rdm.n_rows > n:
+        # Conditions of the model that were not recorded are left out by name, and stated.
+        rdm = select_rows({"conditions": shown, "model": rdm}, rows="shared")[0]["model"]
     if rdm.n_rows != n or rdm.n_missing:
         got = "missing distances" if rdm.n_rows == n else f"{rdm.n_rows}"
-        raise ValueError(f"model must have all distances between the {n} conditions, got {got}")
-    shown = NamedRows(np.zeros((n, 1)), Names.build(np.array(names, dtype=object)))
-    condensed = select_rows({"conditions": shown, "model": rdm}, align=True)[0]["model"].condensed
-    ranks = centred_ranks(condensed[None])[0]
+        raise ValueError(
+            f"model must have all distances between the {n} conditions {check.join_items(names)}, got {got}"
+        )
+    rdm = select_rows({"conditions": shown, "model": rdm}, align=True)[0]["model"]
+    ranks = centred_ranks(rdm.condensed[None])[0]
     models, exchanged = permute_model(ranks, n, n_permutations, alpha, None, seed)
     complete = ~np.isnan(distances).any(axis=1, keepdims=True)
     scores = models @ np.where(complete, centred_ranks(distances), np.nan).T

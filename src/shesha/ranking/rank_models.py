@@ -488,10 +488,12 @@ def _check_problem(data: Any, models: Any, measure: Choice, groups: Any, blocks:
     sides = [entry.to_numpy for entry in aligned.values()]
     n = sides[0].n_rows
     for name, side in zip(aligned, sides, strict=True):
-        if len(side.shape) > 2:
-            raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {side.shape}")
+        check.shape(side.shape, name, 0, 0)
         if side.n_rows != n:
-            raise ValueError(f"{name} must have as many rows as {next(iter(aligned))} ({n}), got {side.n_rows}")
+            raise ValueError(
+                f"{name} must have as many rows as {next(iter(aligned))} ({n}), got {side.n_rows}; if rows have names, "
+                'rows="shared" uses those that all have'
+            )
     design = labels_in_order((entry.names for entry in joint.values()), {"groups": groups, "blocks": blocks})
     model_sides = dict(zip(candidates, sides, strict=False))
     return Problem(chosen, model_sides, tuple(sides[len(candidates) :]), exchange(n, **design))

@@ -145,7 +145,7 @@ class ClassChange(Result):
         """A description of the movement, or why none was found."""
         if self.significant:
             return self.in_words
-        return "within noise" if abs(self.change) <= self.limit else "no movement found"
+        return "within noise" if abs(self.change) <= self.limit else "not above chance"
 
     @property
     def in_words(self) -> str:
@@ -422,6 +422,7 @@ class Diff(Listed[LayerChange], Result):
             [layer.value for layer in layers],
             ([layer.low for layer in layers], [layer.high for layer in layers]),
             [layer.limit for layer in layers],
+            [layer.verdict for layer in layers],
             label=layers[0].scores[0].title if layers and layers[0].scores else "change",
             ax=ax,
         )
@@ -569,7 +570,7 @@ def cell(score: MeasureChange) -> str:
     return f"{score.value:.1%}" if is_share else format_number(score.value)
 
 
-def _scale_note(result: Diff) -> str:
+def _explain_scale(result: Diff) -> str:
     rows = (
         f"{result.n_rows:,} rows"
         if result.n_scored == result.n_rows
@@ -609,7 +610,7 @@ def diff_page(result: Diff) -> Page:
         title=f"{result.before} and {result.after}: what changed",
         question="Which layers changed, where does the change begin, and does it exceed noise?",
         answer=(*((index.headline,) if index else ()), headline(result)),
-        numbers=(*((Text(index.in_numbers),) if index else ()), _layers(result), Text(_scale_note(result), "")),
+        numbers=(*((Text(index.in_numbers),) if index else ()), _layers(result), Text(_explain_scale(result), "")),
         doubts=tuple(Item(note) for note in (*[_INTERRUPTED] * result.interrupted, *result.notes)),
         sections=(
             *_change_sections(result),
@@ -693,8 +694,9 @@ def _classes(result: Diff) -> Table:
 
 
 _CLASSES = (
-    "Mean cosine distance between the rows of two classes, or within one class. A movement must exceed the noise, and "
-    "that of permuted labels (or of groups with random signs), also after division by a factor common to all classes."
+    "Mean cosine distance between the rows of two classes, or within one class. Within noise: re-encodings or other "
+    "seeds change it as much. Not above chance: classes with permuted labels (or groups with random signs) change as "
+    "much, or it is a change common to all classes."
 )
 
 

@@ -80,7 +80,7 @@ class WithinClasses(Listed[Comparison], Result):
     """Possible problems, such as batches that were not declared."""
     calibrated_note: ClassVar[str] = (
         "The chance level is the mean value when rows are matched at random within the class (and block). The "
-        "calibrated value is 0 up to the chance threshold and 1 at the best possible value."
+        "calibrated value is 0 at or below the chance threshold, and 1 at the best possible value."
     )
     column_note: ClassVar[str] = (
         f"{calibrated_note} The line '{_ALL}' is the mean over classes, weighted by their rows. Kept: the interval "
