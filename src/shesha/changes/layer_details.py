@@ -125,7 +125,7 @@ def structure_change(pair: LayerPair, fold: Index, *, beyond_noise: bool) -> Str
         elif kind is None:
             kind = "untested" if _has_too_few_rows(sides, candidates) else "none"
     shares = [anisotropy(rows) for rows in (X, Y)]
-    scale = float(np.sqrt(np.vdot(new, new) / np.vdot(old, old)))
+    scale = float(np.sqrt(_ratio(np.vdot(new, new), np.vdot(old, old))))
     return StructureChange(
         layer=pair.name,
         kind=kind,
@@ -281,7 +281,7 @@ def _recovered_neighbours(predicted: Matrix, target: Matrix, fold: Index) -> flo
 def _held_out_share(X: Matrix, Y: Matrix, fold: Index) -> float:
     """Return the share of Y's variance in held-out rows that ridge regression on X explains."""
     predicted = predict_held_out(X, decompose_folds(X, fold, FOLDS), Y)
-    return 1.0 - float(np.vdot(Y - predicted, Y - predicted) / np.vdot(Y, Y))
+    return 1.0 - _ratio(np.vdot(Y - predicted, Y - predicted), np.vdot(Y, Y))
 
 
 def _is_wide(rows: Matrix) -> bool:
@@ -309,7 +309,12 @@ def narrow(side: Representation) -> Representation:
 
 def _scaled_variance_share(X: Matrix, Y: Matrix) -> float:
     """Return the share of Y's variance that X explains up to a common scale: a squared cosine."""
-    return float(np.vdot(X, Y) ** 2 / (np.vdot(X, X) * np.vdot(Y, Y)))
+    return _ratio(np.vdot(X, Y) ** 2, np.vdot(X, X) * np.vdot(Y, Y))
+
+
+def _ratio(part: np.floating[Any], whole: np.floating[Any]) -> float:
+    """Return a ratio; NaN if the whole is zero, as for numbers that vanish in the unit of the other side."""
+    return float(part / whole) if whole > 0 else NAN
 
 
 def separation_change(

@@ -13,7 +13,6 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
-from threading import RLock
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +24,7 @@ from shesha.io.file_checks import UnreadableFileError, reading
 from shesha.runs import lock_for_writing
 from shesha.support import files, sqlite
 from shesha.support.files import read_bytes, read_json, require_no_link
+from shesha.support.thread_locks import Locked
 from shesha.support.types import Array
 from shesha.support.warnings import MeasureWarning, warn
 
@@ -43,21 +43,13 @@ LAYOUT = sqlite.Layout(
 _KEPT_IN_MEMORY = 1000
 
 
-class InMemory:
+class InMemory(Locked):
     """The history of an unsaved monitor, which keeps only the last thousand events."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._events: dict[str, deque[dict[str, Any]]] = {}
         self._states: dict[str, str] = {}
-        self._lock = RLock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the lock, which cannot be copied."""
-        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make a new lock."""
-        self.__dict__.update(state, _lock=RLock())
 
     @contextmanager
     def open_for_writing(self) -> Iterator[InMemory]:

@@ -59,7 +59,7 @@ def netcdf_arrays(path: Path) -> NamedArrays:
                 rows[full] = order[0]
                 shape = tuple(int(variable.sizes[dim]) for dim in order)
                 load = partial(_read_values, path, place, str(name), tuple(order), shape, np.dtype(variable.dtype))
-                arrays[full] = StoredArray(shape, np.dtype(variable.dtype), load)
+                arrays[full] = StoredArray(shape, np.dtype(variable.dtype), load, has_known_axes=True)
                 layers = f"layers are {order[1]}, " * (len(order) > 2)
                 state(f"{full}: rows are {order[0]}, {layers}features are {order[-1]}")
                 names = names or _row_names(variable, order[0])

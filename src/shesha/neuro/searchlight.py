@@ -385,7 +385,6 @@ def _local_distances(local: NDArray[np.float64], metric: Metric) -> Matrix:
         centred = local - local.mean(axis=(0, 1))
         total = centred.sum(axis=0)
         products = total @ total.T - np.einsum("rif,rjf->ij", centred, centred)
-        products = products / (len(local) * (len(local) - 1))
         squares = np.diagonal(products)
         return cast(Matrix, squares[:, None] + squares - 2 * products)
     rows = standard_rows(local[0], metric)

@@ -14,6 +14,7 @@ from shesha.inputs import validation as check
 from shesha.kernels.regression import natural_spline
 from shesha.kernels.repeated_rows import repeats as repeated_rows
 from shesha.kernels.repeated_rows import row_hashes
+from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.nulls.dependence import (
     _N_ORDERS,
     FEWEST_ROWS,
@@ -294,7 +295,8 @@ def undeclared_dependence(sides: Sequence[NDArray[Any]], codes: Labels | None = 
     """
     if codes is not None:
         member = np.eye(codes.max() + 1)[codes]
-        sides = [side - (member / member.sum(axis=0)) @ (member.T @ side) for side in sides] + [member]
+        scaled = [side / safe_unit(side) for side in sides]
+        sides = [side - (member / member.sum(axis=0)) @ (member.T @ side) for side in scaled] + [member]
     signs = find_dependence([DiagnosticRows(side) for side in sides], screened=True).signs
     return f"{signs}. If rows share a donor, session or stretch of time, pass groups=" if signs else ""
 

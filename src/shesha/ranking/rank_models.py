@@ -488,7 +488,8 @@ def _check_problem(data: Any, models: Any, measure: Choice, groups: Any, blocks:
     sides = [entry.to_numpy for entry in aligned.values()]
     n = sides[0].n_rows
     for name, side in zip(aligned, sides, strict=True):
-        check.shape(side.shape, name, 0, 0)
+        if not side.has_distances_only:
+            check.shape(side.shape, name, 0, 0)
         if side.n_rows != n:
             raise ValueError(
                 f"{name} must have as many rows as {next(iter(aligned))} ({n}), got {side.n_rows}; if rows have names, "

@@ -306,7 +306,10 @@ class Distances(View):
         """Compute the distances between rows, or take the given ones."""
         distances, _ = source.condensed_distances("euclidean")
         if not source.has_distances_only:
-            distances *= source.view(Features).unit
+            unit = source.view(Features).unit
+            if not np.isfinite(float(distances.max(initial=0.0)) * unit):
+                raise NotEstimable("distances between rows exceed the largest number")
+            distances *= unit
         return cls(source.n_rows, distances)
 
     @classmethod

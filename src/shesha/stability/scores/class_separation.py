@@ -25,6 +25,7 @@ from shesha.kernels.class_statistics import (
     sums_of_groups,
 )
 from shesha.kernels.distances import METRICS, PANEL, Metric, n_pairs
+from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.nulls.group_halves import draw_class_halves
 from shesha.stability import label_scores
@@ -416,7 +417,9 @@ class _Splits:
     """Random class-balanced splits of the rows or of resampled rows."""
 
     def __init__(self, X: Matrix, n_splits: int, metric: Metric, groups: Index | None = None) -> None:
-        self._X, self._n_splits, self._metric, self._groups = X, n_splits, metric, groups
+        # The unit is 1 unless sums over rows could overflow; the agreement does not depend on it.
+        unit = safe_unit(X)
+        self._X, self._n_splits, self._metric, self._groups = X if unit == 1 else X / unit, n_splits, metric, groups
 
     def require_groups(self, y: Classes) -> None:
         """Raise an error if a class has only one group, which cannot be divided into two halves."""
