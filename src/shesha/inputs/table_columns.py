@@ -696,7 +696,7 @@ def _choose_by_keys(
     return Layout(tuple(matrix.values()), chosen, vectors, identity, certain, rest | dict(aside))
 
 
-def offered_keys(columns: Sequence[Column]) -> list[str]:
+def names_for_keys(columns: Sequence[Column]) -> list[str]:
     """Return the names that keys may contain."""
     vectors = [c.name for c in columns if c.kind != "numbers" and (found := find_vectors(c.head())) and found.parse]
     return [c.name for c in columns if c.kind == "numbers" and not c.refusal] + vectors
