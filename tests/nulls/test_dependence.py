@@ -2,9 +2,11 @@
 
 import warnings
 from dataclasses import replace
+from statistics import fmean, stdev
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from shesha import (
     CalibrationWarning,
@@ -20,8 +22,8 @@ from shesha import (
 )
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls import dependence, exchange
-from shesha.nulls.dependence import DiagnosticRows, _is_discrete
-from shesha.nulls.design_warnings import p_value_within_design, undeclared_dependence
+from shesha.nulls.dependence import DiagnosticRows, _is_discrete, p_of_first
+from shesha.nulls.design_warnings import find_undeclared_dependence, p_value_within_design
 from shesha.results.doubts import LEVEL
 
 K = 19
@@ -371,9 +373,11 @@ def test_every_function_that_permutes_or_resamples_looks_for_undeclared_dependen
 def test_rows_sorted_by_their_label_are_not_dependent():
     rng = np.random.default_rng(4)
     X = rng.standard_normal((120, 6)) + 2 * HALVES[:, None]
-    assert undeclared_dependence([X]) and not undeclared_dependence([X], HALVES)
+    assert find_undeclared_dependence([X]) and not find_undeclared_dependence([X], HALVES)
     walk = X.cumsum(axis=0)
-    assert undeclared_dependence([walk], HALVES) and not undeclared_dependence([walk], rng.permutation(HALVES))
+    assert find_undeclared_dependence([walk], HALVES) and not find_undeclared_dependence(
+        [walk], rng.permutation(HALVES)
+    )
 
 
 def test_moments_that_were_saved_keep_the_signs_of_dependence(tmp_path):
@@ -386,4 +390,11 @@ def test_moments_that_were_saved_keep_the_signs_of_dependence(tmp_path):
 
 @pytest.mark.parametrize("rows", [np.arange(9.0).reshape(3, 3) ** 2, np.ones((40, 3))])
 def test_rows_that_are_few_or_equal_have_no_memory(rows):
-    assert dependence(rows).memory == 0
+    found = dependence(rows)
+    assert (found.memory, found.persistence) == (0, 0)
+
+
+def test_the_first_number_is_compared_with_a_normal_prediction_from_the_others(rng):
+    first, *others = values = rng.standard_normal(7)
+    spread = stdev(others) * np.sqrt(1 + 1 / 6)
+    assert p_of_first(values) == pytest.approx(norm.sf((first - fmean(others)) / spread))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.descriptors import descriptors
-from shesha.doubting import check_known_quantities, find_doubts, undirected_rows
+from shesha.doubting import check_known_quantities, find_doubts, rows_without_direction
 from shesha.inputs import Names, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric
@@ -22,7 +22,7 @@ from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.results import Dependence, Estimate, Faults, RepresentationAudit
 from shesha.results.number import INTERRUPTED, format_value
-from shesha.stability import Variant, registered_variants
+from shesha.stability import Variant, list_variants
 from shesha.stability.estimate import as_estimate
 from shesha.stability.evaluation import build_request, evaluate, resolve_design
 from shesha.stability.labels_from_features import are_labels_from_features
@@ -67,6 +67,8 @@ _PURPOSE = 7
 """Key of a separate random stream, so that this sample does not change any other random draws."""
 _SHARE = 64
 """Bytes budgeted per entry of a sampled row: the entry itself, distances to classes, and resamples."""
+_FEWEST_SAMPLED, _SAMPLED_ENTRIES = 4, 1 << 23
+"""Fewest sampled rows, and most of their entries, because more take longer than their smaller error justifies."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +82,9 @@ class RowSample:
 
     @classmethod
     def draw(cls, rows: Rows, labels: Array, exchange: Exchange | None, seed: Seed) -> RowSample:
-        """Draw as many rows as fit in memory, without replacement, and keep their original order."""
+        """Draw rows without replacement, at most as many as fit in memory, and keep their original order."""
         n, d = rows.shape
-        size = min(n, max(4, memory.memory_budget() // (_SHARE * d)))
+        size = min(n, max(_FEWEST_SAMPLED, min(_SAMPLED_ENTRIES, memory.memory_budget() // _SHARE) // d))
         chosen = np.sort(spawn(seed, _PURPOSE).choice(n, size, replace=False))
         return cls(
             rows.take_rows(chosen),
@@ -143,12 +145,14 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
             reason=f"NaN or infinity in {count(len(rows), 'row')} of {n:,} ({join_items(rows)}); "
             + check.effect_of_drop(len(rows), n),
         )
-    bad = faults.zero_rows if settings.metric == "cosine" else tuple(undirected_rows(X, settings.metric).tolist())
+    bad = (
+        faults.zero_rows if settings.metric == "cosine" else tuple(rows_without_direction(X, settings.metric).tolist())
+    )
     if len(bad):
         kind = "constant" if settings.metric == "correlation" else "zero"
         what = f"{count(len(bad), f'{kind} row')} of {n:,} ({join_items(bad)})"
         return replace(finding, reason=f'no {settings.metric} distance for {what}; missing="drop" leaves them out')
-    least = max(variant.min_columns for variant in registered_variants().values() if variant.audited)
+    least = max(variant.min_columns for variant in list_variants().values() if variant.audited)
     if n < _MIN_ROWS or d < least:
         return replace(finding, reason=f"needs at least {_MIN_ROWS} rows and {least} columns, got {n} and {d}")
     try:
@@ -157,10 +161,14 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
             finding = replace(finding, dependence=find_dependence([checked]))
         declared = nonempty_arguments(settings.design)
         labels: dict[str, Any] = {name: declared[name] for name in _LABELS if name in declared}
+        codes = None
+        if y is not None and len(np.asarray(y)) == n:
+            codes, classes = check.labels(y, n)
+            y = classes[codes]
         doubts = find_doubts(
             X,
             settings.metric,
-            classes=None if y is None or len(np.asarray(y)) != n else check.labels(y, n)[0],
+            classes=codes,
             known={name: quantity for name, quantity in settings.known.items() if len(quantity) == n},
             design=check_known_quantities(labels, None, n),
             # With a declared design, the order of the rows is not checked.
@@ -177,7 +185,7 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
 def _add_stability(
     finding: RepresentationAudit, rows: Rows, y: ArrayLike | None, settings: Settings
 ) -> RepresentationAudit:
-    variants = [variant for variant in registered_variants().values() if variant.audited and variant.needs == "rows"]
+    variants = [variant for variant in list_variants().values() if variant.audited and variant.needs == "rows"]
     scores, interrupted = _collect(variants, lambda variant: _score(variant, rows, None, settings))
     rows.drop_views()
     numbers = dict.fromkeys((one.name for one in descriptors().values() if one.audited), float("nan"))
@@ -255,7 +263,7 @@ def _add_label_scores(
                 reason=str(error),
             )
 
-    variants = [variant for variant in registered_variants().values() if variant.audited and variant.needs_labels]
+    variants = [variant for variant in list_variants().values() if variant.audited and variant.needs_labels]
     scores, interrupted = _collect(variants, score)
     derived = False
     if isinstance(rows, Rows) and not misfit and not interrupted:

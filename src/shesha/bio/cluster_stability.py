@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.bio.cell_design import labels, require_anndata
 from shesha.inputs import validation as check
 from shesha.io import from_anndata
-from shesha.nulls.null_summary import number_against_null, summarise
+from shesha.nulls.null_summary import number_against_null, p_of_draws, summarise
 from shesha.report import Part, Text
 from shesha.results import sentence_parts as say
-from shesha.results.number import Number, NumberTable
+from shesha.results.number import TIE, Number, NumberTable
 from shesha.support import provenance
 from shesha.support import types as kinds
 from shesha.support.progress import track
@@ -214,7 +214,7 @@ def cluster_stability(
     for code, name in enumerate(clusters):
         value = float(observed.stability[code])
         decision = summarise(value, maxima, "higher", alpha, 1.0)
-        shares = [float((draw.stability >= value - 1e-12).mean()) for draw in draws]
+        shares = [float((draw.stability >= value - TIE).mean()) for draw in draws]
         numbers.append(
             Cluster(
                 name=name,
@@ -223,7 +223,7 @@ def cluster_stability(
                 chance_sd=float(typical.std()),
                 threshold=decision.threshold,
                 calibrated=decision.calibrated,
-                p_value=(1 + sum(shares)) / (n_draws + 1),
+                p_value=p_of_draws(sum(shares), n_draws),
                 corrected_p_value=decision.p_value,
                 n_draws=n_draws,
                 exchanged=gaussian,

@@ -21,7 +21,8 @@ from shesha.kernels.distances import Metric, pair_distances
 from shesha.kernels.pairs import draw_tuples
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.measures import Measure, as_measure
-from shesha.measures.registry import MINUTE, Choice, PairSample, SampledPairs, exact_seconds
+from shesha.measures.expected_time import MINUTE, exact_seconds, seconds_here
+from shesha.measures.registry import Choice, PairSample, SampledPairs
 from shesha.nulls.dependence import find_dependence
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.design_warnings import false_positive_rate, p_value_within_design, warn_of_series
@@ -118,7 +119,7 @@ def reason_to_sample(subject: Subject, n_draws: int) -> str:
         return f"exact=True needs {format_bytes(need)} of memory"
     widths = subject.sides[0].shape[1], subject.sides[1].shape[1]
     seconds = exact_seconds(subject.measure, subject.n_rows, widths, n_draws=n_draws)
-    return f"exact=True takes about {duration(seconds)}" if seconds > MINUTE else ""
+    return f"exact=True takes about {duration(seconds_here(seconds))}" if seconds > MINUTE else ""
 
 
 def can_sample(subject: Subject) -> bool:

@@ -16,6 +16,7 @@ from shesha.kernels.distances import Metric, condensed_distances
 from shesha.nulls.null_summary import holm, max_statistic_p_values
 from shesha.nulls.permutations import Design, draw_permutations
 from shesha.results.diff import ENOUGH, ClassChange, Verdict
+from shesha.results.number import TIE
 from shesha.support.seeds import spawn
 from shesha.support.types import Array, Index, Labels, Matrix, Seed, Vector
 from shesha.views import Representation
@@ -123,8 +124,8 @@ def class_changes(
     first, second = np.triu_indices(len(classes))
     starts, ends = (class_means(distances, codes)[first, second] for distances in (old, new))
     is_crossed = test.groups is not None and _is_crossed(test.groups, codes)
-    matrices = (new - old, _without_common_factor(old, new, codes, test.groups if is_crossed else None) - old)
-    draws = _flipped_groups if is_crossed else _permuted_labels
+    matrices = (new - old, _divide_by_common_factor(old, new, codes, test.groups if is_crossed else None) - old)
+    draws = _changes_under_sign_flips if is_crossed else _changes_under_permutation
     tested, note = draws(matrices, codes, classes, test)
     if not tested:
         return (), note
@@ -155,7 +156,7 @@ def class_changes(
     return tuple(sorted(changes, key=lambda change: (change.corrected_p_value, -abs(change.change)))), note
 
 
-def _without_common_factor(old: Matrix, new: Matrix, codes: Labels, groups: Labels | None) -> Matrix:
+def _divide_by_common_factor(old: Matrix, new: Matrix, codes: Labels, groups: Labels | None) -> Matrix:
     """Return the new distances divided by the median ratio to the old ones, over all rows or within each group."""
     factors, units = np.ones(len(codes)), np.zeros_like(codes) if groups is None else groups
     for unit in np.unique(units):
@@ -170,7 +171,7 @@ def _without_common_factor(old: Matrix, new: Matrix, codes: Labels, groups: Labe
     return scaled
 
 
-def _permuted_labels(
+def _changes_under_permutation(
     matrices: Sequence[Matrix], codes: Labels, classes: list[str], test: ClassTest
 ) -> tuple[list[Matrix], str]:
     """Return the absolute changes of all pairs of classes, observed (first) and with permuted labels of rows or groups.
@@ -214,7 +215,7 @@ def _is_crossed(groups: Labels, codes: Labels) -> bool:
     return len(np.unique(np.stack([groups, codes]), axis=1).T) > int(groups.max()) + 1
 
 
-def _flipped_groups(
+def _changes_under_sign_flips(
     matrices: Sequence[Matrix], codes: Labels, classes: list[str], test: ClassTest
 ) -> tuple[list[Matrix], str]:
     """Return the absolute mean changes over groups of all pairs of classes, observed and with random signs of groups.
@@ -278,7 +279,7 @@ def _signed_means(matrix: Matrix, codes: Labels, n_classes: int, groups: Labels,
 def _p_values(draws: Matrix) -> tuple[Vector, Vector]:
     """Return the p-value of each column, whose first entry is observed, and the one corrected for all columns."""
     # The tolerance prevents rounding errors from counting as a change.
-    alone = (draws >= draws[0] - 1e-12).mean(axis=0)
+    alone = (draws >= draws[0] - TIE).mean(axis=0)
     columns = list(draws.T)
     return alone, np.maximum(alone, max_statistic_p_values(columns, ["higher"] * len(columns)))
 

@@ -12,6 +12,7 @@ from torch import nn
 
 from shesha.extract import pretrained
 from shesha.extract._input_rows import (
+    Digest,
     ImageRows,
     Process,
     Rows,
@@ -145,15 +146,20 @@ def prepare_rows(
     pooled = pooling(way)
     if encoder is not None and start and not encoder.prompt_pooled and isinstance(way, str):
         pooled = pooling_after_prompt(way, prompt_length(_as_encoded(start, encoder), tokenizer))
+    digest = Digest()
+    for text in texts:
+        digest.add_text(text)
     settings = {
         "reader": type(tokenizer).__name__,
+        # Unlike the fingerprint of the inputs, this does not depend on the tokenizer.
+        "texts": digest.text(),
         "chat_template": "user message" if as_chat else None,
         "prompt": start or None,
         "max_tokens": limit,
         "cut_off": cut,
         "pool": way,
     }
-    model = short_name(opened.name) or type(opened.whole).__name__
+    model = (Path(opened.name).name if opened.name else "") or type(opened.whole).__name__
     state(f"{model}: {count(len(texts), 'text')}, pooling {pool_name(way) or 'none'}")
     if name is not None:
         state(f"{model}: prompt {settings['prompt']!r} ({name})")
@@ -182,11 +188,6 @@ def _require_known_tokens(rows: TokenRows, network: nn.Module) -> None:
 def _as_encoded(text: str, encoder: SentenceEncoder) -> str:
     """Return a text as a sentence encoder passes it to its tokenizer."""
     return text.strip().lower() if encoder.lower_case else text.strip()
-
-
-def short_name(name: str) -> str:
-    """Return the last part of a model's name or folder."""
-    return Path(name).name if name else ""
 
 
 def _images(opened: Opened, images: Sequence[Any], pool: Any) -> tuple[Rows, Pooled, dict[str, Any]]:

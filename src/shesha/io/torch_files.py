@@ -27,7 +27,7 @@ from shesha.io.array_selection import (
 )
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
 from shesha.support.memory import format_bytes, memory_budget
-from shesha.support.optional import require
+from shesha.support.optional import load_tensors, require
 from shesha.support.types import Array
 from shesha.support.wording import natural_key
 
@@ -73,6 +73,16 @@ def _header(path: Path) -> tuple[dict[str, dict[str, Any]], int]:
         length = int.from_bytes(stream.read(8), "little")
         header = json.loads(stream.read(length))
     return header, 8 + length
+
+
+def extracted_texts(path: Path) -> str:
+    """Return the fingerprint of the texts from which a file was extracted, or an empty text."""
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        if path.suffix == ".safetensors":
+            safetensors_arrays(path)
+            header, _ = _header(path)
+            return str(json.loads(header["__metadata__"][EXTRACTION])["texts"])
+    return ""
 
 
 def _order(header: Mapping[str, Any], about: Mapping[str, Any]) -> list[str]:
@@ -132,7 +142,9 @@ def torch_item(path: Path) -> NamedArrays:
     try:
         # Indices of sparse tensors outside the shape would make torch write outside the array.
         with torch.sparse.check_sparse_tensor_invariants():
-            tree = torch.load(str(path), map_location="cpu", weights_only=True, mmap=mapped)
+            tree = load_tensors(str(path), mmap=mapped)
+    except ImportError:
+        raise
     except Exception as error:
         raise UnreadableFileError(_why_not_loaded(path, error)) from error
     with reading(path):

@@ -11,6 +11,8 @@ from scipy.stats import t as student
 
 from shesha.inputs import MissingRows, align_labels, table_values
 from shesha.inputs import validation as check
+from shesha.inputs.class_labels import state_suspicious_classes
+from shesha.kernels.mean_intervals import t_margin
 from shesha.kernels.ranks import centred_ranks, partial_rank_correlations
 from shesha.kernels.rounding_and_scaling import is_constant
 from shesha.neuro._trials import Trials, numbers_of_objects
@@ -24,22 +26,6 @@ from shesha.support.types import Array, Mask, Seed, Vector
 
 Interval = tuple[float, float]
 UNKNOWN: Interval = (float("nan"), float("nan"))
-
-
-def mean_interval(values: Vector, clusters: Sequence[str], confidence: float) -> Interval:
-    """Confidence interval for the mean of clustered observations; NaN for a single cluster.
-
-    The interval uses Student's t with n_clusters - 1 degrees of freedom, which makes it wide if there are few clusters.
-    A bootstrap over as few as four animals would give far too narrow an interval.
-    """
-    codes = np.unique(np.asarray(clusters), return_inverse=True)[1]
-    n_clusters = int(codes.max()) + 1 if len(codes) else 0
-    if n_clusters < 2:
-        return UNKNOWN
-    sums = np.bincount(codes, values - values.mean())
-    error = np.sqrt(n_clusters / (n_clusters - 1) * float(sums @ sums)) / len(values)
-    margin = float(student.ppf((1 + confidence) / 2, n_clusters - 1) * error)
-    return float(values.mean()) - margin, float(values.mean()) + margin
 
 
 def jackknife_correlation(
@@ -69,7 +55,7 @@ def jackknife_correlation(
     error = float(np.sqrt((n - 1) / n * ((rest - rest.mean()) ** 2).sum()))
     if is_constant(rest, n_terms=len(codes)):
         return UNKNOWN, float("nan")
-    margin = float(student.ppf((1 + confidence) / 2, n - 1)) * error
+    margin = float(t_margin(error, n - 1, confidence))
     return (float(np.tanh(estimate - margin)), float(np.tanh(estimate + margin))), float(
         2 * student.sf(abs(estimate) / error, n - 1)
     )
@@ -246,4 +232,5 @@ def check_outcome(outcome: ArrayLike, n_trials: int, name: str = "outcome") -> V
     if np.isinf(values).any():
         rows = check.join_items(np.flatnonzero(np.isinf(values)))
         raise ValueError(f"{name} must be finite, got infinity in rows {rows}")
+    state_suspicious_classes(values, name)
     return values

@@ -18,7 +18,7 @@ from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls import draw_permutations, identity_first
 from shesha.nulls.dependence import DiagnosticRows, find_dependence
-from shesha.nulls.null_summary import number_against_null
+from shesha.nulls.null_summary import number_against_null, p_of_draws
 from shesha.results import sentence_parts as say
 from shesha.results.base import draws_axes
 from shesha.results.number import TIE, Number, NumberTable
@@ -385,7 +385,6 @@ def _local_distances(local: NDArray[np.float64], metric: Metric) -> Matrix:
         centred = local - local.mean(axis=(0, 1))
         total = centred.sum(axis=0)
         products = total @ total.T - np.einsum("rif,rjf->ij", centred, centred)
-        products = products / (len(local) * (len(local) - 1))
         squares = np.diagonal(products)
         return cast(Matrix, squares[:, None] + squares - 2 * products)
     rows = standard_rows(local[0], metric)
@@ -409,7 +408,7 @@ def _numbers(
         best = int(np.nanargmax(values))
         of_null = {name: value for name, value in shared.items() if name != "n_draws"}
         maximum = number_against_null(names[best], values[best], maxima[1:], **of_null)
-    corrected = (1 + n_draws - np.searchsorted(np.sort(maxima[1:]), values - TIE)) / (n_draws + 1)
+    corrected = p_of_draws(n_draws - np.searchsorted(np.sort(maxima[1:]), values - TIE), n_draws)
     centres = []
     for name, (value, at_least, chance, spread), p, size in zip(names, table.T, corrected, sizes, strict=True):
         fields = {"name": name, "n_features": int(size), **shared}
@@ -418,6 +417,6 @@ def _numbers(
             centres.append(Centre(value=np.nan, reason=reason, **fields))
             continue
         fields |= {"chance": float(chance), "chance_sd": float(spread), "threshold": maximum.threshold}
-        p_value = float(1 + at_least) / (n_draws + 1)
+        p_value = p_of_draws(float(at_least), n_draws)
         centres.append(Centre(value=float(value), p_value=p_value, corrected_p_value=float(p), **fields))
     return {"numbers": tuple(centres), "maximum": maximum}

@@ -17,6 +17,7 @@ from shesha.inputs import MissingRows, coordinate_values, is_labelled, table_val
 from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import centre_and_scale
 from shesha.kernels.distances import METRICS, Metric
+from shesha.kernels.mean_intervals import mean_interval
 from shesha.neuro._trials import (
     HOWS,
     Conditions,
@@ -28,7 +29,7 @@ from shesha.neuro._trials import (
     check_numbers,
     name_sessions,
 )
-from shesha.neuro.score_correlations import check_outcome, coupling_score, mean_interval
+from shesha.neuro.score_correlations import check_outcome, coupling_score
 from shesha.neuro.session_drift import drift_score
 from shesha.neuro.split_half_reliability import split_score, wuc_score
 from shesha.neuro.trial_order_null import NULLS, Null, Orders, null_evidence

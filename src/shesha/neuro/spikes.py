@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
 from importlib import import_module
@@ -69,7 +70,7 @@ def spike_counts(
     trains = [_times(train, "spikes") for train in _trains(spikes, clusters)]
     begins = _onsets(onsets)
     edges = begins[:, None] + np.linspace(start, end, n_bins + 1)
-    counts = np.stack([np.diff(_places(train, edges), axis=1) for train in trains], axis=1)
+    counts = np.stack([np.diff(_spikes_before(train, edges), axis=1) for train in trains], axis=1)
     _warn_of_windows_without_recording(trains, edges, np.asarray(~counts.any(axis=(1, 2))))
     result: NDArray[np.int64] = counts.astype(np.int64)
     return result[:, :, 0] if n_bins == 1 else result
@@ -79,6 +80,14 @@ def _warn_of_windows_without_recording(
     trains: list[NDArray[np.floating[Any]]], edges: NDArray[np.float64], empty: NDArray[np.bool_]
 ) -> None:
     """Warn if windows are empty and outside the recording, as with onsets in another unit or after its end."""
+    if len(edges) > _FEW:
+        length, gap = edges[0, -1] - edges[0, 0], np.median(np.diff(np.sort(edges[:, 0])))
+        if length > _OVERLAP * gap > 0:
+            warn(
+                f"windows of {length:g} overlap, because onsets are {gap:g} apart: each spike counts in about "
+                f"{length / gap:.0f} windows. Pass spikes, onsets and window in one unit, such as seconds",
+                MeasureWarning,
+            )
     ends = [float(train[place]) for train in trains if len(train) for place in (0, -1)]
     if not ends or not len(edges):
         return
@@ -95,6 +104,8 @@ def _warn_of_windows_without_recording(
         warn(f"{empty.sum():,} of {count(len(edges), 'window')} contain no spike ({where}). {remedy}", MeasureWarning)
 
 
+_FEW, _OVERLAP = 3, 5
+"""Number of windows, and multiple of the time between onsets, from which on overlapping windows are a mistake."""
 _OUTSIDE = 0.1
 """Share of windows outside the time of the spikes above which a warning is due."""
 _SPARSE, _EMPTY = 10, 0.9
@@ -104,7 +115,7 @@ _ROUNDING = 4
 """Number of rounding steps of the spike times within which a spike counts as being on an edge."""
 
 
-def _places(train: NDArray[np.floating[Any]], edges: NDArray[np.float64]) -> NDArray[np.intp]:
+def _spikes_before(train: NDArray[np.floating[Any]], edges: NDArray[np.float64]) -> NDArray[np.intp]:
     """Number of spikes before each edge; a spike on the edge, up to rounding, is not before it."""
     if not len(train):
         return np.zeros(edges.shape, dtype=np.intp)
@@ -124,6 +135,8 @@ def _trains(spikes: Any, clusters: Any) -> list[Any]:
         times, codes = np.ravel(to_host(spikes, "spikes")), np.ravel(to_host(clusters, "clusters"))
         if times.shape != codes.shape:
             raise ValueError(f"clusters must have one entry for each of the {len(times):,} spikes, got {len(codes):,}")
+        if codes.dtype.kind in "if" and (codes == _NOISE).any():
+            warn("cluster -1, in which many programs collect noise, is read as a neuron", MeasureWarning)
         order = np.argsort(codes, kind="stable")
         _, starts = np.unique(codes[order], return_index=True)
         trains: list[Any] = np.split(times[order], starts[1:])
@@ -145,6 +158,7 @@ def _trains(spikes: Any, clusters: Any) -> list[Any]:
     return trains
 
 
+_NOISE = -1
 _TIMES = re.compile(r"(spike_?)?times?(_s|_ms)?|timestamps?|t", re.IGNORECASE)
 _UNITS = re.compile(r"(spike_)?(unit|cluster|neuron|cell)s?(_?(id|index|label))?", re.IGNORECASE)
 
@@ -206,7 +220,10 @@ def _times(events: Any, name: str, *, missing: bool = False) -> NDArray[np.float
         columns = check.join_items(map(repr, events.columns))
         raise TypeError(f"{name} must be one array of times, got a table; pass one of its columns: {columns}")
     given = np.asarray(events)
-    times = check.real(given.astype(np.float64) if given.dtype.kind == "O" else events, name)
+    if given.dtype.kind == "O":
+        with contextlib.suppress(TypeError, ValueError):
+            events = given.astype(np.float64)
+    times = check.real(events, name)
     if times.ndim == 2 and 1 in times.shape:
         times = times.ravel()
     if times.ndim != 1:
@@ -245,10 +262,10 @@ def to_rsatoolbox(X: Any, conditions: Conditions, runs: Conditions | None = None
         # rsatoolbox is not part of any extra, because it has many dependencies and only this function uses it.
         raise ImportError("to_rsatoolbox needs rsatoolbox: pip install rsatoolbox") from error
     trials = Trials.build(X, conditions, min_trials=1)
-    descriptors = {"condition": _values(trials.names)[trials.codes]}
+    descriptors = {"condition": _numbers_or_names(trials.names)[trials.codes]}
     if runs is not None:
         codes, names = trials.label_codes(X, runs, "runs")
-        descriptors["run"] = _values(names)[codes]
+        descriptors["run"] = _numbers_or_names(names)[codes]
     if trials.values.ndim == 2:
         return data.Dataset(trials.values, obs_descriptors=descriptors)
     times = np.arange(trials.values.shape[2])
@@ -257,7 +274,7 @@ def to_rsatoolbox(X: Any, conditions: Conditions, runs: Conditions | None = None
     return data.TemporalDataset(trials.values, obs_descriptors=descriptors, time_descriptors={"time": times})
 
 
-def _values(names: tuple[str, ...]) -> Array:
+def _numbers_or_names(names: tuple[str, ...]) -> Array:
     """Return names that are all whole numbers as numbers, so that rsatoolbox sorts them as numbers."""
     whole = all(name.removeprefix("-").isdecimal() and str(int(name)) == name for name in names)
     return np.array([int(name) for name in names] if whole else names)

@@ -315,7 +315,7 @@ def persistence(side: DiagnosticRows) -> float:
     A memory that decays leaves no autocorrelation at these lags. Where autocorrelations at shorter lags are larger,
     they reflect the memory, which reduces the effective number of rows.
     """
-    spread = _spread(side.n_rows)
+    spread = np.unique(np.linspace(0, side.n_rows - 1, min(side.n_rows, _SPREAD)).astype(np.intp))
     gram = side.gram if len(spread) == side.n_rows else _gram(side.side, spread)
     n, squared = len(gram), gram @ gram.T
     power = float(np.trace(squared)) / n
@@ -327,11 +327,6 @@ def persistence(side: DiagnosticRows) -> float:
         return 0.0
     memory = (autocorrelations - floor) / (1 - floor)
     return floor * n / (1 + 2 * float(memory[: int(np.argmax(np.append(memory <= _DIED_OUT, True)))].sum()))
-
-
-def _spread(n: int) -> Index:
-    """Numbers of the rows that are checked for drift, evenly spaced if there are many."""
-    return np.unique(np.linspace(0, n - 1, min(n, _SPREAD)).astype(np.intp))
 
 
 def _gram(side: NDArray[Any], rows: Index) -> Matrix:
@@ -481,7 +476,7 @@ def _is_discrete(sample: DiagnosticRows) -> bool:
 
 def _neighbours(squared: Matrix, windows: list[Index], lag: int = 1) -> tuple[float, float]:
     """p-value and mean rank of the distances between neighbours, or between rows at the given lag."""
-    places, ranked = _shuffled_neighbours(tuple(len(window) for window in windows), lag)
+    places, ranked = _neighbours_in_permutations(tuple(len(window) for window in windows), lag)
     distances = squared.ravel()
     ranks = _ranks(distances[places], np.sort(distances[ranked])).mean(axis=1)
     # If all distances are equal, the mean rank is 0.5.
@@ -489,7 +484,7 @@ def _neighbours(squared: Matrix, windows: list[Index], lag: int = 1) -> tuple[fl
 
 
 @lru_cache(maxsize=8)
-def _shuffled_neighbours(lengths: tuple[int, ...], lag: int) -> tuple[Index, Index]:
+def _neighbours_in_permutations(lengths: tuple[int, ...], lag: int) -> tuple[Index, Index]:
     """Indices of neighbouring pairs in the given and in permuted orders, and indices of random pairs."""
     rng, n = np.random.default_rng(0), sum(lengths)
     first, second = pairs_of_places([np.arange(length) for length in lengths], lag)

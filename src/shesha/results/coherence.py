@@ -217,9 +217,7 @@ class CoherenceTable(Listed[Coherence], Result):
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return a table with one row per group, the most coherent first; the settings are in its `attrs`."""
         ordered = sorted(self.groups, key=lambda group: (group.value != group.value, -group.value))
-        frame = frame_of_numbers(ordered, "name", "n_rows", full=full).set_index("name")
-        if not full:
-            frame = frame.assign(**{name: [getattr(group, name) for group in ordered] for name in _FURTHER})
+        frame = frame_of_numbers(ordered, "name", "n_rows", full=full, further=_FURTHER).set_index("name")
         frame.attrs = {name: value for name, value in self.to_dict().items() if name not in ("groups", "links")}
         return frame
 

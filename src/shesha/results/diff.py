@@ -570,7 +570,7 @@ def cell(score: MeasureChange) -> str:
     return f"{score.value:.1%}" if is_share else format_number(score.value)
 
 
-def _scale_note(result: Diff) -> str:
+def _explain_scale(result: Diff) -> str:
     rows = (
         f"{result.n_rows:,} rows"
         if result.n_scored == result.n_rows
@@ -610,7 +610,7 @@ def diff_page(result: Diff) -> Page:
         title=f"{result.before} and {result.after}: what changed",
         question="Which layers changed, where does the change begin, and does it exceed noise?",
         answer=(*((index.headline,) if index else ()), headline(result)),
-        numbers=(*((Text(index.in_numbers),) if index else ()), _layers(result), Text(_scale_note(result), "")),
+        numbers=(*((Text(index.in_numbers),) if index else ()), _layers(result), Text(_explain_scale(result), "")),
         doubts=tuple(Item(note) for note in (*[_INTERRUPTED] * result.interrupted, *result.notes)),
         sections=(
             *_change_sections(result),

@@ -336,12 +336,8 @@ def _scores(verdict: DriftVerdict) -> Table:
     return Table.of([names[score.name] for score in scores], columns, "Scores", "measure", strips=strips)
 
 
-def _threshold_ratio(score: DriftScore) -> float:
-    return score.value / score.threshold if score.threshold > 0 else float("nan")
-
-
 def _strip(score: DriftScore) -> Strip | None:
-    ratio = _threshold_ratio(score)
+    ratio = score.value / score.threshold if score.threshold > 0 else float("nan")
     if ratio != ratio:
         return None
     shown = min(ratio, _DRAWN)

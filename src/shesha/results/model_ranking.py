@@ -167,9 +167,8 @@ class ModelRanking(Listed[RankedModel], Result):
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one line per model, the closest first."""
-        frame = frame_of_numbers(self.models, "name", "rank_low", "rank_high", full=full)
-        extra = ("p_ceiling", "alone", "unique", "unique_low", "unique_high", "shared")
-        return frame.assign(**{name: [getattr(model, name) for model in self.models] for name in extra})
+        further = ("p_ceiling", "alone", "unique", "unique_low", "unique_high", "shared")
+        return frame_of_numbers(self.models, "name", "rank_low", "rank_high", full=full, further=further)
 
     @draws_axes
     def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:

@@ -12,7 +12,7 @@ import numpy as np
 from shesha.report import Columns, Part, Table, Text, numeral, texts
 from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes, reaches_level
-from shesha.results.number import NAN, Number, format_value, frame_of_numbers
+from shesha.results.number import NAN, TIE, Number, format_value, frame_of_numbers
 from shesha.support.seeds import ALPHA, CONFIDENCE
 from shesha.support.wording import count
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 SIDES = {"higher": "above", "lower": "below", "either": "beyond"}
 """How a significant score relates to chance, by the direction of its effect."""
-
-_TIE = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +47,7 @@ class TrialScore(Number):
     @property
     def is_tested(self) -> bool:
         """Whether some permutation gives another value than the recorded order."""
-        return self.has_null and not all(abs(draw - self.value) <= _TIE for draw in self.null)
+        return self.has_null and not all(abs(draw - self.value) <= TIE for draw in self.null)
 
     @draws_axes
     def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
@@ -615,9 +613,9 @@ class SessionTable(Listed[Group], Result):
     @property
     def notes(self) -> tuple[str, ...]:
         """Trials that were not used, and sessions and areas that were left out."""
-        return (*self._unused_trials(), *self._exclusions())
+        return (*self._describe_unused_trials(), *self._exclusions())
 
-    def _unused_trials(self) -> Iterator[str]:
+    def _describe_unused_trials(self) -> Iterator[str]:
         """Yield how many trials are not used because conditions must have equally many."""
         for name in self.scores:
             known = [(line, line.scores[name]) for line in self.lines]

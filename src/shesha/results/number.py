@@ -232,6 +232,7 @@ def frame_of_numbers(
     *names: str,
     full: bool = False,
     lead: Mapping[str, Sequence[Any]] | None = None,
+    further: Iterable[str] = (),
 ) -> pd.DataFrame:
     """Return one row per number: its names, value, interval, chance level, p-values and verdict, or every field.
 
@@ -246,6 +247,8 @@ def frame_of_numbers(
         Whether to return every field except the draws.
     lead : mapping of str to sequence, optional
         Further columns, which come first.
+    further : iterable of str
+        Fields or properties that the table shows as well.
     """
     import pandas as pd
 
@@ -253,13 +256,14 @@ def frame_of_numbers(
     if full:
         left_out = {"inputs", "null", "doubts", *head}
         known = dict.fromkeys(one.name for row in rows for one in fields(row) if one.name not in left_out)
-        known |= dict.fromkeys(name for row in rows for name in row.aliases)
+        known |= dict.fromkeys((*(name for row in rows for name in row.aliases), *further))
         return pd.DataFrame(head | {name: [as_cell(getattr(row, name, None)) for row in rows] for name in known})
     shown = (*(names or ("name",)), *NARROW)
     table = {name: [getattr(row, name) for row in rows] for name in shown if name not in head}
     empty = {name for name, cells in table.items() if not any(cell == cell for cell in cells)}
     left_out = empty & set(NARROW) - {"value", "verdict"}
-    return pd.DataFrame(head | {name: cells for name, cells in table.items() if name not in left_out})
+    last = {name: [getattr(row, name) for row in rows] for name in further}
+    return pd.DataFrame(head | {name: cells for name, cells in table.items() if name not in left_out} | last)
 
 
 def format_value(number: Number | None) -> str:

@@ -114,7 +114,7 @@ def rank_layers(
         name: outcomes(X, known.n_classes, plan, replace(setup, alphas=grid * (X.norm if units == "norm" else 1.0)))
         for name, X in track(rows.items(), len(rows), "layers")
     }
-    values = np.array([_values(runs, by, plan.n_labellings) for runs in outcomes_of_layers.values()])
+    values = np.array([_ranked_values(runs, by, plan.n_labellings) for runs in outcomes_of_layers.values()])
     highest = mean(values).max(axis=0)
     best = summarise(float(highest[0]), highest[1:], "higher", ALPHA, 1.0)
     lines = _lines(values, highest, rows, {name: runs[: 2 * n_splits] for name, runs in outcomes_of_layers.items()})
@@ -168,7 +168,7 @@ def _check_same_rows(rows: dict[str, Coordinates]) -> int:
     return next(iter(counts.values()))
 
 
-def _values(results: list[Outcome], name: str, n_labellings: int) -> Matrix:
+def _ranked_values(results: list[Outcome], name: str, n_labellings: int) -> Matrix:
     """Values by which layers are ranked, of shape (labellings, probes)."""
     column = [outcome.scores[SCORES.index(name)] for outcome in results]
     return np.array(column).reshape(n_labellings, -1)

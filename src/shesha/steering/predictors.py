@@ -17,6 +17,7 @@ from shesha.kernels.class_statistics import class_means
 from shesha.kernels.ranks import cosines, partial_rank_correlations, rank_columns, residual_ranks
 from shesha.measures import procrustes_similarity
 from shesha.nulls import Exchange, exchange, holm
+from shesha.nulls.null_summary import p_of_draws
 from shesha.results import Correlation, Correlations, SteeringPredictors, SteeringScore
 from shesha.stability import estimate, supervised_alignment
 from shesha.steering.labelled_rows import (
@@ -237,7 +238,7 @@ def partial_correlations(
         correlations[:, 1, ~tested] = 0.0
     lows, highs = np.nanquantile(drawn, [0.025, 0.975], axis=0)
     extreme = np.abs(null) >= np.abs(observed) - _ROUNDING
-    p_values = (1 + extreme.sum(axis=0)) / (n_shuffles + 1)
+    p_values = p_of_draws(extreme.sum(axis=0), n_shuffles)
     parts = np.array([observed, lows, highs, p_values])
     parts[:, 1, ~tested] = np.nan
     limits = [_critical(null[:, 0]), _critical(null[:, 1][:, tested])]
