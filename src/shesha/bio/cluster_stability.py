@@ -147,13 +147,14 @@ def cluster_stability(
     References
     ----------
     Hennig 2007, "Cluster-wise assessment of cluster stability". Gaffke 2005, "Three test statistics for a nonparametric
-    one-sided hypothesis on the mean of a nonnegative variable", for the intervals. Compare Grabski, Street and Irizarry 2023 (sc-SHC),
-    who test each split of a tree against a single Gaussian.
+    one-sided hypothesis on the mean of a nonnegative variable", for the intervals. Compare Grabski, Street and Irizarry
+    2023 (sc-SHC), who test each split of a tree against a single Gaussian.
 
     Notes
     -----
-    Stability is not proof of separate types: a curved trajectory without gaps is also divided more reproducibly than a
-    Gaussian. Do not use the test on clusters of the same cells to support a later comparison of these clusters.
+    Stability is not proof of separate types: a curved trajectory without gaps, or one group with heavy tails, is also
+    divided more reproducibly than a Gaussian. Do not use the test on clusters of the same cells to support a later
+    comparison of these clusters.
 
     Examples
     --------
@@ -304,7 +305,7 @@ def _interval(values: Vector) -> dict[str, Any]:
     tail = (1 - CONFIDENCE) / 2
     return {
         "low": float(np.quantile(low, tail)),
-        "high": float(np.quantile(high, 1 - tail)),
+        "high": min(1.0, float(np.quantile(high, 1 - tail))),
         "confidence": CONFIDENCE,
     }
 
