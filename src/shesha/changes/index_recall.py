@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
@@ -282,6 +283,8 @@ def _linear(new: Matrix, old: Matrix, fold: Index) -> Matrix:
 
 _PERSISTENCE = 0.9
 """Weight of each rank relative to the rank before it in rank-biased overlap."""
+_COPIES = 0.05
+"""Share of copies among the nearest vectors from which a warning says so."""
 _WORST = 3
 """Number of queries that the report names for each way."""
 
@@ -422,6 +425,11 @@ def stored_vectors(
         # Rows that are all rescaled by one factor have the same neighbours under any metric.
         if lengths and not lengths.startswith("all rows"):
             state(f"{name}: {lengths}, which cosine similarity does not show")
+    if (share := _copies_share(vectors, k)) >= _COPIES:
+        state_warning(
+            f"{share:.0%} of the {k} nearest vectors are copies of the query, which any way of storing finds; leave "
+            "out repeated rows to measure the others"
+        )
     numbers = []
     with single_threaded_blas():
         truth = _nearest(vectors, k, metric)
@@ -450,6 +458,13 @@ def stored_vectors(
             "in another order; check that row i of both sides is the same input"
         )
     return StoredVectorsTable(numbers=tuple(numbers), k=k, metric=metric, rows=names)
+
+
+def _copies_share(vectors: Matrix, k: int) -> float:
+    """Return which share of the k nearest vectors, on average, are equal to the query."""
+    rows = [row.tobytes() for row in np.ascontiguousarray(vectors)]
+    counts = Counter(rows)
+    return float(np.mean([min(counts[row] - 1, k) for row in rows])) / k
 
 
 def _encode_vectors(vectors: Matrix, ways: Iterable[str | int] | Mapping[str, ArrayLike]) -> dict[str, Matrix]:

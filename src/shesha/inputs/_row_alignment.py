@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs._other_libraries import split_names
-from shesha.inputs.identity import NamedRows, Names, could_identify, joined_values, named_index
+from shesha.inputs.identity import INSTANT, NamedRows, Names, could_identify, joined_values, named_index
 from shesha.support.provenance import state
 from shesha.support.types import Index
 from shesha.support.warnings import RowNamesWarning, warn
@@ -147,8 +147,8 @@ def require_order(columns: Mapping[str, tuple[Names, Names]], where: str, remedy
     text = f"{text} the same values {where}, in another order"
     if not all(names.distinct for names in pairs[found]) or not pairs[found][0].has_same_names(pairs[found][1]):
         raise ValueError(
-            f"{text.replace('the same', 'mostly the same')}, of which some are repeated or on one side only, so nothing "
-            f"identifies the rows. Save distinct identifiers with both; {remedy.partition('; ')[2]}"
+            f"{text.replace('the same', 'mostly the same')}, of which some are repeated or on one side only, so that "
+            f"nothing identifies the rows. Save distinct identifiers with both; {remedy.partition('; ')[2]}"
         )
     remedy = remedy.format(columns=repr(found[0]) if len(found) == 1 else list(found), names=",".join(found))
     if pairs[found][0].kind == "text":
@@ -418,7 +418,9 @@ def _renaming(names: Names, reference: Names) -> str:
         if is_distinct and len(shared) >= max(2, 0.5 * min(len(left), len(right))):
             pairs = [(first[0][0], left[0]), (second[0][0], right[0])]
             changes = [f"{name} were {short}" for name, short in pairs if name != short]
-            return f"{len(shared):,} would match if {' and '.join(changes)}; rename the rows. "
+            zoned = {INSTANT.fullmatch(str(one.values[0])) is not None for one in (names, reference)}
+            condition = ", if the times without a time zone are in UTC" if len(zoned) > 1 else ""
+            return f"{len(shared):,} would match if {' and '.join(changes)}; rename the rows{condition}. "
     return ""
 
 

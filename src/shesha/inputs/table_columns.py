@@ -64,7 +64,7 @@ _SIDE = re.compile(
     r"metadata_\w+|scores?|similarity|distances?|rank|(n|num|number_of|prompt|total)_(tokens|chars|words|genes|counts|cells)"
     r"|counts?|n|n_(obs|rows|samples)|tokens?|(token|char|word)_count|tokens_used|datetime|date|(created|updated|modified|added)(_at|_utc|_on|_ts)?"
     r"|(\w+_)?(timestamp|unix_?(time|ts)|epoch_(time|ms|s|us|ns))(_(ms|us|ns|s|utc))?|ts|row|row_?(num|number|id|nr)|index|idx|level_0|page(_number)?|chunk(_(index|number))?|fold|split"
-    r"|seed|cluster|leiden|louvain|batch|total_counts|n_genes_by_counts|n_?(count|feature)_rna|percent_mt"
+    r"|seed|build(_(number|id|nr))?|revision|cluster|leiden|louvain|batch|total_counts|n_genes_by_counts|n_?(count|feature)_rna|percent_mt"
     r"|(is|in|use|was)_(train(ing)?|test|val(id(ation)?)?|eval|holdout|outlier|doublet|duplicate|deleted|excluded)"
     r"|epoch(_(number|id|nr))?|(image|object)_number|location_\w+|sti_\d{3}"
     r"|\w+_(label|class|target|cluster|code|encoded)|pct_counts_\w+|doublet_score|usage|lat(itude)?|lon(gitude)?|lng"
@@ -325,7 +325,10 @@ def _describes_rows(column: Column) -> str:
     head = [value for value in column.head() if not is_missing(value)]
     if not head:
         return ""
-    if has_word(column.name, _TIME) and any(low < min(head) and max(head) < high for low, high in _UNIX_TIMES):
+    units = [low < min(head) and max(head) < high for low, high in _UNIX_TIMES]
+    # Few other whole numbers are as large as times in milliseconds or smaller units.
+    fine = any(units[1:]) and all(float(value).is_integer() for value in head)
+    if fine or (has_word(column.name, _TIME) and any(units)):
         return "contains times"
     if column.name.lower() == "time":
         # Times of recording increase, in each epoch from the same start; durations are in any order.
