@@ -167,6 +167,16 @@ TABLES = {
         6,
         None,
     ),
+    "clusters and predictions": (
+        {**PLAIN, "cluster_kmeans": TOKENS % 3, "pred_proba": X[:, 0], "sample_weight": X[:, 1], "site": 1, "visit": 2},
+        4,
+        None,
+    ),
+    "tokens of other numbers beside vectors": (
+        {"colbert_vecs": [[[1.0, 2.0]] * (1 + i % 3) for i in range(N)], "dense_vecs": list(X)},
+        D,
+        None,
+    ),
     "codes of labels": (
         {**PLAIN, "label": [5, 7] * 15, "kind": [0.0, 1.0] * 15, "outcome_code": [2, 0, 1] * 10},
         4,
@@ -184,8 +194,9 @@ def test_columns_of_numbers(tmp_path, ending, kind):
     if ending == "memory":
         values, names = split_names(frame, "t")
     else:
-        if ending == "csv" and kind == "tokens beside vectors":
-            frame = frame.assign(embedding=frame["embedding"].map(lambda row: str(row.tolist())))
+        if ending == "csv":
+            arrays = [name for name in frame if isinstance(frame[name][0], np.ndarray)]
+            frame = frame.assign(**{name: frame[name].map(lambda row: str(row.tolist())) for name in arrays})
         path = tmp_path / f"t.{ending}"
         {"csv": frame.to_csv, "parquet": frame.to_parquet}[ending](path, index=False)
         found = open_file(path)

@@ -63,11 +63,11 @@ PICTURE_COLUMNS = 3
 _SIDE = re.compile(
     r"metadata_\w+|scores?|similarity|distances?|rank|(n|num|number_of|prompt|total)_(tokens|chars|words|genes|counts|cells)"
     r"|counts?|n|n_(obs|rows|samples)|tokens?|(token|char|word)_count|tokens_used|datetime|date|(created|updated|modified|added)(_at|_utc|_on|_ts)?"
-    r"|(\w+_)?(timestamp|unix_?(time|ts)|epoch_(time|ms|s|us|ns))(_(ms|us|ns|s|utc))?|ts|row|row_?(num|number|id|nr)|index|idx|level_0|page(_number)?|chunk(_(index|number))?|fold|split"
+    r"|(\w+_)?(timestamp|unix_?(time|ts)|epoch_(time|ms|s|us|ns))(_(ms|us|ns|s|utc))?|ts|row|row_?(num|number|id|nr)|index|idx|level_0|page(_number)?|site|visit|sample_weights?|chunk(_(index|number))?|fold|split"
     r"|seed|build(_(number|id|nr))?|revision|cluster|leiden|louvain|batch|total_counts|n_genes_by_counts|n_?(count|feature)_rna|percent_mt"
     r"|(is|in|use|was)_(train(ing)?|test|val(id(ation)?)?|eval|holdout|outlier|doublet|duplicate|deleted|excluded)"
     r"|epoch(_(number|id|nr))?|(image|object)_number|location_\w+|sti_\d{3}"
-    r"|\w+_(label|class|target|cluster|code|encoded)|pct_counts_\w+|doublet_score|usage|lat(itude)?|lon(gitude)?|lng"
+    r"|\w+_(label|class|target|cluster|code|encoded|proba)|(cluster|leiden|louvain|k?means|h?dbscan|pred)_\w+|pct_counts_\w+|doublet_score|usage|lat(itude)?|lon(gitude)?|lng"
 )
 """Names of columns of numbers that describe the rows."""
 _TIME = re.compile(r"time|date|at|epoch|created|updated|modified|when")
@@ -109,7 +109,8 @@ _AND = " and "
 IDENTIFIES = "identifies the rows"
 INDEX = "is the index of the table"
 """Reason why an index is no feature, which needs no statement."""
-_FEW_STATED = 3
+_FEW_STATED, _MOST_STATED = 3, 16
+"""Number of columns up to which a statement names nothing but them, and up to which it names all."""
 _LONGEST_ID = 32
 """Largest number of bytes of an identifier, such as a UUID or a hash."""
 _FEWEST_CODED = 8
@@ -464,6 +465,8 @@ def _vector_columns(
     for name, (column, found) in bad.items():
         if not _promises_vectors(name) and (good or has_family or _NO_VECTOR.fullmatch(name)):
             continue
+        if found.are_tokens and good:
+            continue
         if found.parse is not None:
             # Reading all values finds the row at fault.
             return {name: (column, found)}
@@ -669,7 +672,8 @@ def state_layout(source: str, layout: Layout, shape: tuple[int, ...], name: str 
         elif len(names) <= _FEW_STATED:
             taken = f"column{'s' * (len(names) != 1)} {join_names(names)}"
         else:
-            taken = f"{len(names):,} columns of numbers"
+            more = ", ..." * (len(names) > _MOST_STATED)
+            taken = f"{len(names):,} columns of numbers ({', '.join(names[:_MOST_STATED])}{more})"
     identity = layout.identity.name if layout.identity is not None and layout.certain else ""
     others = [
         column
@@ -677,7 +681,7 @@ def state_layout(source: str, layout: Layout, shape: tuple[int, ...], name: str 
         if column != identity and reason not in (INDEX, IDENTIFIES) and not column.startswith(("(", "Unnamed: 0"))
     ]
     # A table that contains nothing but features needs no statement.
-    if not (layout.vectors or others or layout.certain or len(layout.matrix) <= _FEW_STATED or layout.families):
+    if not (layout.vectors or others or layout.certain or layout.families or len(layout.matrix) <= _FEW_STATED):
         return
     listing = ", ".join(others[:_NAMED]) + (f" and {len(others) - _NAMED} more" if len(others) > _NAMED else "")
     counted = layout.identity is not None and Names.build(layout.identity.values(), identity).counts_rows
