@@ -59,8 +59,8 @@ def main() -> None:
     reference = rows_of(model, canaries)
     nulls = [again(model, canaries, rng) for _ in range(NULLS)]
     monitors = {
-        "any change": DriftMonitor(reference, nulls=nulls, false_alarm=LEVEL),
-        "drift above 0.05": DriftMonitor(reference, nulls=nulls, false_alarm=LEVEL, tolerance=0.05),
+        "an alert for any change": DriftMonitor(reference, nulls=nulls, false_alarm=LEVEL),
+        "an alert for a drift above 0.05": DriftMonitor(reference, nulls=nulls, false_alarm=LEVEL, tolerance=0.05),
     }
     found = []
     for noise in (0.0, *NOISE):
@@ -68,7 +68,7 @@ def main() -> None:
             current = again(model, canaries, rng)
             right = classifier.predict(rows_of(model, texts[rest])) == labels[rest]
         verdicts = {name: monitor.check(current) for name, monitor in monitors.items()}
-        found.append((noise, verdicts["any change"], [one.state for one in verdicts.values()], right))
+        found.append((noise, verdicts["an alert for any change"], [one.state for one in verdicts.values()], right))
         print(
             f"noise {noise:<6} drift {found[-1][1].scores[0].value:<9.3g} accuracy {right.mean():.1%}  {found[-1][2]}"
         )
@@ -91,6 +91,7 @@ def draw(found: list, names: list[str], out: Path) -> None:
     above.loglog(levels, drifts, "o-", color="#c55a11", label="RDM drift of 60 canaries")
     above.axhline(found[0][1].scores[0].threshold, color="#7f7f7f", linestyle="--", label="threshold, 39 re-encodings")
     above.axhline(0.05, color="#7f7f7f", linestyle=":", label="tolerance 0.05")
+    above.set_ylim(bottom=min(*drifts, max(found[0][1].scores[0].threshold, 1e-16)) / 3)
     above.set_ylabel("drift")
     below.semilogx(levels, accuracies, "s-", color="#1f4e79", label="accuracy on other sentences")
     below.axhline(clean.mean(), color="#7f7f7f", linewidth=1, label="clean encoder")
@@ -99,12 +100,12 @@ def draw(found: list, names: list[str], out: Path) -> None:
     alarms = {
         name: first(levels, [states[i] == "alert" for _, _, states, _ in found[1:]]) for i, name in enumerate(names)
     }
-    marks = alarms | {"accuracy fell": first(levels, fell)}
+    marks = alarms | {"a significant loss of accuracy": first(levels, fell)}
     for (name, level), colour in zip(marks.items(), ("#009e73", "#e69f00", "#1f4e79"), strict=True):
-        print(f"first {name}: {'never' if level is None else level}")
+        print(f"first noise with {name}: {'never' if level is None else level}")
         if level is not None:
             for ax in (above, below):
-                ax.axvline(level, color=colour, alpha=0.6, label=f"first: {name}" if ax is below else None)
+                ax.axvline(level, color=colour, alpha=0.6, label=f"first noise with {name}" if ax is below else None)
     for ax in (above, below):
         ax.spines[["top", "right"]].set_visible(False)
         ax.legend(frameon=False, fontsize="small")

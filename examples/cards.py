@@ -44,22 +44,21 @@ def encoded(model: str | Path) -> dict[str, np.ndarray]:
     return encode(model, texts, pool="mean")
 
 
+def short_names(layers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the layers of a transformer by their numbers, without the output of a sentence encoder."""
+    return {name.rpartition(".")[2].replace("embeddings", "in"): X for name, X in layers.items() if name != "embedding"}
+
+
 def changed(ax: Axes, folder: Path) -> None:
     """Draw which layers of MiniLM a fine-tune changed."""
-    first, *others = (encoded(folder / f"full-{seed}") for seed in SEEDS)
-    result = shesha.diff(encoded(MODEL), first, also=others)
-    result.plot(ax)
-    ax.set_xticklabels(
-        [name.rpartition(".")[2] for name in result.to_frame()["layer"].unique()], rotation=0, ha="center"
-    )
+    first, *others = (short_names(encoded(folder / f"full-{seed}")) for seed in SEEDS)
+    shesha.diff(short_names(encoded(MODEL)), first, also=others).plot(ax)
     ax.set_xlabel("layer")
 
 
 def alike(ax: Axes, folder: Path) -> None:
     """Draw all layers of two fine-tuned models against each other."""
-    models = [
-        {name.rpartition(".")[2][:3]: X for name, X in encoded(folder / f"full-{seed}").items()} for seed in SEEDS[:2]
-    ]
+    models = [short_names(encoded(folder / f"full-{seed}")) for seed in SEEDS[:2]]
     shesha.compare_layers(*models, calibrate=True, n_permutations=199).plot(ax, title="", annotate=False)
     ax.set(xlabel="layer of one model", ylabel="layer of the other")
 

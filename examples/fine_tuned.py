@@ -107,7 +107,7 @@ def main(folder: Path) -> None:
         result = shesha.diff(base, runs[0], labels, also=runs[1:], texts=texts, names=("MiniLM", f"{kind} fine-tune"))
         print(f"\n=== {kind}\n{result}\n\n{result.sentence()}")
         result.save_html(folder / f"{kind}.html")
-        result.plot(panel).set_title(f"{kind} fine-tune of MiniLM, {STEPS} steps", pad=38)
+        result.plot(panel, title=f"{kind} fine-tune of MiniLM, {STEPS} steps")
     if os.environ.get("PICTURE"):
         panels[0].figure.savefig(os.environ["PICTURE"], dpi=110)
 

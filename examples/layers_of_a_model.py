@@ -41,12 +41,13 @@ def main() -> None:
     table = reviews()
     layers = encode(given.model, table["sentence"].tolist())
     print(layers.describe(), "\n")
-    short = {name: name.rpartition(".")[2].replace("embeddings", "input") for name in layers}
-    found = shesha.audit({short[name]: array for name, array in layers.items()}, table["label"], seed=0)
+    words = {"embeddings": "input", "embedding": "output"}
+    short = {words.get(name, name.rpartition(".")[2]): array for name, array in layers.items()}
+    # The output of a sentence encoder comes after its last block.
+    found = shesha.audit(dict(sorted(short.items(), key=lambda layer: layer[0] == "output")), table["label"], seed=0)
     print(found)
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.3), layout="constrained")
-    found.plot(axes[0])
-    axes[0].set_title("Stability of the geometry", fontsize="medium")
+    found.plot(axes[0], title="Stability of the geometry")
     alignment(found, axes[1])
     for ax in axes:
         ax.set_xlabel("block")
@@ -79,6 +80,7 @@ def alignment(found: shesha.Audit, ax: plt.Axes) -> None:
     )
     ax.set_xticks(places, names, rotation=30, ha="right")
     ax.set_title("Alignment with the labels", fontsize="medium")
+    ax.set_ylim(bottom=0)
     ax.spines[["top", "right"]].set_visible(False)
 
 

@@ -42,10 +42,9 @@ def picture(tables: dict[str, SessionTable], path: Path) -> None:
 
     figure, axes = plt.subplots(1, 3, figsize=(14, 4.2), layout="constrained")
     for ax, (title, table) in zip(axes, tables.items(), strict=False):
-        table.plot("trial_split", ax=ax).set_title(title, fontsize="medium", pad=24)
-    drift = next(iter(tables.values())).plot("centroid_drift", ax=axes[2])
-    drift.set_title("first and second half of the session", fontsize="medium", pad=24)
-    drift.set_ylim(0.8, 1.01)
+        table.plot("trial_split", ax=ax, title=f"Agreement of odd and even trials, {title}")
+    title = "Agreement of the first and second half of the session"
+    next(iter(tables.values())).plot("centroid_drift", ax=axes[2], title=title)
     figure.savefig(path, dpi=110)
 
 

@@ -62,8 +62,7 @@ def main(picture: Path) -> None:
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(12.5, 4.6), layout="constrained", width_ratios=(1.5, 1))
     violins(adata, table, left)
-    found.plot(right)
-    right.set_title("Magnitude and coherence, with null targets")
+    found.plot(right, title="Size and coherence of the shift of each target")
     figure.savefig(picture, dpi=130)
 
 

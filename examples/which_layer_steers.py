@@ -59,13 +59,16 @@ def main() -> None:
     print(f"\nThe other half of the reviews:\n{again}")
 
     figure, axes = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained")
-    for ax, ranking, title in ((axes[0], probed, "probing"), (axes[1], steered, "steering")):
-        ranking.plot(ax)
-        ax.set(title=f"{title}: tied layers {', '.join(sorted(ranking.tied_names))}", xlabel="layer")
-        top = max(one.high for one in ranking.layers)
-        ax.set_ylim(0.4 if ranking is probed else 0.0, 1.45 * top if ranking is steered else 1.0)
-    again.plot(axes[2])
-    axes[2].set_title(f"layer {chosen}, the other half of the reviews")
+    drawn = (
+        (axes[0], probed, "Best layer for a probe", "accuracy of a probe", (0.4, 1.0)),
+        (axes[1], steered, "Best layer for steering", "largest drop in accuracy", (0.0, 0.5)),
+    )
+    for ax, ranking, title, label, ends in drawn:
+        ties = ", ".join(sorted(set(ranking.tied_names) - {ranking.winner}))
+        ranking.plot(ax, title=f"{title}: {ranking.winner} (not worse: {ties})")
+        ax.set(xlabel="layer", ylabel=label, ylim=ends)
+    again.plot(axes[2], title=f"Layer {chosen} steered, other half of the reviews")
+    axes[2].set_ylim(0.4, 1.0)
     figure.savefig(out, dpi=130)
     print(f"wrote {out}")
 

@@ -24,7 +24,16 @@ LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "b
 # The package contains a pytest plugin, so assertion rewriting would recompile the whole package in every run.
 OPTIONS = ["--assert=plain", "-x", "-q", "-p", "no:cacheprovider", "--no-header"]
 FURTHER_TESTS = {
-    "views": ["tests/measures", "tests/stability", "tests/comparison/test_covariates.py"],
+    "views": [
+        *("tests/measures", "tests/stability", "tests/descriptors", "tests/comparison/test_covariates.py"),
+        *("tests/comparison/test_sampled.py", "tests/neuro/test_inputs_as_people_have_them.py"),
+    ],
+    "nulls": ["tests/calibration/test_null_kernel.py"],
+    "comparison": ["tests/moments/test_layer_moments.py", "tests/doubting/test_pairs.py"],
+    "moments": ["tests/comparison/test_streamed.py"],
+    "changes": ["tests/results/test_change_sentences.py"],
+    "coherence": ["tests/bio/test_controls.py", "tests/bio/test_doors.py"],
+    "neuro": ["tests/results/test_field_types.py"],
     "support": ["tests/runs", "tests/cli/test_terminal.py", "tests/cli/test_settings.py", "tests/test_atomic.py"],
     "kernels": [
         *("tests/measures/test_twins.py", "tests/test_devices.py", "tests/comparison/test_sampled.py"),

@@ -3,8 +3,10 @@
 import signal
 import subprocess
 import sys
+import warnings
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -21,7 +23,10 @@ from shesha_studies import perturbation_tables
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 X = np.random.default_rng(0).normal(size=(40, 6))
 y = np.arange(40) % 2
+CLASSES = np.arange(40) % 4
 MASKED = np.ma.masked_array(y, mask=np.arange(40) < 3)
+LARGEST = np.sign(X) * np.finfo(float).max
+ONE_HUGE = np.r_[np.full((1, 6), 1e300), X[1:]]
 RAGGED = [list(range(1 + row % 3)) for row in range(40)]
 
 
@@ -72,7 +77,10 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.compare(0, X),
         lambda: shesha.compare(X, np.array(0.0)),
         lambda: shesha.neuro.spike_counts(np.array(0.1), [0.0]),
+        lambda: shesha.neuro.spike_counts([[0.1], {0.2}], [0.0]),
         lambda: shesha.neuro.shared_neurons([[sparse.csr_matrix([[0, 1]])], [sparse.csr_matrix([[0, 1]])]]),
+        lambda: shesha.neuro.shared_neurons([[0, 1]], first=X),
+        lambda: shesha.calibrate_layers((), [X]),
         lambda: shesha.steering.partial_correlations({"a": X[:, 0], "b": np.int32(1)}, "a"),
         lambda: shesha.coherence.coherence_by_group(pd.DataFrame(X).assign(t="a"), y, control=0),
         lambda: shesha.measures.Groups([None, 1, 2]),
@@ -112,10 +120,29 @@ def test_a_mask_that_hides_nothing_changes_nothing():
 
 
 def test_the_largest_numbers_have_a_direction():
-    found = np.sign(X) * np.finfo(float).max
     with np.errstate(all="raise"):
-        constant = find_undirected_rows(found, "correlation")
+        constant = find_undirected_rows(LARGEST, "correlation")
     assert constant.tolist() == np.flatnonzero(np.ptp(np.sign(X), axis=1) == 0).tolist()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: shesha.diff({"a": X}, {"a": LARGEST}).layers.values(),
+        lambda: shesha.compare(LARGEST, X, ["sliced Wasserstein", "RSMDiff", "MMD"]),
+        lambda: [SimpleNamespace(value=shesha.bio.perturbation_coherence_whitened(ONE_HUGE, X))],
+        lambda: [shesha.estimate(LARGEST, CLASSES, "label_conditioned_split", n_bootstrap=3, n_permutations=19)],
+        lambda: [
+            shesha.estimate(X, CLASSES.astype(np.float16), "class_separation_ratio", n_bootstrap=3, n_permutations=19)
+        ],
+    ],
+)
+def test_numbers_near_the_largest_give_values_or_reasons_without_warnings_of_numpy(call):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", RuntimeWarning)
+        found = call()
+    assert all(np.isfinite(one.value) or one.reason for one in found)
 
 
 def test_cells_without_a_shift_have_no_coherence():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.spatial.distance import cdist
 
-from shesha.changes import stored_vectors
+from shesha.changes import index_recall, stored_vectors
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 24)) * np.geomspace(3, 0.2, 24)
@@ -89,3 +89,38 @@ def test_rows_of_own_vectors_are_matched_by_name():
     missing = full.copy()
     missing.iloc[3] = np.nan
     assert stored_vectors(missing, ["int8"], k=5, missing="drop")["int8"].n_rows == 59
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_random_queries_search_all_rows_if_all_queries_take_too_long(metric, monkeypatch, tmp_path):
+    np.save(tmp_path / "x.npy", X.astype("f4"))
+    mapped, groups = np.load(tmp_path / "x.npy", mmap_mode="r"), np.arange(60) // 2
+    ways = [8, "int8", "binary", "float16"]
+    exact = stored_vectors(mapped, ways, k=5, index_metric=metric, exact=True)
+    assert exact.queries == ()
+    monkeypatch.setattr(index_recall, "MINUTE", 1e-9)
+    monkeypatch.setattr(index_recall, "_FEWEST_QUERIES", 40)
+    found = stored_vectors(mapped, ways, k=5, index_metric=metric, groups=groups)
+    assert len(found.queries) == 40
+    for way in ("8 dimensions", "int8", "float16"):
+        expected = np.array(exact[way].of_queries)[list(found.queries)]
+        assert found[way].of_queries == pytest.approx(expected)
+        assert found[way].low <= exact[way].value <= found[way].high
+    assert "Estimated from 40 of 60 rows as queries, which search all rows." in found.headline
+    assert set(found.worst_queries("8 dimensions", 3)["row"]) <= set(found.queries)
+    assert stored_vectors(mapped, [8], k=5, exact=False, seed=1).queries != found.queries
+
+
+def test_ctrl_c_keeps_the_finished_ways(monkeypatch):
+    nearest, calls = index_recall._nearest, []
+
+    def stop(*args):
+        calls.append(args)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return nearest(*args)
+
+    monkeypatch.setattr(index_recall, "_nearest", stop)
+    found = stored_vectors(X, [8, "int8"], k=5)
+    assert found.interrupted
+    assert [one.name for one in found] == ["8 dimensions"]

@@ -5,8 +5,14 @@ import pytest
 import scipy.stats
 
 import shesha
-from shesha.changes.class_distance_changes import ClassTest, _p_values_of_samples, class_changes, class_means
-from shesha.changes.layer_details import separation_change
+from shesha.changes.class_distance_changes import (
+    ClassTest,
+    _note_of_few_labellings,
+    _p_values_of_samples,
+    class_changes,
+    class_means,
+)
+from shesha.changes.layer_details import FOLDS, _half_width, separation_change
 from shesha.views import Representation
 
 
@@ -187,3 +193,16 @@ def test_the_accuracy_of_separate_classes_is_one():
     sides = Representation.build(rows), Representation.build(rng.standard_normal((40, 3)))
     found = separation_change("a", *sides, codes, fold, confidence=0.9)
     assert found.before == pytest.approx(1.0) and found.after < 0.9
+
+
+def test_the_interval_of_accuracies_is_that_of_the_formula(rng):
+    changes, weights = rng.integers(-1, 2, 12).astype(float), np.full(12, 1 / 12)
+    variance = 12 / 11 * ((changes - changes.mean()) ** 2).sum() / 144 + 2 / 14**2
+    expected = scipy.stats.t.ppf(0.975, 11) * np.sqrt((1 + FOLDS / (FOLDS - 1)) * variance)
+    assert _half_width(weights, changes, None, 0.95) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("sizes", "p"), [((2, 3), 0.1), ((3, 3), 0.1), ((1, 1, 2), 1 / 12)])
+def test_few_groups_cannot_decide_whether_classes_moved(sizes, p):
+    """Two classes of equal size can be exchanged, which leaves their distance unchanged."""
+    assert f"p is at least {p:.2g}." in _note_of_few_labellings(np.array(sizes), 0.05)[0]

@@ -89,7 +89,7 @@ OF_SIXTY = {
     "class_values": lambda: charts.class_values(LONG, _LINE, [0.1] * 60, _LINE > 0.1, ends=_ENDS),
     "drift_bars": lambda: charts.drift_bars(LONG, _LINE, [0.1] * 60),
     "model_bars": lambda: charts.model_bars(LONG, _LINE, list(zip(*_ENDS, strict=True))),
-    "depth_profile": lambda: charts.depth_profile(LONG, _LINE, _ENDS, [0.1] * 60),
+    "depth_profile": lambda: charts.depth_profile(LONG, _LINE, _ENDS, [0.1] * 60, ["changed"] * 60),
     "heat_map": lambda: charts.heat_map(np.eye(60), LONG, LONG),
     "curves": lambda: charts.curves([0, 1], {name: [0, i] for i, name in enumerate(LONG)}),
     "spectra": lambda: charts.spectra({name: [0.7, 0.3] for name in LONG}, ordered=True),

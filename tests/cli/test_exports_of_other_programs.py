@@ -82,6 +82,34 @@ def test_columns_of_other_names_are_named_if_they_show_another_order(compare):
     assert "pass --id week,store_id" in compare("a.csv", "b.csv").err
 
 
+SHOWN = {
+    "text": ("stimulus", np.repeat(["cat", "dog", "owl"], 8), True),
+    "numbers": ("image_id", np.repeat([3, 5, 9], 8), True),
+    "fractions": ("contrast", np.repeat([0.25, 0.5, 1], 8), True),
+    "other sets": ("stim", np.r_[np.repeat(["cat", "dog"], 8), ["fox"] * 8], True),
+    "choices": ("choice", np.repeat(["left", "right"], 12), True),
+    "folds": ("fold", np.repeat(["a", "b"], 12), False),
+}
+
+
+@pytest.mark.parametrize("kind", SHOWN)
+@pytest.mark.parametrize("ending", ["csv", "npz", "parquet"])
+def test_trials_of_other_stimuli_are_not_paired_by_position(compare, ending, kind):
+    column, shown, refused = SHOWN[kind]
+    first = np.repeat(["cat", "dog", "owl"], 8) if kind == "other sets" else shown
+    if ending == "npz":
+        np.savez("a.npz", X=X, **{column: first})
+        np.savez("b.npz", X=Y, **{column: shown[ORDER] if kind != "other sets" else shown})
+    else:
+        order = ORDER if kind != "other sets" else np.arange(N)
+        for name, matrix, values in (("a", X, first), ("b", Y, shown[order])):
+            frame = pd.DataFrame(matrix).add_prefix("dim_").assign(**{column: values})
+            frame.to_csv(f"{name}.csv", index=False) if ending == "csv" else frame.to_parquet(f"{name}.parquet")
+    ended = compare(f"a.{ending}", f"b.{ending}")
+    assert (f"got another {column} in" in ended.err) == refused
+    assert value(compare(f"a.{ending}", f"b.{ending}", "--by-position").out) > 0.5
+
+
 NOTATIONS = {
     "days first": (TIMES.strftime("%Y-%m-%d"), TIMES.strftime("%d/%m/%Y")),
     "months first": (TIMES.strftime("%Y-%m-%d"), TIMES.strftime("%m/%d/%y").str.replace("/24", "/2024")),

@@ -7,7 +7,7 @@ from scipy.spatial import procrustes
 
 import shesha
 from shesha import CalibrationWarning, compare, consensus, mean_shape
-from shesha.comparison.procrustes_consensus import outlier_p_values
+from shesha.comparison.procrustes_consensus import _sum_rows, outlier_p_values
 from shesha.kernels import shapes as kernel
 
 
@@ -194,14 +194,38 @@ def test_the_mean_of_unrelated_shapes_converges_in_few_steps_to_a_stationary_mea
     assert 0 <= np.linalg.norm(again) - np.linalg.norm(mean) < 1e-5
 
 
-def test_the_joint_basis_keeps_all_products():
-    shapes = unrelated(3, 50, 4)
-    small = kernel.in_joint_basis(shapes)
-    assert [one.shape for one in small] == [(12, 4)] * 3
-    for i in range(3):
-        for j in range(3):
-            np.testing.assert_allclose(small[i].T @ small[j], shapes[i].T @ shapes[j], atol=1e-14)
-    assert kernel.in_joint_basis(unrelated(3, 20, 4))[0].shape == (20, 4)
+@pytest.mark.parametrize("n", [60, 9])
+def test_products_with_all_and_with_all_others_are_those_of_the_rows(n):
+    shapes, turns = unrelated(3, n, 4), np.stack([rotation(np.random.default_rng(k), 4) for k in range(3)])
+    product = kernel.product_with_rotated(shapes)
+    turned = [shape @ turn for shape, turn in zip(shapes, turns, strict=True)]
+    np.testing.assert_allclose(product(turns), [shape.T @ sum(turned) for shape in shapes], atol=1e-14)
+    others = kernel.product_of_others(product, 1)(turns[[0, 2]])
+    np.testing.assert_allclose(others, [shapes[k].T @ (turned[0] + turned[2]) for k in (0, 2)], atol=1e-14)
+
+
+@pytest.mark.parametrize("noise", [0.1, 1.0, 10.0])
+def test_permuted_shapes_that_cannot_reach_a_length_are_only_limited(noise):
+    rng = np.random.default_rng(0)
+    shapes = centred(seeds(n_members=3, n=200, noise=noise))
+    exact = kernel.norm_of_rough_mean(shapes, 2)
+    orders = [np.arange(200), *(rng.permutation(200) for _ in range(2))]
+    drawn = kernel.norm_of_rough_mean(shapes, 2, orders)
+    limited = kernel.norm_of_rough_mean(shapes, 2, orders, beyond=exact)
+    assert drawn <= limited < exact or drawn == pytest.approx(limited, rel=1e-12)
+    assert (limited > drawn * 1.001) == (noise < 10), "only shapes that share something are longer than all limits"
+
+
+def test_the_distance_without_rows_is_that_of_the_other_rows():
+    rng = np.random.default_rng(0)
+    pair = tuple(side - side.mean(axis=0) for side in rng.standard_normal((2, 50, 4)))
+    pair[0][7] += 1e9
+    sums = _sum_rows(*pair)
+    for left_out in (np.array([3]), np.array([7]), np.arange(5, 15), np.arange(40)):
+        kept = np.delete(np.arange(50), left_out)
+        rest = [side[kept] - side[kept].mean(axis=0) for side in pair]
+        closeness = kernel.closeness(*rest) / (np.linalg.norm(rest[0]) * np.linalg.norm(rest[1]))
+        assert sums.without(pair, left_out).distance() == pytest.approx(np.sqrt(2 - 2 * closeness), rel=1e-9)
 
 
 @pytest.mark.parametrize(("n_members", "n", "d"), [(3, 50, 4), (12, 20, 6)])

@@ -8,7 +8,7 @@ from scipy.spatial.distance import pdist, squareform
 from scipy.stats import rankdata, spearmanr, zscore
 
 import shesha.measures as measures
-from shesha import NotEstimableWarning, Rdm, compare, noise_ceiling
+from shesha import CalibrationWarning, NotEstimableWarning, Rdm, compare, neuro, noise_ceiling, rank_models
 
 N = 20
 DRAW = np.random.default_rng(5)
@@ -181,8 +181,33 @@ def test_a_measure_without_a_ceiling_keeps_its_value(monkeypatch):
     assert found["CKA"].value == measures.cka(TRUTH, Y)
     assert found["CKA"].notes == ("no noise ceiling: all rows are equal",) and found["MagDiff"].has_ceiling
     monkeypatch.setenv("SHESHA_MEMORY", "50kB")
-    found = compare(TRUTH, Y, "RSA", repeats=(list(REPEATS) * 20, None))["RSA"]
+    found = compare(TRUTH, Y, "RSA", repeats=(np.random.default_rng(0).standard_normal((80, N, 6)), None))["RSA"]
     assert re.match("no noise ceiling: needs .* of a memory budget of", found.notes[0])
+
+
+def ranked(repeats):
+    return rank_models(list(repeats), {"a": TRUTH, "b": Y}, n_permutations=19, seed=0)
+
+
+@pytest.mark.parametrize("ceiling", [noise_ceiling, neuro.noise_ceiling, ranked])
+def test_repeats_that_are_no_independent_measurements_are_warned_of(ceiling):
+    rng = np.random.default_rng(0)
+    repeats = TRUTH + rng.standard_normal((14, N, 6))
+    drifting = TRUTH + rng.standard_normal((14, N, 6)).cumsum(axis=0)
+    if ceiling is neuro.noise_ceiling:
+        repeats, drifting = (np.array([pdist(X) for X in each]) for each in (repeats, drifting))
+    ceiling(repeats)
+    with pytest.warns(CalibrationWarning, match="too high.* 2 repeats equal an earlier one"):
+        found = ceiling(repeats[[0, 1, 2, 2, 3, 1]])
+    assert "2 repeats equal an earlier one" in " ".join(found.sentence().split())
+    with pytest.warns(CalibrationWarning, match="neighbouring repeats are closer than random ones"):
+        ceiling(drifting)
+
+
+def test_rows_that_drift_in_all_repeats_are_warned_of():
+    walks = np.random.default_rng(0).standard_normal((3, 60, 4)).cumsum(axis=1)
+    with pytest.warns(CalibrationWarning, match="in all repeats, neighbouring rows are closer than random rows"):
+        noise_ceiling(walks)
 
 
 BAD = {

@@ -99,6 +99,9 @@ def test_chance_and_calibrated_values_are_near_those_of_permutations():
         assert score.chance == pytest.approx(other.chance, abs=0.1 * other.chance_sd), score.name
         assert score.chance_sd == pytest.approx(other.chance_sd, rel=0.1)
         assert score.threshold == pytest.approx(other.threshold, abs=0.25 * other.chance_sd)
+        best = 0.0 if score.name == "OrthProc" else 1.0
+        excess = (score.value - score.threshold) / (best - score.threshold)
+        assert score.calibrated == pytest.approx(max(0.0, excess)), score.name
 
 
 def test_intervals_have_about_the_width_of_those_from_subsets():

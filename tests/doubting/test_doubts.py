@@ -5,11 +5,13 @@ import re
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from scipy.spatial.distance import squareform
 from scipy.stats import norm
 
 import shesha
 from shesha import doubts
 from shesha.doubting.doubt_input import CovariateShare, Headline, functions
+from shesha.doubting.row_doubts import _tied_share
 from shesha.nulls.dependence import dependence
 
 N, D = 120, 24
@@ -341,3 +343,14 @@ def test_the_p_value_of_what_is_explained_is_that_of_one_more_normal_draw():
 def test_the_headline_is_the_feature_split_of_the_same_draws():
     X = low_rank(np.random.default_rng(0))
     assert Headline.from_halves(X, "cosine", 5).value == pytest.approx(shesha.feature_split(X, n_splits=8, seed=5))
+
+
+def test_the_share_of_tied_neighbours_is_that_of_a_loop(rng):
+    n = 14
+    levels = rng.integers(0, 3, n * (n - 1) // 2)
+    shares = []
+    for row in squareform(levels) + np.diag([9] * n):
+        last = sorted(row)[9]
+        free = 10 - (row < last).sum()
+        shares.append(free / 10 * (1 - free / (row == last).sum()))
+    assert _tied_share(levels, n) == pytest.approx(np.mean(shares))

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from shesha.inputs.identity import kinds_if_transposed
 from shesha.io import open_file, read_labels
 from shesha.io.read import read_named_labels
 
@@ -70,3 +71,8 @@ def test_labels_beside_identifiers_need_no_name(tmp_path):
     labels = read_named_labels(tmp_path / "types.csv")
     assert np.asarray(labels).tolist() == list("aabbcc")
     assert labels.names.tolist() == TEXT.tolist()
+
+
+@pytest.mark.parametrize(("cells", "kinds"), [(["AAACCTGAGAAACCAT-1"] * 2, ("genes", "cells")), (["s2"] * 4, ("", ""))])
+def test_genes_are_in_rows_if_most_columns_have_names_of_cells(cells, kinds):
+    assert kinds_if_transposed(["Xkr4", "Rp1", "Sox17"], ["AAACCTGAGAAACCGC-1", *cells]) == kinds

@@ -182,6 +182,13 @@ TABLES = {
         4,
         None,
     ),
+    "a code that is none": ({**PLAIN, "outcome": [*"hhmf"] * 7 + [*"hm"], "level": [1, 2, 0, 2] * 7 + [1, 0]}, 5, None),
+    "trials": (
+        {**PLAIN, "trial_number": TOKENS, "stimulus_id": TOKENS % 4, "session": [1] * N},
+        4,
+        "trial_number and stimulus_id",
+    ),
+    "times of events": ({**PLAIN, "stimOn_times": np.sort(TOKENS) / 7, "onset": np.arange(N) * 1.5}, 4, None),
     "a picture alone": ({"cell": IDS, "tSNE_1": X[:, 0], "tSNE_2": X[:, 1]}, 2, "cell"),
 }
 

@@ -7,8 +7,10 @@ import zipfile
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.io import savemat
 
 from shesha import io as files
+from shesha.io.array_selection import _hold_one_input_each
 from shesha.support.provenance import collect_statements
 from shesha.support.warnings import RowNamesWarning
 
@@ -183,8 +185,10 @@ STACKS = {
     "encoder.token_embeddings": ("got tokens along axis 1", ()),
     "output": ("as attention_mask shows", ("attention_mask",)),
     "states": (None, ("mask_of_others",)),
-    "data.spikes": ("the name of a recording. Pass layer_axis=None", ()),
+    "data.spikes": ("the name of a recording. .* pass layer_axis=None", ()),
     "trials": ("the name of a recording", ()),
+    "glm_betas": ("the name of a recording", ()),
+    "responses": (r"Otherwise save numpy.moveaxis\(X, AXIS, 0\)", ()),
     "trial_embeddings": (None, ()),
 }
 
@@ -201,6 +205,30 @@ def test_tokens_and_neurons_are_not_taken_for_layers(tmp_path, rng, name):
         files.read(tmp_path / "m.npz")
     assert files.read(tmp_path / "m.npz", layer_axis=None)[name].shape == (20, 5, 8)
     assert files.read(tmp_path / "m.npz", keys=[name], layer_axis=1)[f"{name}[0]"].shape == (20, 8)
+
+
+AXES = {
+    "mat, three": ("a.mat", "R", (6, 5, 8), False),
+    "mat, four": ("a.mat", "R", (6, 5, 4, 8), False),
+    "mat, five": ("a.mat", "R", (6, 5, 4, 8, 3), False),
+    "mat, layers": ("a.mat", "layer_activations", (20, 3, 8), True),
+    "mat, one layer": ("a.mat", "R", (20, 1, 8), True),
+    "volumes": ("a.npz", "bold", (6, 5, 4, 8), False),
+    "feature maps": ("a.npz", "conv1", (20, 3, 4, 4), True),
+}
+
+
+@pytest.mark.parametrize("kind", AXES)
+def test_arrays_whose_axes_are_unknown_are_not_read_by_their_first_axis(tmp_path, rng, kind):
+    file, name, shape, known = AXES[kind]
+    array = rng.standard_normal(shape)
+    save = savemat if file.endswith(".mat") else lambda path, arrays: np.savez(path, **arrays)
+    save(tmp_path / file, {name: array})
+    if known:
+        assert {len(matrix) for matrix in files.read(tmp_path / file).values()} == {20}
+        return
+    with pytest.raises(ValueError, match=r"numpy.moveaxis\(X, AXIS, 0\).reshape\(X.shape\[AXIS\], -1\)"):
+        files.read(tmp_path / file)
 
 
 @pytest.mark.parametrize("names", [["layer_0", "layer_1"], ["hidden_states.3", "hidden_states.7"], ["h[0]", "h[1]"]])
@@ -304,3 +332,10 @@ def test_identifiers_of_columns_are_doubted(tmp_path, rng, name, doubted):
     assert any(f"{name} has 12 entries, one per column" in text for text in said) == doubted
     found = files.open_file(tmp_path / "m.npz", transpose=True)
     assert found.row_names.values.tolist() == ids.tolist()
+
+
+@pytest.mark.parametrize(
+    ("rows", "each"), [([4, 4, 4, 4, 5, 5, 6, 7], True), ([4] * 5 + [5, 6, 7], False), ([4, 5, 6], False)]
+)
+def test_matrices_of_many_lengths_belong_to_one_input_each(rows, each):
+    assert _hold_one_input_each({str(k): np.zeros((n, 3)) for k, n in enumerate(rows)}) == each

@@ -8,6 +8,7 @@ import pytest
 
 import shesha
 from shesha import io as files
+from shesha.inputs.vector_columns import find_vectors
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -145,3 +146,10 @@ def test_lines_of_other_lengths_are_told_by_number(tmp_path, line):
     told = rf"m.csv must have 3 fields in every line, as in the first, got {line.count(',') + 1} in line 3"
     with pytest.raises(files.UnreadableFileError, match=told):
         files.read(tmp_path / "m.csv")
+
+
+def test_records_of_two_numbers_are_vectors_and_bytes_of_zeros_are_not():
+    records = [{"x": 1.0, "y": row} for row in range(4)]
+    assert find_vectors(records).parse(records, "a", 0).tolist() == [[1, row] for row in range(4)]
+    assert find_vectors([bytes(16)] * 4).problem.startswith("contains 16 bytes per row")
+    assert find_vectors(["[1, 2, 3]", "[1, 2]"]).problem.endswith("of different lengths as text, from 2 to 3 numbers")

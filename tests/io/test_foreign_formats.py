@@ -448,15 +448,19 @@ def test_tables_that_pandas_wrote_as_json(tmp_path, orient):
     assert found.row_names.column == "id"
 
 
-def test_times_of_netcdf_are_layers_and_coordinates_are_labels(tmp_path):
+@pytest.mark.parametrize("kind", ["f4", "i2", "u1"])
+@pytest.mark.parametrize("name", [None, "spike_counts"])
+def test_times_of_netcdf_are_layers_and_coordinates_are_labels(tmp_path, kind, name):
     xarray = pytest.importorskip("xarray")
     pytest.importorskip("h5netcdf")
-    cube = np.stack([X, X + 1], axis=2)
+    cube = (
+        np.stack([X, X + 1], axis=2) if kind == "f4" else np.stack([COUNTS[:, :8], COUNTS[:, :8] + 1], 2).astype(kind)
+    )
     coords = {"stimulus_id": ("presentation", [f"s{i % 4}" for i in range(20)])}
-    array = xarray.DataArray(cube, dims=("presentation", "neuroid", "time_bin"), coords=coords)
+    array = xarray.DataArray(cube, dims=("presentation", "neuroid", "time_bin"), coords=coords, name=name)
     array.transpose("neuroid", "presentation", "time_bin").to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
     found = files.read(tmp_path / "a.nc")
-    np.testing.assert_allclose(found["a[1]"], X + 1)
+    np.testing.assert_allclose(found[f"{name or 'a'}[1]"], cube[:, :, 1])
     assert files.read_labels(tmp_path / "a.nc", "stimulus_id").tolist()[:5] == ["s0", "s1", "s2", "s3", "s0"]
 
 
@@ -477,9 +481,20 @@ def test_units_and_trials(tmp_path):
     np.testing.assert_array_equal(files.read(tmp_path / "a.nwb")["units"], expected)
     assert files.read_labels(tmp_path / "a.nwb", "stimulus").tolist() == [0, 1, 2, 3] * 5
     assert files.read(tmp_path / "a.nwb", keys=["acquisition/lfp/data"])["acquisition/lfp/data"].shape == (40, 3)
+    stops = np.arange(20) + rng.uniform(0.2, 0.9, 20)
+    stops[3], stops[4] = 3, np.nan
+    with h5py.File(tmp_path / "a.nwb", "a") as file:
+        file["intervals/trials/stop_time"][:] = stops
+    with collect_statements() as statements:
+        rates = files.read(tmp_path / "a.nwb")["units"]
+    assert "a.nwb: spikes per second of 8 units in 20 trials, because these last" in next(iter(statements))
+    for trial in (0, 7):
+        window = {"window": (0, stops[trial] - trial)}
+        np.testing.assert_allclose(rates[trial] * window["window"][1], spike_counts(trains, [trial], **window)[0])
+    assert np.isnan(rates).all(axis=1).nonzero()[0].tolist() == [3, 4]
     damage = {
-        "intervals/trials/stop_time": (np.arange(19.0), "one stop per start of intervals/trials, got 19"),
         "units/spike_times": (np.zeros((400, 2)), r"units/spike_times as one row of numbers, got float64 of shape"),
+        "intervals/trials/stop_time": (np.arange(19.0), "one stop per start of intervals/trials, got 19"),
         "units": (np.zeros(9), "units as a group, got another object"),
         "intervals": (np.zeros(9), "intervals as a group, got another object"),
     }

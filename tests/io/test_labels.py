@@ -78,3 +78,8 @@ def test_lines_of_text(tmp_path):
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(files.UnreadableFileError, match=r"must be text in UTF-8, got UTF-16 in line 1 of"):
         files.read_labels(path)
+
+
+def test_labels_of_a_table_in_a_text_file(tmp_path):
+    (tmp_path / "t.txt").write_text("name,kind\n" + "".join(f"n{row},k{row % 2}\n" for row in range(6)))
+    assert files.read_labels(tmp_path / "t.txt", "kind").tolist() == ["k0", "k1"] * 3

@@ -52,6 +52,14 @@ def test_a_pickle_behind_a_known_ending(tmp_path, mark, ending, protocol):
             read(tmp_path / f"m.{ending}")
 
 
+def test_versions_of_torch_that_a_file_can_make_run_code_read_no_file(tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch")
+    torch.save(torch.ones(3, 2), tmp_path / "m.pt")
+    monkeypatch.setattr(torch, "__version__", "2.5.1+cpu")
+    with pytest.raises(ImportError, match=r"torch must be at least 2\.6 to read .*m\.pt safely, got 2\.5\.1"):
+        files.read(tmp_path / "m.pt")
+
+
 def test_npz(tmp_path, mark):
     np.savez(tmp_path / "m.npz", allow_pickle=True, objects=np.array([[Payload(mark)]], dtype=object))
     refuse(tmp_path / "m.npz")

@@ -35,3 +35,8 @@ def test_moments_can_be_sent_to_another_process_and_still_grow():
     copy = pickle.loads(pickle.dumps(moments))
     copy.update(rows, rows)
     assert (len(moments), len(copy)) == (30, 60)
+    layers = LayerMoments()
+    layers.update({"a": rows}, {"b": rows})
+    copies = pickle.loads(pickle.dumps(layers))
+    copies.update({"a": rows}, {"b": rows})
+    assert (len(layers), len(copies)) == (30, 60)

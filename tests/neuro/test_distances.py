@@ -47,7 +47,8 @@ def test_a_condition_in_one_run_is_missing_and_the_rest_is_there() -> None:
     shown = CONDITIONS.copy()
     shown[0] = 9
     with pytest.warns(
-        shesha.NotEstimableWarning, match="4 distances are NaN, because fewer than two runs contain both conditions"
+        shesha.NotEstimableWarning,
+        match="4 distances are NaN, because fewer than two runs contain both conditions.*or leave out 9$",
     ):
         found = crossnobis(X, shown, RUNS, noise=None)
     assert np.isnan(found[4]).all()

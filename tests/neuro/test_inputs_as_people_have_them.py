@@ -77,6 +77,12 @@ def test_a_table_with_one_row_per_spike(time, unit):
         spike_counts(table.drop(columns=unit), ONSETS)
 
 
+@pytest.mark.parametrize("spikes", [{0.1, 0.2}, {(0.1, 0.2), (0.3, 0.4)}, frozenset({(0.1, 0.2)})])
+def test_spikes_without_an_order_of_neurons_are_refused(spikes):
+    with pytest.raises(TypeError, match="spikes must be a sequence of spike times, one array per neuron, got"):
+        spike_counts(spikes, ONSETS)
+
+
 def test_a_null_without_other_values_is_no_verdict():
     shown = np.tile(np.arange(6), 10)
     X = RNG.standard_normal((60, 8)) + RNG.standard_normal((6, 8))[shown]

@@ -10,6 +10,7 @@ from scipy import sparse
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import spearmanr
 
+from shesha import CalibrationWarning
 from shesha.neuro import neighbours_in_radius, searchlight
 
 PLACES = np.argwhere(np.ones((4, 4, 3)))
@@ -73,15 +74,27 @@ def test_any_graph_will_do(neighbours):
 
 def test_a_place_that_follows_the_model_is_found():
     X, _ = data(4, n_conditions=12)
-    model = np.abs(np.subtract.outer(np.arange(12.0), np.arange(12)))
+    size = np.random.default_rng(0).permutation(np.arange(12.0))
+    model = np.abs(np.subtract.outer(size, size))
     near = PLACES[:, 0] == 0
-    X[:, near] += np.arange(12)[:, None] * np.linspace(1, 2, near.sum())
+    X[:, near] += size[:, None] * np.linspace(1, 2, near.sum())
     found = searchlight(X, model, GRAPH, metric="euclidean", names=[str(place) for place in PLACES])
     assert {each.name for each in found.significant} == {str(place) for place in PLACES[PLACES[:, 0] <= 1]}
     assert found.headline.startswith("24 of 48 centres match the model above chance")
     assert "(12 conditions, euclidean distances, rank correlation; largest correlation" in found.sentence()
     assert f"{found.maximum.name}" in str(found).split("\n\n")[1].splitlines()[1]
     assert found.plot(title="one subject").get_title() == "one subject"
+
+
+def test_conditions_in_an_order_that_data_and_model_follow_are_warned_of():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, len(PLACES))).cumsum(axis=0)
+    place = np.arange(20.0)[:, None]
+    with pytest.warns(CalibrationWarning, match="neighbouring rows are closer .* in the data and in the model"):
+        found = searchlight(X, pdist(place), GRAPH, metric="euclidean", n_permutations=19)
+    assert "p-values may be too small" in " ".join(found.sentence().split())
+    searchlight(X, pdist(rng.permutation(place)), GRAPH, metric="euclidean", n_permutations=19)
+    searchlight(X, pdist(place), GRAPH, metric="euclidean", n_permutations=19, blocks=np.arange(20) // 5)
 
 
 def test_unrelated_recordings_have_few_false_claims():

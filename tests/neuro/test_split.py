@@ -8,6 +8,7 @@ from scipy.stats import spearmanr
 import shesha
 from shesha.neuro import discriminability, trial_split, wuc
 from shesha.neuro._trials import Halves
+from shesha.neuro.split_half_reliability import _cosine
 
 FAST = {"n_permutations": 0}
 ALL = {"trials_per_half": "all", **FAST}
@@ -168,7 +169,9 @@ def test_wuc_is_that_of_a_loop(recording) -> None:
 
 def test_wuc_of_more_neurons_than_trials_is_that_of_a_loop(recording) -> None:
     X, shown = recording(n_trials=60, n_neurons=90, n_conditions=4)
-    found = wuc(X, shown, shrinkage=0.3, **FAST)
+    with pytest.warns(shesha.MeasureWarning, match="90 neurons are many .* from 26 degrees of freedom"):
+        found = wuc(X, shown, shrinkage=0.3, **FAST)
+    assert "noise is whitened only in part" in found.notes[-1]
     assert found.value == pytest.approx(wuc_brute_force(X, shown, 0.3), abs=1e-10)
 
 
@@ -190,3 +193,10 @@ def test_shifts_of_conditions_in_a_fixed_cycle_are_noted(score):
     assert not found.significant and "null='permute'" in found.notes[-1]
     permuted = score(rates, cycle, null="permute")
     assert permuted.significant and not any("null='permute'" in note for note in permuted.notes)
+
+
+def test_conditions_with_one_trial_in_either_half_do_not_count():
+    sums = np.random.default_rng(0).gamma(2, 3, (2, 6, 7))
+    sums[:, :, -1] = 3
+    sums[1, 5, -1] = 1
+    assert _cosine(*sums) == _cosine(*sums[:, :5]) == _cosine(*sums[::-1])

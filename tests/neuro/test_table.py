@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from shesha.kernels.mean_intervals import mean_interval
 from shesha.kernels.ranks import partial_rank_correlations
 from shesha.neuro import (
     Session,
@@ -18,7 +19,7 @@ from shesha.neuro import (
     session_table,
     trial_split,
 )
-from shesha.neuro.score_correlations import jackknife_correlation, mean_interval
+from shesha.neuro.score_correlations import jackknife_correlation
 
 RNG = np.random.default_rng(8)
 AREAS = np.array(["VISp"] * 14 + ["CA1"] * 12 + ["root"] * 20 + ["MOs"] * 4)

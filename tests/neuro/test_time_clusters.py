@@ -84,3 +84,18 @@ def test_the_conditions_of_a_model_are_matched_by_name():
     with pytest.warns(UserWarning, match="different order"):
         found = time_clusters(X, names[shown], model=model.iloc[order, order], **options)
     assert found.values == expected.values
+
+
+def test_conditions_of_a_model_that_were_not_recorded_are_left_out_by_name():
+    X, shown, tuning = recording(2)
+    names, kept = np.array(list("abcdefgh")), shown != 3
+    model = pd.DataFrame(squareform(pdist(tuning)), index=names, columns=names)
+    options = {"normalize": False, "metric": "euclidean", "n_permutations": 19}
+    found = time_clusters(X[kept], names[shown[kept]], model=model, **options)
+    assert (
+        found.values
+        == time_clusters(X[kept], names[shown[kept]], model=model.drop("d").drop(columns="d"), **options).values
+    )
+    assert any("7 of 7 and 8 rows shared by name" in line for line in found.inputs)
+    with pytest.raises(ValueError, match=r"all distances between the 7 conditions a, b, c, e, f and 2 more, got 8"):
+        time_clusters(X[kept], names[shown[kept]], model=model.to_numpy(), **options)

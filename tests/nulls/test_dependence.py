@@ -2,9 +2,11 @@
 
 import warnings
 from dataclasses import replace
+from statistics import fmean, stdev
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from shesha import (
     CalibrationWarning,
@@ -20,7 +22,7 @@ from shesha import (
 )
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls import dependence, exchange
-from shesha.nulls.dependence import DiagnosticRows, _is_discrete
+from shesha.nulls.dependence import DiagnosticRows, _is_discrete, p_of_first
 from shesha.nulls.design_warnings import p_value_within_design, undeclared_dependence
 from shesha.results.doubts import LEVEL
 
@@ -386,4 +388,11 @@ def test_moments_that_were_saved_keep_the_signs_of_dependence(tmp_path):
 
 @pytest.mark.parametrize("rows", [np.arange(9.0).reshape(3, 3) ** 2, np.ones((40, 3))])
 def test_rows_that_are_few_or_equal_have_no_memory(rows):
-    assert dependence(rows).memory == 0
+    found = dependence(rows)
+    assert (found.memory, found.persistence) == (0, 0)
+
+
+def test_the_first_number_is_compared_with_a_normal_prediction_from_the_others(rng):
+    first, *others = values = rng.standard_normal(7)
+    spread = stdev(others) * np.sqrt(1 + 1 / 6)
+    assert p_of_first(values) == pytest.approx(norm.sf((first - fmean(others)) / spread))

@@ -39,6 +39,11 @@ def test_kinds_are_the_class_of_pure_groups():
     assert group_kinds(np.array([0, 0, 1, 1, 0]), np.array([0, 0, 1, 1, 1]), 2).tolist() == [0, 2]
 
 
+def test_any_number_of_halves_is_drawn(rng):
+    halves = draw_class_halves([np.arange(4), np.arange(4, 8)], np.tile(np.arange(4), 2), 250, rng)
+    assert [half.shape for half in halves] == [(250, 4)] * 2
+
+
 def test_groups_that_do_not_allow_it_give_no_halves(rng):
     assert draw_class_halves([np.arange(4), np.arange(4, 8)], np.repeat([0, 1, 2], [4, 2, 2]), 3, rng) is None
 

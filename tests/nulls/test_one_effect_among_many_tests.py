@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 
 import shesha
 from shesha import bio, coherence, neuro, steering
@@ -127,13 +128,80 @@ def moved_classes(m, rng):
     return str(found), min(pair.corrected_p_value for pair in found.classes)
 
 
+def classes_of_several(m, rng, n_permutations=None):
+    labels = np.repeat([f"class {k}" for k in range(m)], 20)
+    X = rng.standard_normal((20 * m, 3))
+    others = {"all": rng.standard_normal(X.shape)}
+    others["one"] = np.where((labels == "class 0")[:, None], X, rng.standard_normal(X.shape))
+    found = shesha.compare_several_within(X, others, labels, "RSA", n_permutations=n_permutations, seed=0)
+    return found.headline, found["one"].corrected["RSA"]["class 0"]
+
+
+def centres(m, rng):
+    place = rng.standard_normal((10, 3))
+    X = np.hstack([place, rng.standard_normal((10, 3 * m - 3))])
+    neighbours = np.arange(3 * m).reshape(m, 3)
+    found = neuro.searchlight(X, pdist(place), neighbours, metric="euclidean", n_permutations=199)
+    return found.headline, found.numbers[0].corrected_p_value
+
+
+def clusters(m, rng):
+    """Rows beyond a wide gap are one cluster, and the others have random labels."""
+    anndata = pytest.importorskip("anndata")
+    X = rng.standard_normal((15 * m, 2)) + 90 * (np.arange(15 * m) % m == 0)[:, None]
+
+    def divide(rows):
+        places = np.sort(rows[:, 0])
+        gap = int(np.diff(places).argmax())
+        far = (rows[:, 0] > places[gap]) & (np.diff(places)[gap] > np.ptp(places) / 2)
+        return np.where(far, 0, 1 + rng.integers(m - 1, size=len(rows)))
+
+    cells = anndata.AnnData(X, obs={"group": divide(X).astype(str)}, obsm={"X_pca": X})
+    found = bio.cluster_stability(cells, "group", cluster=divide, n_draws=19, n_subsamples=2)
+    return found.headline, found["0"].corrected_p_value
+
+
+def clusters_of_times(m, rng):
+    shown = rng.permutation(np.tile(np.arange(8), 10))
+    X = rng.standard_normal((80, 6, m))
+    X[:, :, :2] += 5 * rng.standard_normal((8, 6))[shown][:, :, None]
+    found = neuro.time_clusters(X, shown, n_permutations=99)
+    return found.headline, min(each.corrected_p_value for each in found)
+
+
+def ranked_models(m, rng):
+    true = rng.standard_normal((N, 3))
+    models = {"true": true, **{f"model {k}": unrelated(rng) for k in range(ceil((sqrt(1 + 8 * m) - 1) / 2))}}
+    found = shesha.rank_models([true + 0.1 * unrelated(rng) for _ in range(4)], models, n_resamples=20, seed=0)
+    return found.headline, found.pair("true", "model 0").corrected_p_value
+
+
+def sessions(m, rng):
+    """Each pair of sessions has four tests."""
+    shown = np.tile(np.arange(4), 8)
+    tuning = 5 * rng.standard_normal((2, 4, 8))
+    tunings = [tuning[1], *[tuning[0]] * ceil((sqrt(1 + 2 * m) - 1) / 2)]
+    found = neuro.session_drift([(each[shown] + rng.standard_normal((32, 8)), shown) for each in tunings])
+    return found.headline, min(part.corrected_change_p_value for pair in found.pairs for part in pair.parts)
+
+
+def members(m, rng):
+    X = rng.standard_normal((N, 6))
+    many = {str(k): X + 0.1 * rng.standard_normal(X.shape) for k in range(max(4, m))}
+    found = shesha.consensus({**many, "other": rng.standard_normal(X.shape)})
+    return found.headline, found["other"].corrected_p_value
+
+
 CORRECTING = {
     "compare_all, named pairs": many,
     "calibrate_layers": layers,
     "coherence_by_group": groups,
     "compare": measures,
     "compare_all": representations,
+    "cluster_stability": clusters,
+    "compare_several_within": classes_of_several,
     "compare_within": classes,
+    "consensus": members,
     "crossnobis_test": conditions,
     "diff": moved_classes,
     "e_distances": samples,
@@ -141,6 +209,10 @@ CORRECTING = {
     "over_time": windows,
     "partial_correlations": models,
     "rank_layers": steered_layers,
+    "rank_models": ranked_models,
+    "searchlight": centres,
+    "session_drift": sessions,
+    "time_clusters": clusters_of_times,
 }
 ELSEWHERE = {
     "drift/two_sample_tests.py": "at most four tests: tests/drift",

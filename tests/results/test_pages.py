@@ -279,7 +279,7 @@ def test_shares_and_their_intervals_have_one_unit():
 
 @pytest.mark.parametrize(
     ("after", "significant", "verdict"),
-    [(0.9, True, "a and b moved apart"), (0.55, False, "within noise"), (0.9, False, "no movement found")],
+    [(0.9, True, "a and b moved apart"), (0.55, False, "within noise"), (0.9, False, "not above chance")],
 )
 def test_a_movement_within_noise_is_called_so_whatever_its_p_value(after, significant, verdict):
     numbers = {"p_value": 0.001, "corrected_p_value": 0.001, "limit": 0.1, "significant": significant}

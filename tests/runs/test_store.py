@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -35,6 +36,18 @@ def test_what_was_put_is_there_for_whoever_opens_the_file_next(path):
     with ResultStore(path) as store:
         store.forget("word", ["a", "b/1", "nothing"])
         assert dict(store.items("word")) == {"b/2": "TWO", "c": "three"}
+
+
+def test_threads_that_open_the_store_themselves_lose_nothing(path):
+    def add(thread: int) -> None:
+        with ResultStore(path) as store:
+            for number in range(5):
+                store.put("number", {f"{thread}/{number}": "1"})
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(8)))
+    with ResultStore(path, create=False) as store:
+        assert len(dict(store.items("number"))) == 40
 
 
 @pytest.mark.parametrize("content", [b"first,second\n" * 50, b"x", b"SQLite format 3\0 but no more"])

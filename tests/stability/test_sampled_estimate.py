@@ -1,6 +1,7 @@
 """Estimates from sampled pairs agree with those from all pairs, and work on files."""
 
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -270,3 +271,16 @@ def test_wide_data_have_a_null_that_is_not_too_narrow(low_rank, small_is_wide, m
             low_rank(400, 24), variant=variant, n_draws=4, n_permutations=19, seed=0, n_bootstrap=0
         )
         assert signal.p_value == 0.05
+
+
+@pytest.mark.parametrize(
+    ("d", "rotated", "n_rows"), [(300, False, 4096), (2048, False, 2048), (10**6, False, 256), (1024, True, 512)]
+)
+def test_the_null_of_wide_rows_matches_fewer(d, rotated, n_rows):
+    halves = SimpleNamespace(rows=SimpleNamespace(shape=(9000, d)), rotated=rotated)
+    assert row_matching._most_rows(halves, SimpleNamespace(pairs=1), 1.0) == n_rows
+
+
+def test_the_null_of_rotations_is_no_narrower_than_that_of_as_many_pairs(low_rank):
+    options = {"variant": "basis_averaged_split", "n_draws": 3, "n_bootstrap": 0, "n_permutations": 60, "seed": 0}
+    assert shesha.estimate(low_rank(80, 16), pairs=600, **options).chance_sd > 0.9 / np.sqrt(600)

@@ -45,7 +45,7 @@ from shesha.support.layer_axis import LayerAxis, split_layers
 from shesha.support.memory import memory_budget
 from shesha.support.progress import collect, mute_progress, track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import N_BOOTSTRAP, N_PERMUTATIONS, draw_seed, generator
+from shesha.support.seeds import CONFIDENCE, N_BOOTSTRAP, N_PERMUTATIONS, draw_seed, generator
 from shesha.support.sqlite import StoreError
 from shesha.support.types import Index, Seed
 from shesha.support.warnings import MeasureWarning, NotEstimable, NotEstimableWarning, warn
@@ -365,7 +365,7 @@ def audit(
     y: ArrayLike | None = None,
     *,
     metric: Metric = "cosine",
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     n_bootstrap: int = N_BOOTSTRAP,
     n_permutations: int = N_PERMUTATIONS,
     pairs: PairCount = None,

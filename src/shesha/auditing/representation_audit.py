@@ -1,4 +1,4 @@
-"""Audit one representation with every registered score and descriptor, and find labels that were computed from it."""
+"""Audit one representation with every registered score and descriptor."""
 
 from __future__ import annotations
 
@@ -25,89 +25,14 @@ from shesha.results.number import INTERRUPTED, format_value
 from shesha.stability import Variant, registered_variants
 from shesha.stability.estimate import as_estimate
 from shesha.stability.evaluation import build_request, evaluate, resolve_design
+from shesha.stability.labels_from_features import are_labels_from_features
 from shesha.support import memory, progress
 from shesha.support.memory import MemoryBudgetError
-from shesha.support.seeds import spawn
-from shesha.support.types import Array, Labels, Matrix, Seed, Vector
+from shesha.support.seeds import ALPHA, spawn
+from shesha.support.types import Array, Labels, Seed, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.support.wording import count, join_items
 from shesha.views import Rdm, Rows
-
-_NEIGHBOURS = 15
-_MOST_ROWS = 1000
-_FEWEST = 30
-"""Number of rows near a boundary that are needed for a decision."""
-_MIXED = 0.85
-"""Share of the neighbours with the most frequent label, below which a row is near a boundary."""
-_EXCESS = 0.27
-"""How much more often than their neighbours' shares rows near a boundary have the most frequent label.
-
-It was at most 0.25 for simulated labels, because a share of few neighbours is inexact with many features,
-and 0.23 to 0.35 for clusters of noise.
-"""
-
-
-def are_labels_from_features(X: Rows, codes: Labels, seed: int = 0) -> bool:
-    """Return whether rows near the boundary of two classes have the labels that the features would give them.
-
-    If labels were observed independently of the features, a row whose neighbours belong to several classes has each
-    label about as often as its neighbours. The labels of clusters change at a boundary instead: such rows nearly always
-    have the label of the nearer side. Classes with a gap between them have no rows near a boundary, so nothing follows.
-
-    Parameters
-    ----------
-    X : Rows
-    codes : array of shape (n_rows,)
-        Class of each row, numbered from 0.
-    seed : int
-        Seed of the sample of rows.
-    """
-    rng = np.random.default_rng(seed)
-    chosen = np.arange(len(X)) if len(X) <= _MOST_ROWS else np.sort(rng.choice(len(X), _MOST_ROWS, replace=False))
-    rows, labels = X.read(chosen), codes[chosen]
-    if len(rows) <= 4 * _NEIGHBOURS or not np.isfinite(rows).all() or len(np.unique(labels)) < 2:
-        return False
-    rows = rows - rows.mean(axis=0)
-    return _follow_neighbours(rows, labels) or _are_cut_by_planes(rows, labels)
-
-
-def _follow_neighbours(rows: Matrix, labels: Labels) -> bool:
-    squared = np.einsum("ij,ij->i", rows, rows)
-    distances = squared[:, None] + squared - 2 * rows @ rows.T
-    np.fill_diagonal(distances, np.inf)
-    near = np.argpartition(distances, _NEIGHBOURS, axis=1)[:, :_NEIGHBOURS]
-    indicator = (labels[:, None] == np.arange(labels.max() + 1)).astype(np.float64)
-    shares = indicator[near].mean(axis=1)
-    share = shares.max(axis=1)
-    mixed = share < _MIXED
-    if mixed.sum() < _FEWEST:
-        return False
-    agrees = labels[mixed] == shares[mixed].argmax(axis=1)
-    return bool(agrees.mean() - share[mixed].mean() > _EXCESS)
-
-
-def _are_cut_by_planes(rows: Matrix, labels: Labels) -> bool:
-    """Return whether planes between the means of classes divide rows that lie densely on both sides of them."""
-    counts = np.bincount(labels)
-    kept = np.flatnonzero(counts >= 5)
-    inside = np.isin(labels, kept)
-    rows, own = rows[inside], np.searchsorted(kept, labels[inside])
-    if len(kept) < 2 or len(rows) < 2 * _FEWEST:
-        return False
-    means = np.stack([rows[own == k].mean(axis=0) for k in range(len(kept))])
-    n = counts[kept][own]
-    squared = ((rows[:, None] - means[None]) ** 2).sum(axis=2)
-    # The mean of a row's own class is taken without the row.
-    mine = squared[np.arange(len(rows)), own] * (n / (n - 1)) ** 2
-    squared[np.arange(len(rows)), own] = np.inf
-    other = squared.argmin(axis=1)
-    gap = np.linalg.norm(means[own] - means[other], axis=1)
-    margin = (squared.min(axis=1) - mine) / (2 * np.where(gap > 0, gap, np.inf))
-    spread = np.sqrt(np.mean([((rows[own == k] - means[k]) ** 2).mean() for k in range(len(kept))]))
-    near = np.abs(margin) < spread / 2
-    wrong = float((margin < 0).mean())
-    return bool(near.sum() >= _FEWEST and wrong < 0.1 * near.mean())
-
 
 _ENTRIES = 1 << 18
 
@@ -142,6 +67,8 @@ _PURPOSE = 7
 """Key of a separate random stream, so that this sample does not change any other random draws."""
 _SHARE = 64
 """Bytes budgeted per entry of a sampled row: the entry itself, distances to classes, and resamples."""
+_FEWEST_SAMPLED, _SAMPLED_ENTRIES = 4, 1 << 23
+"""Fewest sampled rows, and most of their entries, because more take longer than their smaller error justifies."""
 
 
 @dataclass(frozen=True)
@@ -155,9 +82,9 @@ class RowSample:
 
     @classmethod
     def draw(cls, rows: Rows, labels: Array, exchange: Exchange | None, seed: Seed) -> RowSample:
-        """Draw as many rows as fit in memory, without replacement, and keep their original order."""
+        """Draw rows without replacement, at most as many as fit in memory, and keep their original order."""
         n, d = rows.shape
-        size = min(n, max(4, memory.memory_budget() // (_SHARE * d)))
+        size = min(n, max(_FEWEST_SAMPLED, min(_SAMPLED_ENTRIES, memory.memory_budget() // _SHARE) // d))
         chosen = np.sort(spawn(seed, _PURPOSE).choice(n, size, replace=False))
         return cls(
             rows.take_rows(chosen),
@@ -171,7 +98,6 @@ class RowSample:
 _MIN_ROWS = 4
 _FREE_METRIC = "cosine"
 """Scores with this default metric use the metric of the audit instead; others keep their default."""
-_ALPHA = 0.05
 _WITH_CHANCE = "feature_split"
 _LABELS = ("blocks", "groups", "within")
 
@@ -233,10 +159,14 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
             finding = replace(finding, dependence=find_dependence([checked]))
         declared = nonempty_arguments(settings.design)
         labels: dict[str, Any] = {name: declared[name] for name in _LABELS if name in declared}
+        codes = None
+        if y is not None and len(np.asarray(y)) == n:
+            codes, classes = check.labels(y, n)
+            y = classes[codes]
         doubts = find_doubts(
             X,
             settings.metric,
-            classes=None if y is None or len(np.asarray(y)) != n else check.labels(y, n)[0],
+            classes=codes,
             known={name: quantity for name, quantity in settings.known.items() if len(quantity) == n},
             design=check_known_quantities(labels, None, n),
             # With a declared design, the order of the rows is not checked.
@@ -293,7 +223,7 @@ def _score(variant: Variant, rows: Rows | Rdm, y: Any, settings: Settings) -> Es
         seed=settings.seed,
         design=settings.exchange,
     )
-    return as_estimate(request, evaluate(request), settings.confidence, _ALPHA)
+    return as_estimate(request, evaluate(request), settings.confidence, ALPHA)
 
 
 def _add_label_scores(

@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.bio.cell_design import labels, require_anndata
 from shesha.inputs import validation as check
 from shesha.io import from_anndata
-from shesha.nulls.null_summary import number_against_null, summarise
+from shesha.nulls.null_summary import number_against_null, p_of_draws, summarise
 from shesha.report import Part, Text
 from shesha.results import sentence_parts as say
-from shesha.results.number import Number, NumberTable
+from shesha.results.number import TIE, Number, NumberTable
 from shesha.support import provenance
 from shesha.support import types as kinds
 from shesha.support.progress import track
-from shesha.support.seeds import draw_seed, draws_needed, number
+from shesha.support.seeds import ALPHA, CONFIDENCE, draw_seed, draws_needed, number
 from shesha.support.types import Array, Labels, Matrix, Seed, Vector
 from shesha.support.wording import agree_with_share, count, natural_key
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 Clustering = Callable[[Matrix], ArrayLike]
 """Function of a matrix (cells, features) that returns one label per cell."""
 _NEIGHBOURS = 15
-_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +96,7 @@ def cluster_stability(
     share: float = 0.8,
     n_draws: int = 39,
     max_cells: int = 3_000,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
 ) -> ClusterStability:
     """Test which clusters of cells are more stable than clusters found in data that have none.
@@ -213,7 +212,7 @@ def cluster_stability(
     for code, name in enumerate(clusters):
         value = float(observed.stability[code])
         decision = summarise(value, maxima, "higher", alpha, 1.0)
-        shares = [float((draw.stability >= value - 1e-12).mean()) for draw in draws]
+        shares = [float((draw.stability >= value - TIE).mean()) for draw in draws]
         numbers.append(
             Cluster(
                 name=name,
@@ -222,7 +221,7 @@ def cluster_stability(
                 chance_sd=float(typical.std()),
                 threshold=decision.threshold,
                 calibrated=decision.calibrated,
-                p_value=(1 + sum(shares)) / (n_draws + 1),
+                p_value=p_of_draws(sum(shares), n_draws),
                 corrected_p_value=decision.p_value,
                 n_draws=n_draws,
                 exchanged=gaussian,
@@ -296,9 +295,9 @@ def _interval(values: Vector) -> dict[str, Any]:
     if len(known) < 2:
         return {}
     low, high = known.mean() + known.std(ddof=1) / np.sqrt(len(known)) * np.array(
-        t.interval(_CONFIDENCE, len(known) - 1)
+        t.interval(CONFIDENCE, len(known) - 1)
     )
-    return {"low": max(0.0, float(low)), "high": min(1.0, float(high)), "confidence": _CONFIDENCE}
+    return {"low": max(0.0, float(low)), "high": min(1.0, float(high)), "confidence": CONFIDENCE}
 
 
 def _clustered_matrix(adata: Any, obsm: str | None, by_graph: bool) -> Matrix:

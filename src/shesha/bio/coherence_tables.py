@@ -21,7 +21,7 @@ from shesha.results import CoherenceTable
 from shesha.results.coherence import EDistance, EDistances
 from shesha.support import provenance
 from shesha.support import types as kinds
-from shesha.support.seeds import default_draws, draw_seed, number
+from shesha.support.seeds import ALPHA, CONFIDENCE, default_draws, draw_seed, number
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.support.wording import agree, count, join_items
@@ -47,8 +47,8 @@ def coherence_table(
     null: Null = "controls",
     n_draws: int | None = None,
     min_size: int = 10,
-    alpha: float = 0.05,
-    confidence: float = 0.95,
+    alpha: float = ALPHA,
+    confidence: float = CONFIDENCE,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> CoherenceTable:
@@ -287,7 +287,7 @@ def e_distances(
     groups: str | None = None,
     n_draws: int | None = None,
     min_size: int = 10,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> EDistances:

@@ -26,7 +26,7 @@ from shesha.kernels.rounding_and_scaling import is_constant, length_unit, z_scor
 from shesha.results.number import Number
 from shesha.support import types as kinds
 from shesha.support.optional import require
-from shesha.support.seeds import generator
+from shesha.support.seeds import CONFIDENCE, generator
 from shesha.support.types import Matrix, Seed, Vector
 
 if TYPE_CHECKING:
@@ -300,7 +300,7 @@ def perturbation_interval(
     score: Literal["coherence", "effect_size"] = "coherence",
     *,
     n_bootstrap: int = 1000,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     seed: Seed = None,
     **options: Any,
 ) -> PerturbationInterval:

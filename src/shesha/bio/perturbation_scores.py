@@ -15,7 +15,7 @@ from shesha.inputs import align_features
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import length_unit, safe_unit
 from shesha.support import types as kinds
-from shesha.support.seeds import generator
+from shesha.support.seeds import CONFIDENCE, generator
 from shesha.support.types import Matrix, Seed, Vector
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ Method = Literal["standard", "whitened", "knn"]
 Metric = Literal["cosine", "euclidean"]
 NO_LENGTH = 1e-12
 """Length, relative to the largest entry, below which a shift counts as zero."""
-_MOST_RIDGE = 1e16
-"""Largest ridge, relative to the squared unit of the data. A larger one makes shifts seem zero."""
+_RIDGES = 1e-200, 1e16
+"""Smallest and largest ridge, relative to the squared unit of the data. Outside them, shifts seem infinite or zero."""
 _PANEL = 512
 
 
@@ -118,7 +118,7 @@ def perturbation_coherence(
     seed: Seed = None,
     max_samples: int | None = 1000,
     n_bootstrap_ci: None = None,
-    ci: float = 0.95,
+    ci: float = CONFIDENCE,
     return_type: Literal["float"] = "float",
 ) -> float:
     """Coherence of a perturbation: the mean cosine between its cells' shifts and their mean shift.
@@ -206,7 +206,8 @@ def coherence_of_matrices(
         shifts = from_mean(controls, cells)
         return mean_cosine(shifts) if metric == "cosine" else explained_share(shifts)
     if method == "whitened":
-        return mean_cosine(whitened_shifts(controls, cells, min(ridge / unit / unit, _MOST_RIDGE)), fewest=_FEWEST)
+        relative = float(np.clip(ridge / unit / unit, *_RIDGES))
+        return mean_cosine(whitened_shifts(controls, cells, relative), fewest=_FEWEST)
     return mean_cosine(from_neighbours(controls, cells, k, metric), fewest=_FEWEST)
 
 
@@ -286,7 +287,7 @@ def perturbation_effect_size(
     X_perturbed: ArrayLike,
     metric: Literal["euclidean", "cohen"] = "euclidean",
     n_bootstrap_ci: None = None,
-    ci: float = 0.95,
+    ci: float = CONFIDENCE,
     seed: Seed = None,
     return_type: Literal["float"] = "float",
 ) -> float:

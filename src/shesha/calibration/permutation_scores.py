@@ -392,8 +392,8 @@ def null_bytes(measure: Measure, sides: Sequence[Representation]) -> int:
 
     light = [stored_bytes(side, view_bytes) for side, (view_bytes, _) in zip(sides, needs, strict=True)]
     # Every view is stored in reduced form, except the one that is being computed.
-    making = max(view_bytes + working - less for (view_bytes, working), less in zip(needs, light, strict=True))
-    return sum(light) + making
+    making = [view_bytes + working - less for (view_bytes, working), less in zip(needs, light, strict=True)]
+    return sum(light) + max(making, default=0)
 
 
 def _function_subject(

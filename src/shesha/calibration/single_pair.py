@@ -21,7 +21,8 @@ from shesha.kernels.distances import Metric, pair_distances
 from shesha.kernels.pairs import draw_tuples
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.measures import Measure, as_measure
-from shesha.measures.registry import MINUTE, Choice, PairSample, SampledPairs, exact_seconds
+from shesha.measures.expected_time import MINUTE, exact_seconds, seconds_here
+from shesha.measures.registry import Choice, PairSample, SampledPairs
 from shesha.nulls.dependence import find_dependence
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.design_warnings import false_positive_rate, p_value_within_design, warn_of_series
@@ -32,7 +33,7 @@ from shesha.results.doubts import LEVEL
 from shesha.support import progress
 from shesha.support.memory import format_bytes, memory_budget
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import N_PERMUTATIONS, number, spawn
+from shesha.support.seeds import ALPHA, N_PERMUTATIONS, number, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.support.wording import duration
@@ -118,7 +119,7 @@ def reason_to_sample(subject: Subject, n_draws: int) -> str:
         return f"exact=True needs {format_bytes(need)} of memory"
     widths = subject.sides[0].shape[1], subject.sides[1].shape[1]
     seconds = exact_seconds(subject.measure, subject.n_rows, widths, n_draws=n_draws)
-    return f"exact=True takes about {duration(seconds)}" if seconds > MINUTE else ""
+    return f"exact=True takes about {duration(seconds_here(seconds))}" if seconds > MINUTE else ""
 
 
 def can_sample(subject: Subject) -> bool:
@@ -384,7 +385,7 @@ def calibrate(
     measure: Choice = "CKA",
     *,
     n_permutations: int = N_PERMUTATIONS,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     maximum: float | None = None,
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,

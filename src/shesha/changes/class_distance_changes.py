@@ -16,6 +16,7 @@ from shesha.kernels.distances import Metric, condensed_distances
 from shesha.nulls.null_summary import holm, max_statistic_p_values
 from shesha.nulls.permutations import Design, draw_permutations
 from shesha.results.diff import ENOUGH, ClassChange, Verdict
+from shesha.results.number import TIE
 from shesha.support.seeds import spawn
 from shesha.support.types import Array, Index, Labels, Matrix, Seed, Vector
 from shesha.views import Representation
@@ -278,7 +279,7 @@ def _signed_means(matrix: Matrix, codes: Labels, n_classes: int, groups: Labels,
 def _p_values(draws: Matrix) -> tuple[Vector, Vector]:
     """Return the p-value of each column, whose first entry is observed, and the one corrected for all columns."""
     # The tolerance prevents rounding errors from counting as a change.
-    alone = (draws >= draws[0] - 1e-12).mean(axis=0)
+    alone = (draws >= draws[0] - TIE).mean(axis=0)
     columns = list(draws.T)
     return alone, np.maximum(alone, max_statistic_p_values(columns, ["higher"] * len(columns)))
 

@@ -40,7 +40,7 @@ from shesha.support import types as kinds
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.progress import collect
 from shesha.support.provenance import keep_statements, state
-from shesha.support.seeds import number
+from shesha.support.seeds import CONFIDENCE, number
 from shesha.support.types import Index, Seed
 from shesha.support.wording import join_items
 from shesha.views import Representation, Rows
@@ -79,7 +79,7 @@ def diff(
     rows: RowChoice = "same",
     missing: MissingRows = "refuse",
     ids: str | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     seed: Seed = 0,
     layer_axis: LayerAxis = "guess",
     match: Match = None,

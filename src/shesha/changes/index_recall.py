@@ -3,70 +3,65 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import t
 
+from shesha.comparison.sampled_scores import Exact
 from shesha.doubting.row_lengths import describe_lengths
 from shesha.inputs import MissingRows, RowChoice, split_names
 from shesha.inputs import validation as check
-from shesha.kernels.neighbours import nearest_by_distance, nearest_by_product, shared_entries
+from shesha.kernels.mean_intervals import mean_interval
+from shesha.kernels.neighbours import Rows as SomeRows
+from shesha.kernels.neighbours import nearest_by_distance, nearest_by_product, nearest_to_queries, shared_entries
 from shesha.kernels.regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas
+from shesha.measures.expected_time import MINUTE, search_seconds
 from shesha.report import Part, Text
 from shesha.results import sentence_parts as say
 from shesha.results.diff import IndexAdvice, IndexChange, IndexMetric, Recall
 from shesha.results.number import NAN, Number, NumberTable, table_of_numbers
 from shesha.support import types as kinds
 from shesha.support.device_arrays import smallest
+from shesha.support.progress import collect
 from shesha.support.provenance import keep_statements, state, state_warning
-from shesha.support.seeds import spawn
-from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
+from shesha.support.seeds import CONFIDENCE, spawn
+from shesha.support.types import Array, Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.wording import agree, count, join_names
 from shesha.views import Representation, select_rows
+from shesha.views.representation import RowSource
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def deal_folds(n: int, groups: Labels | None, n_folds: int, rng: np.random.Generator) -> Index:
+def deal_units(n: int, groups: Labels | None, n_folds: int, rng: np.random.Generator) -> Index:
     """Assign rows, or whole groups of rows, to folds at random."""
     if groups is None:
         return np.asarray(rng.permutation(n) % n_folds)
     return np.asarray((rng.permutation(int(groups.max()) + 1) % n_folds)[groups])
 
 
-def mean_interval(
-    values: Vector, confidence: float, groups: Labels | None, *, bounds: tuple[float, float]
-) -> tuple[float, float]:
-    """Return the interval of the mean over rows like these, or over groups of rows.
+def recall_interval(values: Vector, confidence: float, groups: Labels | None) -> tuple[float, float]:
+    """Return the interval of the mean recall over rows like these, or over groups of rows.
 
-    Rows of one group may depend on each other in any way. If all values are at a bound, the interval ends where that
-    result would have half the error probability.
+    If all values are 0 or all are 1, the interval ends where that result would have half the error probability.
 
     Examples
     --------
-    >>> low, high = mean_interval(np.ones(40), 0.95, None, bounds=(0.0, 1.0))
+    >>> low, high = recall_interval(np.ones(40), 0.95, None)
     >>> round(low, 3), high
     (0.912, 1.0)
     """
-    mean, units = float(values.mean()), np.arange(len(values)) if groups is None else groups
-    n_units = int(units.max()) + 1
-    if n_units < 2:
-        return float("nan"), float("nan")
-    sums = np.bincount(units, values - mean) / len(values)
-    error = float(np.sqrt(n_units / (n_units - 1) * (sums**2).sum()))
-    half = float(t.ppf(0.5 + confidence / 2, n_units - 1)) * error
-    low, high = max(bounds[0], mean - half), min(bounds[1], mean + half)
-    reach = (bounds[1] - bounds[0]) * (1 - ((1 - confidence) / 2) ** (1 / n_units))
-    if (values == bounds[1]).all():
-        low = bounds[1] - reach
-    if (values == bounds[0]).all():
-        high = bounds[0] + reach
+    low, high = map(float, np.clip(mean_interval(values, groups, confidence), 0.0, 1.0))
+    n_units = len(values) if groups is None else int(groups.max()) + 1
+    reach = 1 - ((1 - confidence) / 2) ** (1 / n_units)
+    if n_units > 1 and values.min() == values.max() in (0.0, 1.0):
+        return (1 - reach, high) if values[0] else (low, reach)
     return low, high
 
 
@@ -78,7 +73,7 @@ ROWS_PER_FEATURE = 2
 """With fewer rows per feature, the half of them to which a map is fitted does not determine it."""
 NEIGHBOURS = 10
 AS_IT_IS, REENCODED, IN_HALVES = "as it is", "re-encodings", ", in halves"
-_DEALING = 41
+_DEALING, _QUERYING = 41, 43
 _PANEL = 512
 
 
@@ -118,10 +113,7 @@ def index_change(
         Options of the test.
     """
     old, new = (_vectors(side, test.metric) for side in (before, after))
-    if test.groups is None:
-        fold = spawn(test.seed, _DEALING).permutation(len(old)) % FOLDS
-    else:
-        fold = deal_folds(len(old), test.groups, FOLDS, spawn(test.seed, _DEALING))
+    fold = deal_units(len(old), test.groups, FOLDS, spawn(test.seed, _DEALING))
     n_half = int(np.bincount(fold, minlength=FOLDS).min())
     search = _Search(test, fold, _count_neighbours(test.k, n_half, len(old)))
     with single_threaded_blas():
@@ -186,7 +178,7 @@ def _index_advice(
     # Recall falls with the number of searched rows. What a map gains within halves is added to the recall in all rows.
     shift = direct.value - direct_in_halves.value
     gained = best if shift != shift else _shift_recall(best, shift)
-    attainable = _attainable(floor)
+    attainable = floor.value if floor.value == floor.value else 1.0
     ways: list[tuple[IndexAdvice, Recall]] = [("keep", direct), ("map", gained)]
     way = next((way for way in ways if attainable - way[1].low <= test.tolerance), None)
     reason = ""
@@ -211,10 +203,6 @@ def _index_advice(
 
 def _shift_recall(recall: Recall, shift: float) -> Recall:
     return replace(recall, value=recall.value + shift, low=recall.low + shift, high=recall.high + shift)
-
-
-def _attainable(floor: Recall) -> float:
-    return floor.value if floor.value == floor.value else 1.0
 
 
 @dataclass(frozen=True)
@@ -242,7 +230,7 @@ class _Search:
             hits = shared_entries(truth, nearest_vectors(queries[rows], vectors[rows], self.k, self.test.metric))
             each[rows] = hits.mean(axis=1)
             both_sides[rows] = each[rows] + _effect_in_index(truth, hits)
-        low, high = mean_interval(both_sides, self.test.confidence, self.test.groups, bounds=(0.0, 1.0))
+        low, high = recall_interval(both_sides, self.test.confidence, self.test.groups)
         return Recall(name=way, value=float(each.mean()), low=low, high=high)
 
 
@@ -296,7 +284,7 @@ class StoredVectors(Number):
     rank_biased_overlap: float = NAN
     """Agreement of the ranked lists of neighbours, in which first places count most; 1 for equal lists."""
     of_queries: tuple[float, ...] = ()
-    """Recall of each query, in the order of the rows."""
+    """Recall of each query, in the order of the rows (`queries` of the table, if only some are queries)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,6 +296,9 @@ class StoredVectorsTable(NumberTable):
     metric: str
     rows: tuple[str, ...] = ()
     """Names of the rows; empty if they have none."""
+    queries: tuple[int, ...] = ()
+    """Numbers of the rows that are queries; empty if all are."""
+    interrupted: bool = False
 
     WHAT: ClassVar[str] = "ways of storing vectors"
     NAMES: ClassVar[tuple[str, ...]] = ("rank_biased_overlap",)
@@ -316,7 +307,12 @@ class StoredVectorsTable(NumberTable):
     def headline(self) -> str:
         """The recall of each way."""
         parts = [f"{each.name} {each.value:.1%} ({each.low:.1%} to {each.high:.1%})" for each in self.numbers]
-        return f"Share of the {self.k} nearest full vectors that are found ({self.metric}): {'; '.join(parts)}."
+        n_rows = self.numbers[0].n_rows
+        some = f" Estimated from {len(self.queries):,} of {n_rows:,} rows as queries, which search all rows."
+        return (
+            f"Share of the {self.k} nearest full vectors that are found ({self.metric}): {'; '.join(parts)}."
+            f"{some * bool(self.queries)}"
+        )
 
     def worst_queries(self, name: str, n: int = 10) -> pd.DataFrame:
         """Return the queries that find the fewest of their neighbours, with their recall.
@@ -330,8 +326,9 @@ class StoredVectorsTable(NumberTable):
         import pandas as pd
 
         recall = np.array(cast(StoredVectors, self[name]).of_queries)
-        rows = np.argsort(recall, kind="stable")[: check.count(n, "n")]
-        return pd.DataFrame({"row": np.array(self.rows)[rows] if self.rows else rows, "recall": recall[rows]})
+        worst = np.argsort(recall, kind="stable")[: check.count(n, "n")]
+        rows = np.array(self.queries)[worst] if self.queries else worst
+        return pd.DataFrame({"row": np.array(self.rows)[rows] if self.rows else rows, "recall": recall[worst]})
 
     def _numbers(self) -> tuple[Part, ...]:
         """Return one row per way, and the queries that lose most."""
@@ -361,13 +358,16 @@ def stored_vectors(
     k: int = 10,
     index_metric: IndexMetric = "cosine",
     groups: ArrayLike | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     rows: RowChoice = "same",
     missing: MissingRows = "refuse",
+    exact: Exact = "auto",
+    seed: Seed = 0,
 ) -> StoredVectorsTable:
     """Measure how well truncated or quantised vectors find the neighbours that the full vectors have.
 
-    Every row is a query that searches all other rows. Queries and index store their vectors in the same way.
+    Every row is a query that searches all other rows, unless this takes more than a minute. Queries and index store
+    their vectors in the same way.
 
     Parameters
     ----------
@@ -388,6 +388,11 @@ def stored_vectors(
         Confidence level of the intervals, which cover other vectors like these, as queries and in the index.
     rows, missing
         As for `compare`.
+    exact : bool or 'auto'
+        Whether every row is a query (True), or random rows are (False). 'auto': random rows if all would take more than
+        a minute. Each query searches all other rows in any case.
+    seed : int, Generator or None
+        Seed of the random queries.
 
     Returns
     -------
@@ -411,99 +416,143 @@ def stored_vectors(
     sides, along = select_rows({"X": X, **given}, {"groups": groups}, rows=rows, missing=missing, align=True)
     known = split_names(sides["X"], "X")[1]
     names = () if known is None or known.counts_rows else tuple(map(str, known.values))
-    vectors = check.require_squarable(check.matrix(sides.pop("X"), "X"))
+    arrays: dict[str, Array] = {name: check.raw_matrix(side, name) for name, side in sides.items()}
+    n, width = arrays["X"].shape
     metric = cast(IndexMetric, check.choice(index_metric, get_args(IndexMetric), "index_metric"))
     k = check.count(k, "k")
-    if k > len(vectors) - 1:
-        raise ValueError(f"k must be at most the number of other rows ({len(vectors) - 1}), got {k}")
+    if k > n - 1:
+        raise ValueError(f"k must be at most the number of other rows ({n - 1}), got {k}")
     check.fraction(confidence, "confidence", closed=False)
-    codes = None if groups is None else check.labels(along["groups"], len(vectors), "groups")[0]
-    stored = _encode_vectors(vectors, {names_of_ways[key]: other for key, other in sides.items()} or ways)
-    for name, other in stored.items() if own and metric == "cosine" else ():
-        same_width = other.shape[1] == vectors.shape[1]
-        lengths = describe_lengths(vectors, other, paired=True) if same_width else ""
-        # Rows that are all rescaled by one factor have the same neighbours under any metric.
-        if lengths and not lengths.startswith("all rows"):
-            state(f"{name}: {lengths}, which cosine similarity does not show")
-    if (share := _copies_share(vectors, k)) >= _COPIES:
+    codes = None if groups is None else check.labels(along["groups"], n, "groups")[0]
+    encoders = _require_some(dict.fromkeys(given, _unchanged) if own else _encoders(ways, RowSource(arrays["X"])))
+    for name in given:
+        if len(arrays[name]) != n:
+            raise ValueError(f"{name} must have the {n} rows of X, got {len(arrays[name])}")
+    queries = _draw_queries(n, width * (1 + len(encoders)), exact, seed)
+    if queries is None:
+        arrays = {name: check.require_squarable(check.matrix(array, name)) for name, array in arrays.items()}
+    for name in given if metric == "cosine" else ():
+        _state_lengths(arrays["X"], arrays[name], names_of_ways[name], queries)
+    if queries is None and (share := _copies_share(arrays["X"], k)) >= _COPIES:
         state_warning(
             f"{share:.0%} of the {k} nearest vectors are copies of the query, which any way of storing finds; leave "
             "out repeated rows to measure the others"
         )
-    numbers = []
-    with single_threaded_blas():
-        truth = _nearest(vectors, k, metric)
-        for name, other in stored.items():
-            found = _nearest(other, k, metric)
-            shared = _shared_counts(truth, found)
-            recall, overlap = shared[:, -1] / k, _rank_biased_overlap(shared)
-            both_sides = recall + _effect_in_index(truth, shared_entries(truth, found))
-            low, high = mean_interval(both_sides, confidence, codes, bounds=(0.0, 1.0))
-            one = StoredVectors(
-                name=name,
-                value=float(recall.mean()),
-                low=low,
-                high=high,
-                confidence=confidence,
-                chance=k / (len(vectors) - 1),
-                best=1.0,
-                n_rows=len(vectors),
-                rank_biased_overlap=float(overlap.mean()),
-                of_queries=tuple(recall.tolist()),
-            )
-            numbers.append(one)
+    truth = _nearest(arrays["X"], _unchanged, queries, k, metric)
+
+    def recall_of(name: str) -> StoredVectors:
+        found = _nearest(arrays[name if own else "X"], encoders[name], queries, k, metric)
+        shared = _shared_counts(truth, found)
+        recall, overlap = shared[:, -1] / k, _rank_biased_overlap(shared)
+        hits = shared_entries(truth, found)
+        both_sides = recall + (_effect_in_index(truth, hits) if queries is None else 0.0)
+        of_queries = codes if codes is None or queries is None else np.unique(codes[queries], return_inverse=True)[1]
+        low, high = recall_interval(both_sides, confidence, of_queries)
+        return StoredVectors(
+            name=names_of_ways.get(name, name),
+            value=float(recall.mean()),
+            low=low,
+            high=high,
+            confidence=confidence,
+            chance=k / (n - 1),
+            best=1.0,
+            n_rows=n,
+            rank_biased_overlap=float(overlap.mean()),
+            of_queries=tuple(recall.tolist()),
+        )
+
+    numbers, interrupted = collect(
+        map(recall_of, encoders), len(encoders), "ways of storing vectors", fewest=1, describe=_describe_ways
+    )
     if own and (lost := [each.name for each in numbers if each.low <= each.chance]):
         state_warning(
             f"{join_names(lost)} {agree(len(lost), 'finds', 'find')} no more neighbours than chance, as if rows were "
             "in another order; check that row i of both sides is the same input"
         )
-    return StoredVectorsTable(numbers=tuple(numbers), k=k, metric=metric, rows=names)
+    chosen = () if queries is None else tuple(queries.tolist())
+    return StoredVectorsTable(
+        numbers=tuple(numbers), k=k, metric=metric, rows=names, queries=chosen, interrupted=interrupted
+    )
 
 
-def _copies_share(vectors: Matrix, k: int) -> float:
+def _copies_share(vectors: Array, k: int) -> float:
     """Return which share of the k nearest vectors, on average, are equal to the query."""
     rows = [row.tobytes() for row in np.ascontiguousarray(vectors)]
     counts = Counter(rows)
     return float(np.mean([min(counts[row] - 1, k) for row in rows])) / k
 
 
-def _encode_vectors(vectors: Matrix, ways: Iterable[str | int] | Mapping[str, ArrayLike]) -> dict[str, Matrix]:
-    """Return the vectors as each way stores them."""
-    if isinstance(ways, Mapping):
-        given = {name: check.require_squarable(check.matrix(other, name)) for name, other in ways.items()}
-        for name, other in given.items():
-            if len(other) != len(vectors):
-                raise ValueError(f"{name} must have the {len(vectors)} rows of X, got {len(other)}")
-        return _require_some(given)
+_QUERIES, _FEWEST_QUERIES = 1_000, 100
+"""Most and fewest rows that search all others, if all would take more than a minute."""
+
+
+def _draw_queries(n: int, width: int, exact: Exact, seed: Seed) -> Index | None:
+    """Return random rows whose searches take ten seconds; None if all rows may search, in at most a minute."""
+    if exact is True or (exact == "auto" and search_seconds(n, n, width) <= MINUTE):
+        return None
+    size = int(MINUTE / 6 / search_seconds(1, n, width))
+    size = min(n, _QUERIES, max(_FEWEST_QUERIES, size))
+    return np.sort(spawn(seed, _QUERYING).choice(n, size, replace=False))
+
+
+def _state_lengths(vectors: Array, other: Array, name: str, queries: Index | None) -> None:
+    """State how lengths of stored vectors differ, which the cosine does not show."""
+    if vectors.shape[1] != other.shape[1]:
+        return
+    rows = [side if queries is None else RowSource(side).read(queries) for side in (vectors, other)]
+    lengths = describe_lengths(rows[0], rows[1], paired=True)
+    # Rows that are all rescaled by one factor have the same neighbours under any metric.
+    if lengths and not lengths.startswith("all rows"):
+        state(f"{name}: {lengths}, which cosine similarity does not show")
+
+
+def _describe_ways(numbers: Sequence[StoredVectors]) -> str:
+    return ", ".join(f"{one.name} {one.value:.1%}" for one in numbers)
+
+
+Encoder = Callable[[Matrix], Matrix]
+
+
+def _unchanged(vectors: Matrix) -> Matrix:
+    return vectors
+
+
+def _encoders(ways: Iterable[str | int], source: RowSource) -> dict[str, Encoder]:
+    """Return how each way stores some of the vectors."""
     if isinstance(ways, str | int):
         raise TypeError(f"ways must be a sequence of names and numbers, got {ways!r}")
-    stored = {}
+    encoders: dict[str, Encoder] = {}
     for way in kinds.iterable(ways, "ways", "names and numbers"):
         if isinstance(way, str):
-            quantise = _WAYS[check.choice(way, tuple(_WAYS), "ways")]
-            stored[way] = quantise(vectors)
+            encoders[way] = _WAYS[check.choice(way, tuple(_WAYS), "ways")](source)
         else:
             n = check.count(way, "ways")
-            if n > vectors.shape[1]:
-                raise ValueError(f"ways must be at most the {vectors.shape[1]} dimensions of X, got {n}")
-            stored[count(n, "dimension")] = vectors[:, :n]
-    return _require_some(stored)
+            if n > source.n_features:
+                raise ValueError(f"ways must be at most the {source.n_features} dimensions of X, got {n}")
+            encoders[count(n, "dimension")] = partial(_keep, n)
+    return encoders
 
 
-def _require_some(stored: dict[str, Matrix]) -> dict[str, Matrix]:
-    if not stored:
+def _require_some(encoders: dict[str, Encoder]) -> dict[str, Encoder]:
+    if not encoders:
         raise ValueError("ways must have at least one way of storing vectors, got none")
-    return stored
+    return encoders
 
 
-def _as_int8(vectors: Matrix) -> Matrix:
-    """Round every dimension to 256 levels, as scalar quantisation of vector indexes does."""
-    low, width = vectors.min(axis=0), np.ptp(vectors, axis=0)
+def _keep(n: int, vectors: Matrix) -> Matrix:
+    return vectors[:, :n]
+
+
+def _to_int8(source: RowSource) -> Encoder:
+    """Return a function that rounds every dimension to 256 levels, as scalar quantisation of vector indexes does."""
+    ends = [(block.min(axis=0), block.max(axis=0)) for _, block in source.blocks()]
+    low = np.min([end for end, _ in ends], axis=0)
+    width = np.max([end for _, end in ends], axis=0) - low
     step = np.where(width > 0, width, 1.0) / 255
-    return np.asarray(low + step * np.round((vectors - low) / step))
+    return lambda vectors: np.asarray(low + step * np.round((vectors - low) / step))
 
 
-def _as_float16(vectors: Matrix) -> Matrix:
+def _to_float16(vectors: Matrix) -> Matrix:
     with np.errstate(over="ignore"):
         halves = vectors.astype(np.float16)
     if np.isinf(halves).any():
@@ -511,24 +560,38 @@ def _as_float16(vectors: Matrix) -> Matrix:
     return halves.astype(np.float64)
 
 
-_WAYS: dict[str, Any] = {
-    "float16": _as_float16,
-    "int8": _as_int8,
+_WAYS: dict[str, Callable[[RowSource], Encoder]] = {
+    "float16": lambda source: _to_float16,
+    "int8": _to_int8,
     # The squared distance of signs is four times their Hamming distance, and their length is constant.
-    "binary": lambda vectors: np.where(vectors > 0, 1.0, -1.0),
+    "binary": lambda source: lambda vectors: np.where(vectors > 0, 1.0, -1.0),
 }
 
 
-def _nearest(vectors: Matrix, k: int, metric: IndexMetric) -> Index:
-    """Return the k nearest other rows of each row, nearest first."""
-    if metric == "l2":
-        return nearest_by_distance(vectors, k).lists
-    if metric == "cosine":
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+def _nearest(array: Array, encode: Encoder, queries: Index | None, k: int, metric: IndexMetric) -> Index:
+    """Return the k nearest other rows of each query, or of each row without queries, nearest first."""
+
+    def vectors(rows: Matrix) -> Matrix:
+        encoded = encode(rows)
+        if metric != "cosine":
+            return encoded
+        lengths = np.linalg.norm(encoded, axis=1, keepdims=True)
         if not lengths.all():
             raise ValueError("X must have no zero rows for the cosine, got some, before or after truncation")
-        vectors = vectors / lengths
-    return nearest_by_product(vectors, k).lists
+        return np.asarray(encoded / lengths)
+
+    if queries is None:
+        near = nearest_by_distance if metric == "l2" else nearest_by_product
+        with single_threaded_blas():
+            return near(vectors(array), k).lists
+    source = RowSource(array)
+    among = SomeRows(
+        source.n_rows,
+        lambda numbers: vectors(source.read(numbers)),
+        source.starts,
+        lambda start: vectors(source.block(start)),
+    )
+    return nearest_to_queries(among, queries, k, "distance" if metric == "l2" else "product")
 
 
 def _effect_in_index(truth: Index, hits: Mask) -> Vector:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
-from scipy.stats import t
 
 from shesha.changes.class_distance_changes import (
     METRIC,
@@ -18,11 +17,12 @@ from shesha.changes.class_distance_changes import (
     judge,
     noise_limit,
 )
-from shesha.changes.index_recall import deal_folds, nearest_vectors
+from shesha.changes.index_recall import deal_units, nearest_vectors
 from shesha.changes.layer_sources import NoiseFloor
 from shesha.comparison.engine import Evidence, Group, make_score
 from shesha.descriptors.spectrum_and_dimension import anisotropy, participation_ratio
 from shesha.drift.canary_check import drifts
+from shesha.kernels.mean_intervals import t_margin
 from shesha.kernels.neighbours import nearest_by_product, shared_entries
 from shesha.kernels.regression import decompose_folds, predict_held_out
 from shesha.kernels.shapes import column_panels, rotate_rows
@@ -125,7 +125,7 @@ def structure_change(pair: LayerPair, fold: Index, *, beyond_noise: bool) -> Str
         elif kind is None:
             kind = "untested" if _has_too_few_rows(sides, candidates) else "none"
     shares = [anisotropy(rows) for rows in (X, Y)]
-    scale = float(np.sqrt(np.vdot(new, new) / np.vdot(old, old)))
+    scale = float(np.sqrt(_ratio(np.vdot(new, new), np.vdot(old, old))))
     return StructureChange(
         layer=pair.name,
         kind=kind,
@@ -281,7 +281,7 @@ def _recovered_neighbours(predicted: Matrix, target: Matrix, fold: Index) -> flo
 def _held_out_share(X: Matrix, Y: Matrix, fold: Index) -> float:
     """Return the share of Y's variance in held-out rows that ridge regression on X explains."""
     predicted = predict_held_out(X, decompose_folds(X, fold, FOLDS), Y)
-    return 1.0 - float(np.vdot(Y - predicted, Y - predicted) / np.vdot(Y, Y))
+    return 1.0 - _ratio(np.vdot(Y - predicted, Y - predicted), np.vdot(Y, Y))
 
 
 def _is_wide(rows: Matrix) -> bool:
@@ -309,7 +309,12 @@ def narrow(side: Representation) -> Representation:
 
 def _scaled_variance_share(X: Matrix, Y: Matrix) -> float:
     """Return the share of Y's variance that X explains up to a common scale: a squared cosine."""
-    return float(np.vdot(X, Y) ** 2 / (np.vdot(X, X) * np.vdot(Y, Y)))
+    return _ratio(np.vdot(X, Y) ** 2, np.vdot(X, X) * np.vdot(Y, Y))
+
+
+def _ratio(part: np.floating[Any], whole: np.floating[Any]) -> float:
+    """Return a ratio; NaN if the whole is zero, as for numbers that vanish in the unit of the other side."""
+    return float(part / whole) if whole > 0 else NAN
 
 
 def separation_change(
@@ -352,7 +357,7 @@ def _half_width(weights: Vector, differences: Vector, groups: Labels | None, con
         return float("nan")
     variance = n_units / (n_units - 1) * float((np.bincount(units, residuals) ** 2).sum()) + 2 / (n + 2) ** 2
     training = 1.0 + FOLDS / (FOLDS - 1)
-    return float(t.ppf(0.5 + confidence / 2, n_units - 1) * np.sqrt(training * variance))
+    return float(t_margin(np.sqrt(training * variance), n_units - 1, confidence))
 
 
 def _correctly_classified(rows: Matrix, codes: Labels, fold: Index) -> Vector:
@@ -520,7 +525,7 @@ def layer_details(
     if any(np.ptp(side.rows, axis=0).max() == 0 for side in (pair.before, pair.after)):
         return {}, ()
     groups, blocks = (_codes(known[name][rows]) if name in known else None for name in ("groups", "blocks"))
-    fold = deal_folds(len(rows), groups, FOLDS, spawn(seed, _DEALING))
+    fold = deal_units(len(rows), groups, FOLDS, spawn(seed, _DEALING))
     details: dict[str, Any] = {"structure": structure_change(pair, fold, beyond_noise=beyond_noise)}
     classes = comparable_classes(known["labels"], rows) if "labels" in known else None
     if classes is None:
@@ -536,7 +541,7 @@ def layer_details(
     details["classes"], note = class_changes(before, after, noise, codes, names, test)
     if _moves_all_rows_alike(details["structure"], pair):
         details["classes"] = tuple(replace(change, significant=False) for change in details["classes"])
-    fold = deal_folds(len(chosen), groups, FOLDS, spawn(seed, _DEALING))
+    fold = deal_units(len(chosen), groups, FOLDS, spawn(seed, _DEALING))
     details["separation"] = separation_change(
         pair.name, before, after, codes, fold, confidence=confidence, groups=groups
     )

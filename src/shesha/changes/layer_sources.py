@@ -293,7 +293,7 @@ def _differently_wrapped(before: Sequence[str], after: Sequence[str]) -> dict[st
     return pairs if has_words else {}
 
 
-def _same_numbers(before: Sequence[str], after: Sequence[str]) -> dict[str, str]:
+def _match_by_numbers(before: Sequence[str], after: Sequence[str]) -> dict[str, str]:
     """Match families of names with the same numbers, such as encoder.layer.0.output and h.0."""
     sides = [
         {family: names for family, names in _families(names).items() if len(names) > 1} for names in (before, after)
@@ -333,7 +333,7 @@ _RULES = {
     "words": _same_words,
     "addition": _match_wrapped_names,
     "common part": _differently_wrapped,
-    "number": _same_numbers,
+    "number": _match_by_numbers,
 }
 
 

@@ -147,7 +147,8 @@ def name_points(ax: Axes, points: Sequence[tuple[float, float]], names: Mapping[
             # The layout stays that for which the places were chosen.
             text.set_in_layout(False)
             box = text.get_window_extent()
-            if inside.containsx(box.x0) and inside.containsx(box.x1) and not any(box.overlaps(o) for o in boxes):
+            fits = all(inside.contains(*corner) for corner in (box.min, box.max))
+            if fits and not any(box.overlaps(other) for other in boxes):
                 boxes.append(box)
                 break
             text.remove()

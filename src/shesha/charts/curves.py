@@ -101,6 +101,7 @@ def depth_profile(
     changes: Sequence[float],
     ends: tuple[Sequence[float], Sequence[float]],
     limits: Sequence[float],
+    verdicts: Sequence[str],
     *,
     label: str = "change",
     ax: Axes | None = None,
@@ -117,6 +118,8 @@ def depth_profile(
         Lower and upper ends of the intervals, NaN where there is none.
     limits : sequence of float
         Noise limit of each layer, NaN if unknown.
+    verdicts : sequence of str
+        Verdict on each layer, as `shesha.diff` words it, which decides its mark.
     label : str
         Label of the change axis.
     ax : matplotlib Axes, optional
@@ -131,22 +134,27 @@ def depth_profile(
     floor = _floor(changes, limits)
     value, low, high, limit = (np.maximum(np.asarray(part, dtype=float), floor) for part in (changes, *ends, limits))
     spread = np.abs(np.nan_to_num(np.vstack([value - low, high - value])))
-    is_beyond, none = low > limit, np.asarray(changes, dtype=float) <= _LEAST
     ax.errorbar(places, value, yerr=spread, color="#b9c7d6", ecolor=OBSERVED, capsize=2, linewidth=1, zorder=2)
-    kinds = (
-        (is_beyond, OBSERVED, "o", "beyond noise"),
-        (~is_beyond & ~none, "white", "o", "within noise"),
-        (none, "white", "v", "no change"),
-    )
-    for chosen, inside, mark, words in kinds:
+    for words, (inside, mark) in _MARKS.items():
+        chosen = np.array([verdict == words for verdict in verdicts])
         if chosen.any():
             ax.scatter(places[chosen], value[chosen], c=inside, edgecolor=OBSERVED, marker=mark, zorder=3, label=words)
     if np.isfinite(limit).any():
         ax.plot(places, limit, color=EXPECTED, linestyle="--", linewidth=1.2, marker="_", label="noise limit")
     ax.set_yscale("log")
     name_ticks(ax, names)
-    ax.set_ylabel(axis_label(f"{label} (0 = no change)"))
+    ax.set_ylabel(axis_label(f"{label} (0: no change)"))
     return finish(ax, above=True)
+
+
+_MARKS = {
+    "replaced": (OBSERVED, "s"),
+    "changed": (OBSERVED, "o"),
+    "cannot decide": ("#e9c09f", "o"),
+    "within noise": ("white", "o"),
+    "unchanged": ("white", "v"),
+}
+"""Fill and shape of the mark for each verdict on a layer."""
 
 
 def _floor(changes: Sequence[float], limits: Sequence[float]) -> float:

@@ -194,7 +194,7 @@ def heat_map(
 def _figure_size(rows: list[str], n_columns: int) -> tuple[float, float]:
     """Return a figure size in inches that gives each cell about half an inch and leaves space for names."""
     names = _INCHES_PER_LETTER * max(map(len, rows), default=0)
-    if len(rows) > _MOST_NUMBERS and _step(rows) > 1:
+    if len(rows) > _MOST_NUMBERS and _label_spacing(rows) > 1:
         return 6.4, 5.4
     return extent(n_columns, 0.55, names + 1.4, 3.6), extent(len(rows), 0.5, 1.6, 3.0)
 
@@ -217,7 +217,7 @@ _MOST_NAMES = 60
 
 
 def _name(ax: Axes, rows: list[str], columns: list[str]) -> None:
-    down, across = _step(rows), _step(columns)
+    down, across = _label_spacing(rows), _label_spacing(columns)
     ax.set_yticks(range(0, len(rows), down), rows[::down])
     slanted = max(map(len, columns[::across])) > 4
     ha, angle = ("right", 40) if slanted else ("center", 0)
@@ -226,7 +226,7 @@ def _name(ax: Axes, rows: list[str], columns: list[str]) -> None:
     ax.tick_params(length=0, labelsize="x-small" if max(len(rows) / down, len(columns) / across) > 24 else "medium")
 
 
-def _step(names: list[str]) -> int:
+def _label_spacing(names: list[str]) -> int:
     """Return how many cells lie between two names: one, or about a tenth of many numbers."""
     numbers = len(names) > _MOST_NUMBERS and all(re.fullmatch(r"-?\d*\.?\d+(e-?\d+)?", name) for name in names)
     return -(-len(names) // (10 if numbers else _MOST_NAMES))
@@ -247,7 +247,9 @@ def frame_cell(ax: Axes, row: int, column: int) -> None:
     from matplotlib.patches import Rectangle
 
     width = 2.5 if max(ax.get_images()[0].get_size()) <= _MOST_NUMBERS else 0.8
-    ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=OBSERVED, linewidth=width))
+    # Frames at the border of the map are not cut in half.
+    style: dict[str, Any] = {"fill": False, "edgecolor": OBSERVED, "linewidth": width, "clip_on": False}
+    ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **style))
 
 
 Points = Sequence[tuple[float, float]]

@@ -11,7 +11,7 @@ from shesha.cli._run import Run
 @command(
     "shesha.changes:stored_vectors", also=f"way {READING} groups json plot title html full", first="way index_metric"
 )
-def index_command(run: Run, vectors: Path, stored: list[Path] | None = None) -> None:
+def index_command(run: Run, vectors: Path, stored: list[Path] | None = None, *, exact: bool = False) -> None:
     """Measure how well shorter or quantised vectors find the neighbours that full vectors have.
 
     For new vectors of another model, use `shesha diff OLD NEW --index`.
@@ -19,11 +19,14 @@ def index_command(run: Run, vectors: Path, stored: list[Path] | None = None) -> 
     Parameters
     ----------
     vectors : VECTORS
-        File with the full vectors. Each is a query that searches all others.
+        File with the full vectors. Each is a query that searches all others, unless this takes more than a minute.
     stored : STORED...
         Files with the vectors as you store them, of the same rows, in place of --way.
     way
         How to store the vectors (may be repeated): float16, int8, binary (signs), or a number of dimensions to keep.
+    exact
+        Use every row as a query, however long this takes. Otherwise, random rows are queries if all would take more
+        than a minute.
     plot
         Write a picture of the recall to this file.
 
@@ -43,7 +46,7 @@ def index_command(run: Run, vectors: Path, stored: list[Path] | None = None) -> 
         raise ValueError(f"{vectors.name} must have one matrix, got {', '.join(first)}: choose one with --key")
     run.row_options.state_pairing(first, *others)
     ways = {name: array for side in others for name, array in side.items()} or _parse_ways(run.way)
-    options = run.arguments(stored_vectors, "way") | ({"ways": ways} if ways else {})
+    options = run.arguments(stored_vectors, "way") | {"exact": exact or "auto"} | ({"ways": ways} if ways else {})
     run.outputs.write(stored_vectors(next(iter(first.values())), **options), files)
 
 

@@ -20,15 +20,15 @@ from shesha.inputs import align_all_labels, align_features, align_labels
 from shesha.inputs import validation as check
 from shesha.inputs.validation import require_squarable
 from shesha.kernels.condition_distances import agreement
-from shesha.measures.registry import MINUTE
+from shesha.measures.expected_time import MINUTE
 from shesha.nulls.dependence import dependence, stretches
 from shesha.nulls.design_warnings import undeclared_dependence
-from shesha.nulls.null_summary import benjamini_hochberg, draw_stages, open_tests, summarise
+from shesha.nulls.null_summary import benjamini_hochberg, draw_stages, open_tests, p_of_draws, summarise
 from shesha.results import Coherence, CoherenceTable, Correlation
-from shesha.results.number import format_value
+from shesha.results.number import TIE, format_value
 from shesha.support.progress import best_answer
 from shesha.support.provenance import keep_statements, state
-from shesha.support.seeds import default_draws, draw_seed, generator, number
+from shesha.support.seeds import ALPHA, CONFIDENCE, default_draws, draw_seed, generator, number
 from shesha.support.types import Index, Matrix, Seed
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.support.wording import agree, count
@@ -152,7 +152,7 @@ def _link(
         chance=float(np.nanmean(chance)),
         chance_low=float(low),
         chance_high=float(high),
-        p_value=float((1 + (chance >= rho - 1e-12).sum()) / (len(chance) + 1)),
+        p_value=float(p_of_draws((chance >= rho - TIE).sum(), len(chance))),
         n_draws=len(chance),
         exchanged="null groups",
     )
@@ -184,8 +184,8 @@ def coherence_by_group(
     groups: ArrayLike | None = None,
     n_draws: int | None = None,
     min_size: int = 10,
-    alpha: float = 0.05,
-    confidence: float = 0.95,
+    alpha: float = ALPHA,
+    confidence: float = CONFIDENCE,
     seed: Seed = 0,
 ) -> CoherenceTable:
     """Test whether the rows of each group move together, away from the controls, more than by chance.
@@ -449,8 +449,8 @@ def coherence(
     shrinkage: float | None = None,
     null: Null = "controls",
     n_draws: int | None = None,
-    alpha: float = 0.05,
-    confidence: float = 0.95,
+    alpha: float = ALPHA,
+    confidence: float = CONFIDENCE,
     seed: Seed = 0,
 ) -> Coherence:
     """Test whether rows move together, away from the controls, more than by chance.
@@ -513,8 +513,8 @@ def coherence_of_differences(
     *,
     groups: ArrayLike | None = None,
     n_draws: int = 999,
-    alpha: float = 0.05,
-    confidence: float = 0.95,
+    alpha: float = ALPHA,
+    confidence: float = CONFIDENCE,
     seed: Seed = 0,
 ) -> Coherence:
     """Test whether paired differences point in the same direction, compared with random signs.

@@ -39,7 +39,7 @@ from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements, state
-from shesha.support.seeds import N_PERMUTATIONS, draw_seed, number, spawn
+from shesha.support.seeds import ALPHA, CONFIDENCE, N_PERMUTATIONS, draw_seed, number, spawn
 from shesha.support.types import Index, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import (
@@ -297,9 +297,9 @@ def compare(
     *,
     names: tuple[str, str] = ("X", "Y"),
     calibrate: bool | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     n_permutations: int = N_PERMUTATIONS,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     within: ArrayLike | None = None,

@@ -45,7 +45,7 @@ from shesha.nulls.permutations import Design, draw_permutations, identity_first,
 from shesha.results import LayerComparison, Score
 from shesha.support.layer_axis import LayerAxis, layer_sequence
 from shesha.support.provenance import ignore_statements, keep_statements
-from shesha.support.seeds import N_PERMUTATIONS, number
+from shesha.support.seeds import ALPHA, N_PERMUTATIONS, number
 from shesha.support.types import Index, Matrix, Seed, Vector, brief
 from shesha.support.warnings import NotEstimable
 from shesha.support.wording import layers_by_depth
@@ -75,7 +75,7 @@ def compare_layers(
     aggregate: Aggregate = "max",
     confidence: float | None = None,
     n_permutations: int = N_PERMUTATIONS,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     maximum: float | None = None,
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,

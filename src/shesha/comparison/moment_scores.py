@@ -33,7 +33,7 @@ from shesha.nulls.restricted_permutations import require_enough_draws
 from shesha.results import Comparison, LayerComparison, Score
 from shesha.support import memory
 from shesha.support.progress import collect, track
-from shesha.support.seeds import draw_seed, generator, number
+from shesha.support.seeds import ALPHA, CONFIDENCE, draw_seed, generator, number
 from shesha.support.types import Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import Gram
@@ -373,7 +373,6 @@ def _root(products: Matrix) -> Matrix:
 
 _GROUPS = 16
 """Number of groups of directions, each of which is left out in turn to estimate the error."""
-_CONFIDENCE = 0.95
 
 
 def correct_projection(
@@ -391,7 +390,7 @@ def correct_projection(
     value = min(score.value * factor, 1.0)
     cross = sums.cross_products(*pair)[:-1, :-1] ** 2
     error = float(cross.sum()) / sqrt(true[0] * true[1]) * _relative_error(sums, pair, projected)
-    half = float(t.ppf(0.5 + _CONFIDENCE / 2, _GROUPS - 1)) * error
+    half = float(t.ppf(0.5 + CONFIDENCE / 2, _GROUPS - 1)) * error
     widths = {str(sums.sides[place].n_features): None for place, was in zip(pair, projected, strict=True) if was}
     directions = f"random projections on {' and '.join(widths)} directions"
     note = f"estimated from {directions}, with a standard error of {error:.2g}"
@@ -546,7 +545,7 @@ def _pairs(measure: Measure, moments: LayerMoments) -> Iterator[Score]:
         if score.has_value and any(projected):
             score, factor = correct_projection(score, sums, (i, j), projected, unbiased=is_unbiased(measure))
         if score.has_value and has_exact_moments(measure) and sums.n_rows >= _FEWEST_ROWS:
-            score = add_exact_null(measure, score, sums, (i, j), 0.05, factor)
+            score = add_exact_null(measure, score, sums, (i, j), ALPHA, factor)
         elif score.has_value:
             score = add_note(score, "no chance level: sums over rows give a chance level for kernel alignments only")
         yield name_pair(score, (first, other))

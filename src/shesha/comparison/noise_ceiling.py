@@ -13,16 +13,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.comparison.engine import Group, add_note, failure
+from shesha.doubting.doubts import diagnostic_rows
 from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure, as_measure
 from shesha.measures.registry import Choice
+from shesha.nulls.dependence import find_dependence
+from shesha.nulls.design_warnings import CEILING_TOO_HIGH, warn_of_dependent_repeats
 from shesha.results import NoiseCeiling, Score
 from shesha.support import memory
 from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import number
 from shesha.support.types import Seed
-from shesha.support.warnings import NotEstimable
+from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Rdm, Representation, View, aligned
 
 
@@ -121,6 +124,7 @@ class Repeats:
                 raise ValueError(f"{name}[{k}] must be 2-D (n_samples, n_features), got shape {source.shape}")
             if source.n_rows != (n_rows or sources[0].n_rows):
                 raise ValueError(f"{name}[{k}] must have {n_rows or sources[0].n_rows} rows, got {source.n_rows}")
+        _warn_of_dependence(sources)
         return cls(sources)
 
     @cached_property
@@ -153,6 +157,20 @@ def _state_missing(sources: Sequence[Representation]) -> None:
     if known and min(known) < total:
         span = f"{min(known):,}" if min(known) == max(known) else f"{min(known):,} to {max(known):,}"
         state(f"distances missing (NaN): {span} of {total:,} pairs of rows known per repeat")
+
+
+def _warn_of_dependence(sources: Sequence[Representation]) -> None:
+    """Warn if repeats depend on one another, or if the rows of all repeats depend on their order."""
+    sides = [s.distances.condensed if s.has_distances_only else s.rows for s in sources]
+    warn_of_dependent_repeats(sides, CEILING_TOO_HIGH)
+    if any(source.has_distances_only for source in sources):
+        return
+    if signs := find_dependence([diagnostic_rows(source) for source in sources], screened=True).signs:
+        warn(
+            f"{CEILING_TOO_HIGH}: in all repeats, {signs}. Repeats with rows in one order agree even without a common "
+            "signal if rows drift or share a donor, session or batch",
+            CalibrationWarning,
+        )
 
 
 def _leave_one_out_means(arrays: Sequence[NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:

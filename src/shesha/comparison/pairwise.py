@@ -39,7 +39,7 @@ from shesha.results import PairwiseComparison, Score
 from shesha.support.layer_axis import LayerAxis, split_layers
 from shesha.support.progress import mute_progress, track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import N_PERMUTATIONS, draw_seed, generator, number
+from shesha.support.seeds import ALPHA, N_PERMUTATIONS, draw_seed, generator, number
 from shesha.support.types import Seed, Vector, is_path
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances, select_rows
@@ -60,7 +60,7 @@ def compare_all(
     correction: Correction | None = None,
     confidence: float | None = None,
     n_permutations: int | None = None,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     within: ArrayLike | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,8 @@ from shesha.support import memory
 from shesha.support import types as kinds
 from shesha.support.progress import best_answer, collect, track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import number, spawn
-from shesha.support.types import Array, Index, Mask, Matrix, Seed, Vector
+from shesha.support.seeds import ALPHA, CONFIDENCE, number, spawn
+from shesha.support.types import Array, Index, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import align_rows, check_named_arrays, hint_of_distances, select_rows
 
@@ -40,6 +40,10 @@ _COPIES, _ROTATIONS = 2, 18
 """Copies of all shapes that a draw makes or keeps, and of their rotations in a search with quasi-Newton steps."""
 _PANEL = 1024
 """Rows that are copied at a time."""
+_REMAINING = 0.1
+"""Share of the variation of all rows from which sums over the remaining rows may be computed by subtraction."""
+_TIE = 1e-9
+"""Share of the observed length by which a draw must be shorter to be certainly no tie."""
 _SMALLEST = 1e-6
 """Distance below which two shapes are equal up to rounding."""
 
@@ -50,8 +54,8 @@ def consensus(
     *,
     scale: bool = True,
     groups: ArrayLike | None = None,
-    alpha: float = 0.05,
-    confidence: float = 0.95,
+    alpha: float = ALPHA,
+    confidence: float = CONFIDENCE,
     rows: RowChoice = "same",
     missing: MissingRows = "refuse",
     seed: Seed = 0,
@@ -124,13 +128,13 @@ def consensus(
     for shape in shapes if scale else ():
         shape /= np.linalg.norm(shape)
     with single_threaded_blas():
-        small = kernel.in_joint_basis(shapes)
-        rotations, n_steps, converged = kernel.rotations_onto_mean(small)
+        product = kernel.product_with_rotated(shapes)
+        rotations, n_steps, converged = kernel.rotations_onto_mean(product, kernel.first_pulls(shapes))
         mean = kernel.mean_of_rotated(shapes, rotations)
-        to_all = [_distance(shape, mean) for shape in shapes]
+        to_all = [_sum_rows(shape, mean).distance() for shape in shapes]
         del mean
         with best_answer(lambda: _describe_distances(names, to_all)):
-            distances, ends, errors = _distances_to_others(shapes, small, rotations, evidence, row_exchange.clusters)
+            distances, ends, errors = _distances_to_others(shapes, product, rotations, evidence, row_exchange.clusters)
         with best_answer(lambda: _describe_distances(names, distances)):
             shared_p_value, interrupted = _shared_p_value(shapes, row_exchange, alpha, seed, unit=not scale)
     # Distances are skewed to the right, so testing them directly would find too many outliers; their logarithms are
@@ -233,7 +237,8 @@ def _configurations(
     first = next(iter(aligned.values()))
     for name, representation in aligned.items():
         if representation.has_distances_only or len(representation.shape) > 2:
-            raise ValueError(f"representations[{name!r}] must be features of shape (n_samples, n_features)")
+            got = "distances" if representation.has_distances_only else f"shape {representation.shape}"
+            raise ValueError(f"representations[{name!r}] must be features of shape (n_samples, n_features), got {got}")
         if representation.n_rows != first.n_rows:
             raise ValueError(f"representations[{name!r}] must have {first.n_rows} rows, got {representation.n_rows}")
     # Columns beyond the number of rows are rotated away.
@@ -266,39 +271,81 @@ def _unit(rows: Matrix) -> Matrix:
     return scaled
 
 
-def _distance(rows: Matrix, target: Matrix, chosen: Index | Mask | slice = slice(None)) -> float:
-    """Return the Procrustes distance between two shapes, or rows of them, after scaling both to unit size."""
-    places = np.arange(len(rows))[chosen]
-    panels = [places[start : start + _PANEL] for start in range(0, len(places), _PANEL)]
-    means = [sum(shape[panel].sum(axis=0) for panel in panels) / len(places) for shape in (rows, target)]
-    product, squares = np.zeros((rows.shape[1], target.shape[1])), np.zeros(2)
-    for panel in panels:
-        first, second = (shape[panel] - mean for shape, mean in zip((rows, target), means, strict=True))
-        product += first.T @ second
-        squares += np.vdot(first, first), np.vdot(second, second)
-    lengths = float(np.prod(np.sqrt(squares)))
-    if not lengths > 0:
-        return float("nan")
-    closeness = float(np.linalg.svd(product, compute_uv=False).sum())
-    return float(np.sqrt(max(0.0, 2.0 - 2.0 * min(1.0, closeness / lengths))))
+Pair = tuple[Matrix, Matrix]
+"""Rows of two shapes."""
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Sums over rows of two shapes, from which their Procrustes distance follows."""
+
+    n_rows: int
+    totals: Matrix
+    product: Matrix
+    squares: Vector
+
+    @classmethod
+    def build(cls, pair: Pair, places: Index, origins: Sequence[Vector | float] = (0.0, 0.0)) -> _Sums:
+        """Return the sums over some rows, measured from the origins; a panel of rows is copied at a time."""
+        width = pair[0].shape[1]
+        totals, product, squares = np.zeros((2, width)), np.zeros((width, width)), np.zeros(2)
+        for start in range(0, len(places), _PANEL):
+            panel = places[start : start + _PANEL]
+            first, second = (shape[panel] - origin for shape, origin in zip(pair, origins, strict=True))
+            totals += first.sum(axis=0), second.sum(axis=0)
+            product += first.T @ second
+            squares += np.vdot(first, first), np.vdot(second, second)
+        return cls(len(places), totals, product, squares)
+
+    def without(self, pair: Pair, places: Index) -> _Sums:
+        """Return the sums over the rows that remain, by subtraction unless they contain too little of the whole."""
+        part = _Sums.build(pair, places)
+        rest = _Sums(
+            self.n_rows - part.n_rows,
+            self.totals - part.totals,
+            self.product - part.product,
+            self.squares - part.squares,
+        )
+        if (rest.variation() >= _REMAINING * self.variation()).all():
+            return rest
+        kept = np.setdiff1d(np.arange(self.n_rows), places)
+        return _Sums.build(pair, kept, [shape[kept].mean(axis=0) for shape in pair])
+
+    def variation(self) -> Vector:
+        """Return the sum of the squared distances of the rows from their mean, for both shapes."""
+        return np.asarray(self.squares - (self.totals**2).sum(axis=1) / max(1, self.n_rows))
+
+    def distance(self) -> float:
+        """Return the distance after centring both shapes and scaling them to unit size; NaN if one has no size."""
+        lengths = float(np.sqrt(np.maximum(self.variation(), 0.0)).prod())
+        if not lengths > 0:
+            return float("nan")
+        product = self.product - np.outer(*self.totals) / self.n_rows
+        closeness = kernel.sum_of_singular_values(product)
+        return float(np.sqrt(max(0.0, 2.0 - 2.0 * min(1.0, closeness / lengths))))
+
+
+def _sum_rows(*pair: Matrix) -> _Sums:
+    """Return the sums over all rows."""
+    return _Sums.build(pair, np.arange(len(pair[0])))  # type: ignore[arg-type]
 
 
 def _distances_to_others(
-    shapes: Sequence[Matrix], small: Sequence[Matrix], first: Array, evidence: Evidence, clusters: Index
+    shapes: Sequence[Matrix], product: kernel.Product, first: Array, evidence: Evidence, clusters: Index
 ) -> tuple[list[float], list[tuple[float, float]], Vector]:
     """Return each shape's distance from the mean shape of the others, its interval, and the error of its logarithm.
 
-    The rotations of the others are searched for in `small`, the same shapes in the basis that all share, from the mean
-    after the first rotations, those of all shapes.
+    The rotations of the others are searched for from the mean after the first rotations, those of all shapes.
     """
+    pulls = product(first)
 
     def distance(k: int) -> tuple[float, tuple[float, float], float]:
-        start = [kernel.mean_of_rotated(small, first)]
-        rotations, _, _ = kernel.rotations_onto_mean([*small[:k], *small[k + 1 :]], start.pop())
-        target = kernel.mean_of_rotated([*shapes[:k], *shapes[k + 1 :]], rotations)
-        value = _distance(shapes[k], target)
-        ends = _interval(shapes[k], target, value, evidence)
-        return value, ends, _error_of_logarithm(shapes[k], target, clusters)
+        of_others = kernel.product_of_others(product, k)
+        rotations, _, _ = kernel.rotations_onto_mean(of_others, np.delete(pulls, k, axis=0))
+        pair = shapes[k], kernel.mean_of_rotated([*shapes[:k], *shapes[k + 1 :]], rotations)
+        sums = _sum_rows(*pair)
+        value = sums.distance()
+        return value, _interval(pair, sums, value, evidence), _error_of_logarithm(pair, sums, clusters)
 
     found = list(
         track(parallel(distance, range(len(shapes)), at_once=_count_threads(shapes)), len(shapes), "representations")
@@ -337,27 +384,30 @@ def _shared_p_value(
         return float("nan"), False
     rng = spawn(seed, _PERMUTING)
     same = np.arange(design.n_rows)
-    draws = ([same, *(design.draw(rng) for _ in shapes[1:])] for _ in range(draws_needed(1, alpha)))
-    orders = [[same] * len(shapes), *draws]
+    n_draws = draws_needed(1, alpha)
+    orders = [[same, *(design.draw(rng) for _ in shapes[1:])] for _ in range(n_draws)]
+
+    observed = kernel.norm_of_rough_mean(shapes, _SHARED_STEPS, [same] * len(shapes), unit=unit)
 
     def shared(orders: Sequence[Index]) -> float:
-        return kernel.norm_of_rough_mean(shapes, _SHARED_STEPS, orders, unit=unit)
+        # Draws that are certainly shorter need not be computed completely.
+        return kernel.norm_of_rough_mean(shapes, _SHARED_STEPS, orders, unit=unit, beyond=observed * (1 - _TIE))
 
-    lengths, interrupted = collect(
-        parallel(shared, orders, at_once=_count_threads(shapes)), len(orders), "permutations"
-    )
+    lengths, interrupted = collect(parallel(shared, orders, at_once=_count_threads(shapes)), n_draws, "permutations")
     if interrupted:
         return float("nan"), True
-    return summarise(lengths[0], np.array(lengths[1:]), "higher", alpha, None).p_value, False
+    return summarise(observed, np.array(lengths), "higher", alpha, None).p_value, False
 
 
-def _interval(rows: Matrix, target: Matrix, value: float, evidence: Evidence) -> tuple[float, float]:
+def _interval(pair: Pair, sums: _Sums, value: float, evidence: Evidence) -> tuple[float, float]:
     """Return the interval of a distance from subsets of the rows, with a fixed mean of the others."""
     n = evidence.n_clusters or evidence.n_rows
     unknown = float("nan"), float("nan")
     if evidence.n_clusters is not None and evidence.n_clusters < FEWEST_CLUSTERS:
         return unknown
-    distances = np.array([_distance(rows, target, subset) for subset in evidence.subsets])
+    every = np.arange(sums.n_rows)
+    left_out = (np.setdiff1d(every, subset, assume_unique=True) for subset in evidence.subsets)
+    distances = np.array([sums.without(pair, places).distance() for places in left_out])
     if not np.isfinite(distances).all():
         return unknown
     clustered = evidence.n_clusters is not None
@@ -368,13 +418,14 @@ _EXACT = 20
 """Number of rows (or clusters) whose influence on a distance is computed by leaving them out."""
 
 
-def _error_of_logarithm(rows: Matrix, target: Matrix, clusters: Index) -> float:
+def _error_of_logarithm(pair: Pair, sums: _Sums, clusters: Index) -> float:
     """Return the jackknife error, over samples of rows, of the logarithm of the distance between two centred shapes.
 
     To first order, the best rotation does not change without a row. The row's influence on the squared distance is then
     what it adds to the inner product and to the squared lengths. The rows with the largest influence are left out
     exactly, because a few of them dominate heavy-tailed shapes. Rows of a cluster are left out together.
     """
+    rows, target = pair
     lengths = float(np.linalg.norm(rows)), float(np.linalg.norm(target))
     if not min(lengths) > 0:
         return 0.0
@@ -387,8 +438,7 @@ def _error_of_logarithm(rows: Matrix, target: Matrix, clusters: Index) -> float:
     changes = np.bincount(clusters, 2 * products - closeness * squares) / (2 * squared_distance)
     n = len(changes)
     for cluster in np.argsort(-np.abs(changes), kind="stable")[: min(_EXACT, n - 1)]:
-        kept = clusters != cluster
-        without = _distance(rows, target, kept)
+        without = sums.without(pair, np.flatnonzero(clusters == cluster)).distance()
         if without > 0:
             changes[cluster] = math.log(without) - math.log(squared_distance) / 2
     return float(np.linalg.norm(changes - changes.mean()) * math.sqrt((n - 1) / n))

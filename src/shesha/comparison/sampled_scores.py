@@ -29,12 +29,13 @@ from shesha.kernels.pairs import draw_tuples
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, choose, takes_moments
-from shesha.measures.registry import MINUTE, PairSample, SampledPairs, SampledRows, exact_seconds, sum_seconds
+from shesha.measures.expected_time import MINUTE, exact_seconds, seconds_here, sum_seconds
+from shesha.measures.registry import PairSample, SampledPairs, SampledRows
 from shesha.moments import Moments
 from shesha.results import Comparison, Score
 from shesha.support import memory, progress
 from shesha.support.progress import track
-from shesha.support.seeds import number, spawn
+from shesha.support.seeds import CONFIDENCE, number, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, UndirectedRowsError
@@ -133,6 +134,8 @@ def _read_in_pieces(
 
 _QUERIES, _FIRST_QUERIES = 1_000, 500
 """Default number of query rows, and the number used for a first estimate of the error."""
+_QUERY_ENTRIES = 1 << 39
+"""Maximum number of default queries times rows times features, because each query searches all rows."""
 _PAIRS, _FIRST_PAIRS = 1_000_000, 20_000
 _PAIR_ENTRIES = 1 << 28
 """Maximum number of default pairs times features, because reading wide rows takes longer than the error justifies."""
@@ -152,7 +155,7 @@ class Sampling:
     queries: int | None = None
     pairs: int | None = None
     error: float | None = None
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
     seed: Seed = 0
     exact: Exact = "auto"
     """Whether to compute exact values: always, never where a sample can answer, or if they take at most a minute."""
@@ -163,7 +166,7 @@ class Sampling:
         queries: Any = None,
         pairs: Any = None,
         error: Any = None,
-        confidence: float = 0.95,
+        confidence: float = CONFIDENCE,
         seed: Seed = 0,
         exact: Exact = "auto",
     ) -> Sampling:
@@ -294,11 +297,15 @@ class _Queries:
         while len(self._rows) <= batch:
             drawn = sum(map(len, self._rows))
             if self.sampling.error is None:
-                size = _QUERIES if self.sampling.queries is None else self.sampling.queries
+                size = self._default_queries() if self.sampling.queries is None else self.sampling.queries
             else:
                 size = max(drawn, _FIRST_QUERIES if self.sampling.queries is None else self.sampling.queries)
             self._rows.append(self._draw(drawn, min(size, self.n - drawn)))
         return self._rows[batch]
+
+    def _default_queries(self) -> int:
+        width = max(side.n_features for side in self.sides)
+        return max(_FIRST_QUERIES // 5, min(_QUERIES, _QUERY_ENTRIES // (self.n * width)))
 
     def _draw(self, drawn: int, size: int) -> Index:
         if self._order is not None:
@@ -452,11 +459,11 @@ def exceeds_memory(X: Any, Y: Any, others: Mapping[str, Any]) -> bool:
 def to_sample(
     chosen: Sequence[Measure], X: Any, Y: Any, sampling: Sampling, others: Mapping[str, Any]
 ) -> tuple[list[Measure], float]:
-    """Return the measures to estimate from a sample, and the seconds that their exact values would take.
+    """Return the measures to estimate from a sample, and the seconds that their exact values would take here.
 
     A measure is estimated on request, if its exact value would exceed the memory, or if the exact values of all
-    measures would take more than a minute. The options in `others` need all rows. The time is 0 if memory is short,
-    because the exact value can then not be computed.
+    measures would take more than a minute on a typical machine. The options in `others` need all rows. The time is 0 if
+    memory is short, because the exact value can then not be computed.
     """
     requested = [measure for measure in chosen if sampling.takes(measure)]
     shapes = matrix_shape(X), matrix_shape(Y)
@@ -476,7 +483,7 @@ def to_sample(
     # A score that fits is calibrated, however long this takes, because samples have no chance level here.
     slow = _longest_beyond(costs, MINUTE) if sampling.exact == "auto" and not list_requested_options(others) else set()
     estimated = [m for m in chosen if m in requested or m in large or m.name in slow]
-    return estimated, sum(costs[name] for name in slow)
+    return estimated, seconds_here(sum(costs[name] for name in slow)) if slow else 0.0
 
 
 def _longest_beyond(costs: Mapping[str, float], limit: float) -> set[str]:

@@ -18,7 +18,7 @@ from shesha.nulls.permutations import Design
 from shesha.results.consensus import UnitMatching
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import number
+from shesha.support.seeds import ALPHA, number
 from shesha.support.types import Index, Seed, Vector
 from shesha.views import Representation, select_rows
 
@@ -42,7 +42,7 @@ def match_units(
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     shift: bool = False,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     rows: RowChoice = "same",
     missing: MissingRows = "refuse",
     seed: Seed = 0,

@@ -26,7 +26,7 @@ from shesha.support import provenance
 from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.progress import track
-from shesha.support.seeds import N_PERMUTATIONS, default_draws, draw_seed, number
+from shesha.support.seeds import ALPHA, CONFIDENCE, N_PERMUTATIONS, default_draws, draw_seed, number
 from shesha.support.types import Index, Labels, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.support.wording import count, join_items, natural_key
@@ -211,8 +211,8 @@ def compare_within(
     min_rows: int = 20,
     min_group: int = 5,
     n_permutations: int | None = None,
-    alpha: float = 0.05,
-    confidence: float = 0.95,
+    alpha: float = ALPHA,
+    confidence: float = CONFIDENCE,
     rows: RowChoice = "same",
     missing: MissingRows = "refuse",
     seed: Seed = 0,
@@ -641,8 +641,8 @@ def compare_several_within(
     min_rows: int = 20,
     min_group: int = 5,
     n_permutations: int | None = None,
-    alpha: float = 0.05,
-    confidence: float = 0.95,
+    alpha: float = ALPHA,
+    confidence: float = CONFIDENCE,
     rows: RowChoice = "same",
     missing: MissingRows = "refuse",
     seed: Seed = 0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +27,6 @@ from shesha.views import NeighbourDistances, Rdm, Representation, Rows, Variance
 from shesha.views.registry import Registry, ViewScore
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -363,7 +362,7 @@ _BEWARE = (
 class DimensionCurve(Result):
     """Intrinsic dimension as a function of scale, estimated by Gride from distances between neighbours."""
 
-    ALIGNED = (("ranks", "dimensions", "errors", "distances"),)
+    COLUMNS: ClassVar = {"rank": "ranks", "distance": "distances", "dimension": "dimensions", "error": "errors"}
 
     ranks: tuple[int, ...]
     """Rank of the nearer of the two neighbours that are compared; the farther one has twice this rank."""
@@ -385,14 +384,6 @@ class DimensionCurve(Result):
         return (
             f"The dimension is {first:.2f} at the smallest scale and {last:.2f} at the largest "
             f"({len(self.ranks)} scales)."
-        )
-
-    def _frame(self, *, full: bool) -> pd.DataFrame:
-        """Return one row per scale."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {"rank": self.ranks, "distance": self.distances, "dimension": self.dimensions, "error": self.errors}
         )
 
     @draws_axes

@@ -10,6 +10,7 @@ import numpy as np
 from shesha.doubting.doubt_input import Subject, doubt
 from shesha.doubting.row_doubts import FEW_ROWS_ADVICE, far_rows_first
 from shesha.doubting.row_lengths import describe_lengths
+from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
@@ -181,7 +182,8 @@ def copies(subject: Subject) -> Doubt | None:
     grams = [subject.products(side, subject.places) for side in range(2)]
     first, second = subject.samples
     if not 1 - linear_cka(grams, np.arange(len(subject.places))) < _SAME:
-        return _other_lengths(first * subject.units[0], second * subject.units[1])
+        unit = safe_unit(np.array(subject.units))
+        return _other_lengths(first * (subject.units[0] / unit), second * (subject.units[1] / unit))
     if first.shape == second.shape and np.array_equal(first * subject.units[0], second * subject.units[1]):
         text = "both representations contain the same values"
     else:

@@ -329,8 +329,8 @@ def order(subject: Subject) -> Doubt | None:
             return None
     score = _score_of_later_rows(subject, 1)
     text = (
-        "neighbouring rows are closer than random pairs of rows. Even with each row of one side replaced by the next "
-        f"row, {subject.headline.name} is {score:.2f} (originally {subject.headline.value:.2f})"
+        "neighbouring rows are closer than random pairs of rows. If each row is compared with the next row instead of "
+        f"itself, {subject.headline.name} is {score:.2f} (with itself {subject.headline.value:.2f})"
     )
     advice = describe_period(dependence.period) if dependence.period else _ORDER_ADVICE
     return Doubt("order", max(0.0, score), p_value, text, advice)
@@ -368,8 +368,8 @@ def alternating_order(subject: Subject) -> Doubt | None:
         else f"the rows have a period of about {dependence.period:.3g} rows"
     )
     text = (
-        f"{what}. Even with each row of one side replaced by the row {step} places later, "
-        f"{subject.headline.name} is {score:.2f} (originally {subject.headline.value:.2f})"
+        f"{what}. If each row is compared with the row {step} places later instead of itself, "
+        f"{subject.headline.name} is {score:.2f} (with itself {subject.headline.value:.2f})"
     )
     p_value = dependence.alternation_p_value if dependence.has_alternation else None
     advice = _ALTERNATION_ADVICE if dependence.has_alternation else describe_period(dependence.period)

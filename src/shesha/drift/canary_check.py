@@ -18,9 +18,11 @@ from shesha.inputs import validation as check
 from shesha.kernels.distances import PANEL
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, choose
+from shesha.nulls.null_summary import p_of_draws
 from shesha.results import DriftScore, Moved
 from shesha.results.drift import LIMIT_CONFIDENCE
 from shesha.support import memory
+from shesha.support.progress import best_answer, track
 from shesha.support.provenance import state
 from shesha.support.seeds import draws_needed
 from shesha.support.types import Index, Labels, Matrix, Vector
@@ -170,7 +172,7 @@ def p_value(score: float, null: Vector) -> float:
     >>> p_value(2.0, np.array([1.0, 2.0, 3.0]))
     0.75
     """
-    return float("nan") if isnan(score) else (1 + int(np.count_nonzero(null >= score))) / (len(null) + 1)
+    return float("nan") if isnan(score) else float(p_of_draws(int(np.count_nonzero(null >= score)), len(null)))
 
 
 def exceedance_limit(n_nulls: int, level: float) -> int:
@@ -386,10 +388,16 @@ def _test_tolerance(setting: Setting, after: Representation, values: Vector, rea
     # however, contain copies of rows, which are neighbours in both encodings and would hide drift.
     units = np.arange(before.n_rows) if reference.groups is None else reference.groups
     n = int(units.max()) + 1
-    draws = np.empty((setting.n_resamples, len(setting.measures)))
-    for draw in range(setting.n_resamples):
-        rows: Index = np.flatnonzero(np.isin(units, rng.permutation(n)[: n // 2]))
-        draws[draw], _ = drifts(setting.measures, before.take_rows(rows), after.take_rows(rows))
+    halves = [np.flatnonzero(np.isin(units, rng.permutation(n)[: n // 2])) for _ in range(setting.n_resamples)]
+
+    def score(rows: Index) -> Vector:
+        return drifts(setting.measures, before.take_rows(rows), after.take_rows(rows))[0]
+
+    shape = (max(map(len, halves), default=0), max(before.shape[1], after.shape[1]))
+    at_once = memory.memory_budget() // max(bytes_of_drift(measure, [shape]) for measure in setting.measures)
+    with best_answer(lambda: _describe_drifts(setting, values)):
+        drawn_in_turn = parallel(score, halves, at_once=max(1, at_once))
+        draws = np.array(list(track(drawn_in_turn, len(halves), "resamples"))).reshape(-1, len(setting.measures))
     scores = []
     for i, value in enumerate(values.tolist()):
         drawn = draws[:, i]
@@ -403,6 +411,11 @@ def _test_tolerance(setting: Setting, after: Representation, values: Vector, rea
         fields = {"threshold": limit, "p_value": p, "low": low, "beyond": low > limit}
         scores.append(_score(setting, i, value, reason=reasons[i], **fields))
     return scores
+
+
+def _describe_drifts(setting: Setting, values: Vector) -> str:
+    """Return the drifts, not yet tested, for the progress."""
+    return ", ".join(f"{measure.name} {value:.3g}" for measure, value in zip(setting.measures, values, strict=True))
 
 
 def _rows(setting: Setting, moved: Vector) -> tuple[Moved, ...]:

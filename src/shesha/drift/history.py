@@ -13,7 +13,6 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
-from threading import RLock
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +24,7 @@ from shesha.io.file_checks import UnreadableFileError, reading
 from shesha.runs import lock_for_writing
 from shesha.support import files, sqlite
 from shesha.support.files import read_bytes, read_json, require_no_link
+from shesha.support.thread_locks import Locked
 from shesha.support.types import Array
 from shesha.support.warnings import MeasureWarning, warn
 
@@ -43,21 +43,13 @@ LAYOUT = sqlite.Layout(
 _KEPT_IN_MEMORY = 1000
 
 
-class InMemory:
+class InMemory(Locked):
     """The history of an unsaved monitor, which keeps only the last thousand events."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._events: dict[str, deque[dict[str, Any]]] = {}
         self._states: dict[str, str] = {}
-        self._lock = RLock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the lock, which cannot be copied."""
-        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make a new lock."""
-        self.__dict__.update(state, _lock=RLock())
 
     @contextmanager
     def open_for_writing(self) -> Iterator[InMemory]:
@@ -114,10 +106,10 @@ class InFile:
         query = "SELECT monitor, at, value FROM event WHERE kind = ? ORDER BY number DESC LIMIT ?"
         with self._reading() as connection:
             rows = [] if connection is None else connection.execute(query, (kind, -1 if last is None else last))
-            events = [{"monitor": monitor, "at": time, **self._values(value)} for monitor, time, value in rows]
+            events = [{"monitor": monitor, "at": time, **self._decode_event(value)} for monitor, time, value in rows]
         return events[::-1]
 
-    def _values(self, text: Any) -> dict[str, Any]:
+    def _decode_event(self, text: Any) -> dict[str, Any]:
         """Return the values of an event; for a damaged event, raise an error that names the file."""
         try:
             event = json.loads(text)

@@ -157,7 +157,7 @@ def least_run_length(threshold: float, e_values: Vector) -> float:
     3.97
     """
     top = np.log1p(threshold)
-    n_states = max(10, int(np.ceil(top / _STEP)))
+    n_states = int(np.ceil(top / _STEP))
     ends = np.exp(np.linspace(0.0, top, n_states + 1))
     sums = ends[:, None] * e_values
     staying = sums < threshold

@@ -12,6 +12,7 @@ from shesha.inputs import validation as validate
 from shesha.kernels.distances import Metric
 from shesha.results import DriftPath
 from shesha.stability import drift_path
+from shesha.support.thread_locks import Locked
 from shesha.support.types import Array
 
 if TYPE_CHECKING:
@@ -34,11 +35,12 @@ class Checkpoint:
         return {"step": self.step, "scores": drifts}
 
 
-class TrainingPath:
+class TrainingPath(Locked):
     """Records the drift of a representation during training, from the first record and from the previous one.
 
     Pass it to `shesha.drift.callbacks.check` in your own loop, or to `CanaryCallback` or `LightningCanary`. Only the
-    first and the last array are kept. To test whether a *finished* model changed beyond noise, use `shesha.diff`.
+    first and the last array are kept. Several threads may use one path, each with a higher step than the last; other
+    steps raise ValueError. To test whether a *finished* model changed beyond noise, use `shesha.diff`.
 
     Parameters
     ----------
@@ -61,6 +63,7 @@ class TrainingPath:
     """
 
     def __init__(self, metric: Metric = "cosine") -> None:
+        super().__init__()
         self._metric: Metric = metric
         self._ends: list[Any] = []
         self.checkpoints: list[Checkpoint] = []
@@ -75,13 +78,14 @@ class TrainingPath:
         rows : array of shape (n_rows, n_features)
             At least four rows, of the same inputs in the same order each time.
         """
-        if self.checkpoints and step <= self.checkpoints[-1].step:
-            raise ValueError(f"step must be above {self.checkpoints[-1].step}, the last one, got {step}")
-        first, last = (self._ends[0], self._ends[-1]) if self._ends else (rows, rows)
-        path = drift_path({"first": first, "previous": last, f"step {step}": rows}, metric=self._metric)
-        found = Checkpoint(int(step), path.from_first[-1], path.from_previous[-1])
-        self._ends = [*self._ends[:1], _copy(rows)]
-        self.checkpoints.append(found)
+        with self._lock:
+            if self.checkpoints and step <= self.checkpoints[-1].step:
+                raise ValueError(f"step must be above {self.checkpoints[-1].step}, the last one, got {step}")
+            first, last = (self._ends[0], self._ends[-1]) if self._ends else (rows, rows)
+            path = drift_path({"first": first, "previous": last, f"step {step}": rows}, metric=self._metric)
+            found = Checkpoint(int(step), path.from_first[-1], path.from_previous[-1])
+            self._ends = [*self._ends[:1], _copy(rows)]
+            self.checkpoints.append(found)
         return found
 
     def result(self) -> DriftPath:

@@ -24,7 +24,7 @@ from shesha.results.number import Number, NumberTable
 from shesha.support import memory
 from shesha.support import types as kinds
 from shesha.support.provenance import keep_statements, state, state_warning
-from shesha.support.seeds import generator, number, spawn
+from shesha.support.seeds import ALPHA, generator, number, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.support.wording import agree, join_items, join_names, lowercase_start, plural
@@ -100,7 +100,7 @@ def two_sample(
     *,
     test: Test = "energy",
     n_permutations: int = 199,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
 ) -> TwoSample:
     """Test by permutation whether new rows come from the distribution of the reference.
@@ -381,7 +381,7 @@ def two_sample_tests(
     *,
     tests: Iterable[Test] = DEFAULT,
     n_permutations: int = 199,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     missing: MissingRows = "refuse",
     seed: Seed = 0,
 ) -> TwoSampleTests:
@@ -439,7 +439,7 @@ def sample_differences(
     }
     n_permutations = check.count(n_permutations, "n_permutations")
     check.fraction(alpha, "alpha", closed=False)
-    _state_separating_features(*sides.values(), features)
+    _state_separating_features(sides["reference"], sides["window"], features)
     results = [_test_sides(sides, shared, cast(Test, name), n_permutations, alpha, seed) for name in names]
     numbers = []
     for each in results:

@@ -153,7 +153,7 @@ def prepare_rows(
         "cut_off": cut,
         "pool": way,
     }
-    model = short_name(opened.name) or type(opened.whole).__name__
+    model = (Path(opened.name).name if opened.name else "") or type(opened.whole).__name__
     state(f"{model}: {count(len(texts), 'text')}, pooling {pool_name(way) or 'none'}")
     if name is not None:
         state(f"{model}: prompt {settings['prompt']!r} ({name})")
@@ -182,11 +182,6 @@ def _require_known_tokens(rows: TokenRows, network: nn.Module) -> None:
 def _as_encoded(text: str, encoder: SentenceEncoder) -> str:
     """Return a text as a sentence encoder passes it to its tokenizer."""
     return text.strip().lower() if encoder.lower_case else text.strip()
-
-
-def short_name(name: str) -> str:
-    """Return the last part of a model's name or folder."""
-    return Path(name).name if name else ""
 
 
 def _images(opened: Opened, images: Sequence[Any], pool: Any) -> tuple[Rows, Pooled, dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.extract.pretrained import Source, module_list
 from shesha.extract.pretrained import read_source_json as read_json
+from shesha.support.optional import load_tensors
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -254,7 +255,6 @@ def _read_weights(source: Source, path: str) -> dict[str, Tensor]:
     """Read the weights of a module after the pooling, without unpickling code."""
     import pickle
 
-    import torch
     from safetensors.torch import load_file
 
     folder = PurePosixPath(path)
@@ -263,7 +263,7 @@ def _read_weights(source: Source, path: str) -> dict[str, Tensor]:
     if (file := source.file(str(folder / _PICKLED_WEIGHTS), of_list=True)) is None:
         raise ValueError(f"no {_WEIGHTS} in {path}")
     try:
-        loaded = torch.load(file, map_location="cpu", weights_only=True)
+        loaded = load_tensors(file)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
         raise ValueError(f"{_PICKLED_WEIGHTS} in {path}, which contains more than tensors") from error
     if not isinstance(loaded, Mapping):

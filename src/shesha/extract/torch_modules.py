@@ -89,11 +89,6 @@ def output_layer(names: Sequence[str]) -> str:
     return EMBEDDING if EMBEDDING in names else names[-1]
 
 
-def is_pattern(name: str) -> bool:
-    """Return whether a name contains wildcards."""
-    return bool(_WILD & set(name))
-
-
 def _as_list(layers: str | Sequence[str]) -> list[str]:
     names = [layers] if isinstance(layers, str) else list(layers)
     if not names or not all(isinstance(name, str) and name for name in names):
@@ -125,7 +120,7 @@ def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
 
 def _close(pattern: str, known: Sequence[str]) -> list[str]:
     """Return names similar to a pattern; numbered modules are merged to families such as `layer.*`."""
-    offered = _families(known) if is_pattern(pattern) else [*known, *_families(known)]
+    offered = _families(known) if _WILD & set(pattern) else [*known, *_families(known)]
     # A module inside a wrapper has the given name preceded by a prefix.
     inside = [name for name in offered if name.endswith(f".{pattern}")]
     lookalikes = wording.close_names(pattern, offered, n=_MOST_CLOSE, cutoff=0.5)

@@ -16,7 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs._other_libraries import split_names
-from shesha.inputs.identity import INSTANT, NamedRows, Names, could_identify, joined_values, named_index
+from shesha.inputs.identity import (
+    INSTANT,
+    NamedRows,
+    Names,
+    could_identify,
+    is_condition_name,
+    joined_values,
+    named_index,
+)
+from shesha.inputs.table_columns import is_side_name
 from shesha.support.provenance import state
 from shesha.support.types import Index
 from shesha.support.warnings import RowNamesWarning, warn
@@ -142,19 +151,43 @@ def require_order(columns: Mapping[str, tuple[Names, Names]], where: str, remedy
         pairs[tuple(repeated)] = one, other
     found = next((chosen for chosen, (one, other) in pairs.items() if one.is_reordered(other)), None)
     if found is None:
+        classes = {column: pair for column, pair in columns.items() if not pair[0].distinct}
+        require_same_conditions(classes, where, remedy)
         return
     text = f"column {found[0]!r} has" if len(found) == 1 else f"columns {join_names(found)} together have"
     text = f"{text} the same values {where}, in another order"
     if not all(names.distinct for names in pairs[found]) or not pairs[found][0].has_same_names(pairs[found][1]):
         raise ValueError(
-            f"{text.replace('the same', 'mostly the same')}, of which some are repeated or on one side only, so that "
-            f"nothing identifies the rows. Save distinct identifiers with both; {remedy.partition('; ')[2]}"
+            f"{text.replace('the same', 'mostly the same')}, of which some are repeated or on one side only, so none "
+            f"identifies the rows. Save distinct identifiers with both; {remedy.partition('; ')[2]}"
         )
     remedy = remedy.format(columns=repr(found[0]) if len(found) == 1 else list(found), names=",".join(found))
     if pairs[found][0].kind == "text":
         raise ValueError(f"{text}, but nothing else identifies the rows. If it does, {remedy}")
     state(text)
     warn(f"{text}, but rows are paired by position. If it identifies rows, {remedy}", RowNamesWarning)
+
+
+_MOST_DIFFERENT = 0.1
+"""Largest share of rows with another value that corrections explain."""
+
+
+def require_same_conditions(columns: Mapping[str, tuple[Names, Names]], where: str, remedy: str) -> None:
+    """Refuse to pair trials of different stimuli, and rows whose labels are the same in another order."""
+    for column, (one, other) in columns.items():
+        if len(one) != len(other) or not len(one) or one.has_same_order(other):
+            continue
+        first, second = (names.as_text().values for names in (one, other))
+        n_different = int((first != second).sum())
+        shown = is_condition_name(column)
+        reordered = one.kind == "text" and one.has_same_names(other) and not is_side_name(column)
+        if n_different > _MOST_DIFFERENT * len(one) and (shown or reordered):
+            raise ValueError(
+                f"rows must be the same inputs, got another {column} in {n_different:,} of {len(one):,} rows {where} "
+                f"(row {np.flatnonzero(first != second)[0]}: {first[first != second][0]} and "
+                f"{second[first != second][0]}). Sort both by {column}, or average the rows of each {column}; "
+                f"otherwise {remedy.rpartition('otherwise ')[2]}"
+            )
 
 
 def _words(known: Mapping[str, Names]) -> str:
@@ -217,7 +250,7 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
         return None
     if labels and shared == len(reference) and reference.kind == "text":
         state(f"{name}: labels of {len(names) - shared:,} further rows not used")
-        return _places(names, reference.values)
+        return _positions(names, reference.values)
     unlike = names.doubtful and reference.doubtful
     renaming = _renaming(names, reference) if shared == 0 else ""
     if shared == 0 and ((mere_numbers and names.kind == "numbered") or unlike) and not renaming:
@@ -322,7 +355,7 @@ def _shared_rows(named: Mapping[str, Names | None], known: dict[str, Names]) -> 
             f"({_example(*known.values())}). {_renaming(*list(known.values())[:2])}{_BY_POSITION}"
         )
     wanted = first.values[shared]
-    selected = {name: _places(names, wanted) for name, names in known.items()}
+    selected = {name: _positions(names, wanted) for name, names in known.items()}
     if all(len(wanted) == len(names) for names in known.values()):
         _state_matching(known, {name: rows for name, rows in selected.items() if (np.diff(rows) != 1).any()})
     else:
@@ -337,7 +370,7 @@ def _intersection(others: Sequence[Names]) -> Any:
     return shared
 
 
-def _places(names: Names, wanted: Any) -> Index:
+def _positions(names: Names, wanted: Any) -> Index:
     """Return the positions of some of the names."""
     place = np.argsort(names.values, kind="stable")
     found: Index = place[np.searchsorted(names.values[place], wanted)]

@@ -34,7 +34,9 @@ def class_codes(labels: NDArray[Any]) -> tuple[Index, NDArray[Any]]:
     """
     values = _as_numbers(labels)
     if values is None:
-        names = labels.tolist() if labels.dtype.kind == "U" else [class_name(value) for value in labels.tolist()]
+        names = labels.tolist()
+        if set(map(type, names)) != {str}:
+            names = [class_name(value) for value in names]
         known = {name: class_name(name) for name in set(names)}
         classes = np.array(sorted(set(known.values()), key=_natural), dtype=str)
         places = {name: place for place, name in enumerate(classes.tolist())}
@@ -72,7 +74,9 @@ def state_suspicious_classes(labels: NDArray[Any], name: str) -> None:
         if first.setdefault(own.lower(), own) != own:
             state(f"{name}: classes {first[own.lower()]!r} and {own!r} differ in letter case only")
     for code in _MISSING_CODES:
-        n_rows = np.count_nonzero(labels == (str(code) if labels.dtype.kind in "UT" else code))
+        # Half precision cannot hold the largest codes.
+        value = str(code) if labels.dtype.kind in "UT" else np.float64(code) if labels.dtype.kind == "f" else code
+        n_rows = np.count_nonzero(labels == value)
         # Beside 1 alone, -1 is the other of two classes.
         if labels.dtype.kind in "ifOUT" and n_rows and (code < -1 or len(np.unique(labels.astype(str))) > 2):
             state(f"{name}: {code} is used as a class of {n_rows:,} rows; if it means no label, leave it empty")

@@ -362,6 +362,18 @@ def identity_names(names: Iterable[str]) -> list[str]:
     return sorted(filter(is_identity_name, names), key=lambda name: "".join(words_of(name)) not in _IDENTITY)
 
 
+_SHOWN = re.compile(
+    r"stim(ulus|uli)?|cond(ition)?s?|images?|pictures?|scenes?|objects?|orientations?|directions?|contrasts?|odou?rs?"
+    r"|tones?|sounds?|gratings?|textures?|movies?|sentences?|words?|items?|concepts?"
+)
+"""Words in names of columns of what was shown in each trial."""
+
+
+def is_condition_name(column: str) -> bool:
+    """Return whether a column is named like what was shown in each trial, such as a stimulus."""
+    return any(map(_SHOWN.fullmatch, words_of(column)))
+
+
 _GENE = re.compile(r"ENS[A-Z]*G\d{6,}(\.\d+)?|[A-Z][A-Z0-9]{1,9}([-.][A-Z0-9]+)*|[A-Z][a-z]{1,4}\d+[a-z]?\d*|GENE_?\d+")
 _KNOWN_GENE = re.compile(
     r"(MT-|RP[LS]\d|ZNF\d|SLC\d|FAM\d|LINC\d|MIR\d|KRT\d|TMEM\d|CCDC\d|HLA-|HSP|EEF|CD\d|IL\d|CXC|ACTB|GAPDH|MALAT1"
@@ -488,6 +500,15 @@ def choose_identity(names: Iterable[str], load: Callable[[str], ArrayLike]) -> s
                 return name
             counting = counting or name
     return counting
+
+
+def choose_condition(names: Iterable[str], load: Callable[[str], ArrayLike]) -> str | None:
+    """Return the first name of conditions that differ in all rows, and do not only count them."""
+    for name in filter(is_condition_name, names):
+        values = load(name)
+        if distinct_values(values) and not Names.build(values).counts_rows:
+            return name
+    return None
 
 
 def joined_values(columns: Sequence[ArrayLike]) -> NDArray[Any]:

@@ -32,8 +32,18 @@ def one_row_per_input(X: Any, name: str) -> Any:
         return X
     values, names = split_names(X, name)
     flat = to_host(values, name).reshape(len(X), -1)
-    state(f"{name}: {kind} {_sizes(X.shape)}, flattened to {_sizes(flat.shape)}")
+    state(f"{name}: {kind} {_sizes(X.shape)}, flattened to {_sizes(flat.shape)}{_doubt_about_axes(X.shape)}")
     return flat if names is None else NamedRows(flat, names)
+
+
+def _doubt_about_axes(shape: tuple[int, ...]) -> str:
+    """Return how rows are chosen if an array is unlike feature maps: neither square, nor of many inputs."""
+    if len(shape) < 4 or shape[-1] == shape[-2] or shape[0] >= max(shape):
+        return ""
+    return (
+        f"; rows are the {shape[0]:,} entries of the first axis. If inputs are along axis k, such as volumes along the "
+        f"last, pass numpy.moveaxis(X, k, 0)"
+    )
 
 
 def is_one_hot(array: Any) -> bool:

@@ -19,6 +19,7 @@ import numpy as np
 
 from shesha.inputs.identity import (
     Names,
+    choose_condition,
     choose_identity,
     could_identify,
     distinct_values,
@@ -67,11 +68,15 @@ _SIDE = re.compile(
     r"|seed|build(_(number|id|nr))?|revision|cluster|leiden|louvain|batch|total_counts|n_genes_by_counts|n_?(count|feature)_rna|percent_mt"
     r"|(is|in|use|was)_(train(ing)?|test|val(id(ation)?)?|eval|holdout|outlier|doublet|duplicate|deleted|excluded)"
     r"|epoch(_(number|id|nr))?|(image|object)_number|location_\w+|sti_\d{3}"
+    r"|(stim(ulus)?|condition|trial|session|subject|participant|animal|mouse|run|block|repeat|repetition)"
+    r"(_(id|idx|index|num|number|no|nr|name|code))?"
     r"|\w+_(label|class|target|cluster|code|encoded|proba)|(cluster|leiden|louvain|k?means|h?dbscan|pred)_\w+|pct_counts_\w+|doublet_score|usage|lat(itude)?|lon(gitude)?|lng"
 )
 """Names of columns of numbers that describe the rows."""
 _TIME = re.compile(r"time|date|at|epoch|created|updated|modified|when")
 """Words in names of columns of times."""
+_EVENT = re.compile(r"times?|timestamps?|onsets?|starts?|stops?|ends?|begins?|offsets?")
+"""Words in names of columns of times of events in a recording."""
 _UNIX_TIMES = tuple((9.4e8 * unit, 2.2e9 * unit) for unit in (1, 1e3, 1e6, 1e9))
 """Times from 1999 to 2039 as seconds, milliseconds, microseconds and nanoseconds since 1970."""
 _FEATURE_COLUMN = re.compile(
@@ -315,13 +320,14 @@ def _reason_against(column: Column, what: str) -> str:
     return column.reason or f"is a column of numbers in a table with {what}"
 
 
-def _is_side(column: Column) -> bool:
-    return _SIDE.fullmatch("_".join(words_of(column.name))) is not None
+def is_side_name(name: str) -> bool:
+    """Return whether a column is named like a property of the rows, such as a score or a fold."""
+    return _SIDE.fullmatch("_".join(words_of(name))) is not None
 
 
 def _describes_rows(column: Column) -> str:
     """Return why a column of numbers describes the rows rather than being a feature, or an empty text."""
-    if _is_side(column):
+    if is_side_name(column.name):
         return "is named like a property of the rows"
     head = [value for value in column.head() if not is_missing(value)]
     if not head:
@@ -331,10 +337,11 @@ def _describes_rows(column: Column) -> str:
     fine = any(units[1:]) and all(float(value).is_integer() for value in head)
     if fine or (has_word(column.name, _TIME) and any(units)):
         return "contains times"
-    if column.name.lower() == "time":
+    if has_word(column.name, _EVENT) and len(head) >= _FEWEST:
         # Times of recording increase, in each epoch from the same start; durations are in any order.
         times = np.asarray(column.values(), dtype=float)
-        if (times[1:][np.diff(times) < 0] == times.min()).all():
+        times = times[~np.isnan(times)]
+        if (times[1:][np.diff(times) < 0] == times.min()).all() and times.min() < times.max():
             return "contains times in the order of the rows"
     if len(head) < SAMPLE or len(set(head)) < len(head) or any(value != int(value) for value in head):
         return ""
@@ -392,6 +399,8 @@ def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column
         c.name: c for c in columns if c.name not in aside and (c.kind in ("numbers", "text") or _are_short_bytes(c))
     }
     named = choose_identity(identity_names(able), lambda name: able[name].values())
+    if named is None:
+        named = choose_condition(able, lambda name: able[name].values())
     if named is not None:
         return able[named], True
     if (joined := _joined_identifiers(list(able.values()))) is not None:
@@ -528,10 +537,10 @@ def _main_family(
         if not n_numbers or _PICTURE.fullmatch(prefix.strip("_ ").lower()) or label_like_names(words[-1:]):
             continue
         known = not words or _FAMILY.fullmatch(words[-1]) is not None or has_word(prefix, _VECTOR)
-        n_others = sum(not _is_side(c) for c in numeric) - n_numbers
+        n_others = sum(not is_side_name(c.name) for c in numeric) - n_numbers
         counted = _count_up(family)
         enough = PICTURE_COLUMNS if known and (words or counted) else _FEWEST
-        beside = [c.name for c in numeric if c not in family and not _is_side(c)]
+        beside = [c.name for c in numeric if c not in family and not is_side_name(c.name)]
         if len(family) >= enough and (
             known or (counted and len(family) * _MUCH > n_others and not look_like_genes(beside))
         ):
@@ -539,7 +548,7 @@ def _main_family(
     if not likely:
         return ()
     largest = max(likely.values(), key=len)
-    others = [c for c in numeric if c not in largest and not _is_side(c)]
+    others = [c for c in numeric if c not in largest and not is_side_name(c.name)]
     rivals = [prefix for prefix, family in likely.items() if family is not largest]
     prefix = next(prefix for prefix, family in likely.items() if family is largest)
     if rivals:

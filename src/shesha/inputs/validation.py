@@ -233,7 +233,7 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
         raise ValueError(
             f"{name} must be free of NaN, got NaN or infinity in rows {join_items(np.flatnonzero(~np.isfinite(array)))}"
         )
-    if array.dtype.kind in "OMm":
+    if array.dtype.kind in "OMm" and set(map(type, array.tolist())) != {str}:
         from pandas import isna
 
         lists = [

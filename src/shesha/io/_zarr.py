@@ -158,7 +158,7 @@ def _describe(path: Path, name: str, folder: Path) -> tuple[str, StoredArray]:
     zarr, storage = optional("zarr", path), optional("zarr.storage", path)
     with reading(path):
         array = zarr.open_array(store=storage.LocalStore(folder, read_only=True), mode="r")
-        return name, StoredArray(tuple(array.shape), np.dtype(array.dtype), partial(_values, path, name, array))
+        return name, StoredArray(tuple(array.shape), np.dtype(array.dtype), partial(_read_values, path, name, array))
 
 
 def open_zarr_matrix(path: Path, key: str | None) -> ZarrMatrix:
@@ -206,7 +206,7 @@ class ZarrMatrix:
             yield rows, columns, values
 
 
-def _values(path: Path, name: str, array: Any) -> Array:
+def _read_values(path: Path, name: str, array: Any) -> Array:
     # A store of a few bytes can declare any shape, because chunks that were never written are filled in when read.
     with reading(path):
         require_sound(path, name, array)

@@ -13,7 +13,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from shesha.inputs import Names, choose_identity, could_identify, identity_names, is_certain_identity, is_identity_name
+from shesha.inputs import (
+    Names,
+    choose_condition,
+    choose_identity,
+    could_identify,
+    identity_names,
+    is_certain_identity,
+    is_identity_name,
+)
 from shesha.inputs.matrix_shapes import is_one_hot
 from shesha.inputs.quantised import as_bytes, decode, scale_names
 from shesha.inputs.table_columns import label_like_names
@@ -76,11 +84,15 @@ _TOKENS = re.compile(r"(?:^|[./_])(?:last_hidden_states?|(?:token|word)_embeddin
 _STATES = re.compile(r"(?:^|[./_])(?:all_|encoder_|decoder_)?hidden_states$", re.IGNORECASE)
 """Names of arrays that contain the tokens of all layers."""
 _RECORDING = re.compile(
-    r"(?:^|[./_-])(?:(?:spikes?|spike_?counts?|spks|firing_?rates?|psths?|rasters?|lfp|i?eeg|meg|ecog|d_?ff|calcium)"
-    r"(?:$|[./_-])|(?:rates?|trials?|epochs?)$)",
+    r"(?:^|[./_-])(?:(?:spikes?|spike_?counts?|spks|firing_?rates?|psths?|rasters?|lfp|i?eeg|meg|ecog|d_?ff|calcium"
+    r"|betas?|bold|fmri|voxels?|volumes?|neural|evoked)(?:$|[./_-])|(?:rates?|trials?|epochs?|responses?)$)",
     re.IGNORECASE,
 )
-"""Names of arrays of trials, neurons and times."""
+"""Names of arrays of trials, neurons and times, or of voxels."""
+_STACK = re.compile(
+    r"(?:^|[./_\d])(?:layers?|hidden|activations?|embeddings?|(?:feature_?)?maps?|tokens?)", re.IGNORECASE
+)
+"""Names of arrays of layers, tokens or feature maps, whose first axis is the inputs."""
 _LIST_OF_LAYERS = re.compile(
     r"(?:.*\W)?\w*\[#\]|(?:.*[./_])?(?:layers?|blocks?|h|hidden(?:_states?)?)[./_]?#", re.IGNORECASE
 )
@@ -99,9 +111,14 @@ _UNUSABLE_KINDS = {
 }
 
 
+_ONE_ROW_PER_INPUT = (
+    "numpy.moveaxis(X, AXIS, 0).reshape(X.shape[AXIS], -1), where AXIS is the number of the axis of the inputs"
+)
 _HINTS = {
     "pickled": "If you wrote the file yourself, save numpy.stack(numpy.load(FILE, allow_pickle=True)) instead",
     "complex": "Save numpy.abs(X), or the real and imaginary parts side by side, numpy.hstack([X.real, X.imag])",
+    "only floats": "Pass layer_axis=None (--layer-axis none) if each row is one input, or the number of the layer axis",
+    "; flatten it": f"Save {_ONE_ROW_PER_INPUT}",
 }
 """How arrays can be saved so that they can be read, by a word of the reason why they cannot."""
 
@@ -155,6 +172,8 @@ class StoredArray:
     dtype: np.dtype[Any]
     load: Callable[[], Array]
     refusal: str | None = None
+    has_known_axes: bool = False
+    """Whether the axes are rows, layers and features, as their names in the file show."""
 
     @property
     def is_label_like(self) -> bool:
@@ -179,7 +198,8 @@ def why_not(array: StoredArray, layer_axis: LayerAxis = "guess", distances: bool
     if dimensions > 4 or (dimensions == 4 and array.dtype.kind != "f"):
         return f"{shape}; flatten it to (rows, features)"
     # Hidden states are floats; 3-D integer arrays, such as images, are not stacks of layers.
-    if dimensions == 3 and layer_axis == "guess" and (array.dtype.kind != "f" or array.shape[1] == 0):
+    guessed = layer_axis == "guess" and not array.has_known_axes
+    if dimensions == 3 and guessed and (array.dtype.kind != "f" or array.shape[1] == 0):
         return f"{shape} and {array.dtype} values; only floats are split into layers, so flatten it to (rows, features)"
     return None
 
@@ -213,7 +233,14 @@ def contents(
         refuse_parts(path, usable)
     stacked = {name: distances and _is_distances(array.shape) for name, array in usable.items()}
     splits = {
-        name: split(array.shape, (0 if array.shape[1] == array.shape[2] else 2) if stacked[name] else layer_axis)
+        name: split(
+            array.shape,
+            (0 if array.shape[1] == array.shape[2] else 2)
+            if stacked[name]
+            else 1
+            if layer_axis == "guess" and array.has_known_axes
+            else layer_axis,
+        )
         for name, array in usable.items()
         if len(array.shape) == 3
     }
@@ -222,6 +249,10 @@ def contents(
     chosen = [(key, *origin[key]) for key in choose(path, offered, skipped, keys)]
     used = dict.fromkeys(name for _, name, _ in chosen if name in splits)
     _require_layers(path, arrays, [name for name in used if splits[name].guessed])
+    if layer_axis == "guess" and not distances:
+        _require_known_axes(
+            path, {name: usable[name].shape for _, name, _ in chosen if not usable[name].has_known_axes}
+        )
     _refuse_layers_of_tokens(path, arrays, (name for _, name, _ in chosen))
     for name in used:
         if sum(other == name for _, other, _ in chosen) > MOST_LAYERS:
@@ -287,12 +318,22 @@ def _require_layers(path: Path, arrays: Mapping[str, StoredArray], guessed: Iter
                 f"{'its name' if mask is None else mask} shows. Average the tokens of each input without padding, or "
                 "pass layer_axis=None to use all tokens as features, or layer_axis=1 if they are layers"
             )
-        if _RECORDING.search(name):
-            raise ValueError(
-                f"{name} in {path} must be (rows, features) or (rows, layers, features), got {shape} and the name of "
-                "a recording. Pass layer_axis=None to use each neuron and time of a trial as a feature, or "
-                "layer_axis=2 for one representation per time"
-            )
+
+
+def _require_known_axes(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse recordings and arrays of MATLAB of which nothing shows that the first of several axes is the inputs."""
+    for name, shape in shapes.items():
+        what = "the name of a recording" if _RECORDING.search(name) else ""
+        if not what and path.suffix == ".mat" and not _STACK.search(name):
+            what = "axes that nothing names"
+        if not what or sum(length > 1 for length in shape) < 3:
+            continue
+        per_time = ", or layer_axis=2 for one representation per time" * (len(shape) == 3)
+        raise ValueError(
+            f"{name} in {path} must be (rows, features), got {shape} and {what}. If the first axis is the trials, pass "
+            f"layer_axis=None to use all neurons and times of a trial as features{per_time}. Otherwise save "
+            f"{_ONE_ROW_PER_INPUT}"
+        )
 
 
 def _masks(arrays: Mapping[str, StoredArray]) -> dict[tuple[int, ...], str]:
@@ -353,6 +394,8 @@ def _identity(arrays: Mapping[str, StoredArray], n_rows: set[int], chosen: set[s
     ]
     ordered.sort(key=lambda name: _group(name) not in groups)
     chosen_name = choose_identity(ordered, lambda name: arrays[name].load())
+    if chosen_name is None:
+        chosen_name = choose_condition(candidates, lambda name: arrays[name].load())
     if chosen_name is not None:
         return Names(arrays[chosen_name].load, column=chosen_name)
     repeated = [name for name in candidates if is_certain_identity(name) and could_identify(arrays[name].load())]

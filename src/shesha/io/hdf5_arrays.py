@@ -227,8 +227,15 @@ def nwb_arrays(path: Path) -> NamedArrays:
             n_trials, n_units = (int(root[place].shape[0]) for place in (f"{trials}/start_time", f"{_UNITS}/id"))
             n_spikes = int(root[f"{_UNITS}/spike_times"].shape[0])
     shape = (n_trials, n_units)
-    rows = "trials" if table == "trials" else f"intervals of {table}"
-    state(f"{path.name}: spikes of {n_units} units in {n_trials} {rows}, counted from start to stop time")
+    rows = f"{n_units} units in {n_trials} {'trials' if table == 'trials' else f'intervals of {table}'}"
+    shortest, longest = _shortest_and_longest(_windows(path, trials))
+    if _are_equal(shortest, longest):
+        state(f"{path.name}: spikes of {rows}, counted from start to stop time")
+    else:
+        state(
+            f"{path.name}: spikes per second of {rows}, because these last {shortest:.3g} to {longest:.3g} s. Short "
+            "ones are noisier, so better count spikes in windows of one length with shesha.neuro.spike_counts"
+        )
     counts = StoredArray(shape, np.dtype(float), partial(_counts, path, trials, shape, n_spikes))
     names = Names(partial(read_dataset, path, f"{trials}/id"))
     return NamedArrays({"units": counts} | labels | others, names, on_request=others)
@@ -250,12 +257,13 @@ def _read_numbers(path: Path, place: str) -> Array:
 
 
 def _counts(path: Path, trials: str, shape: tuple[int, int], n_spikes: int) -> Array:
-    """Count the spikes of each unit in each trial; a spike at the end of a trial is not counted."""
+    """Count the spikes of each unit in each trial, or per second if trials differ in length.
+
+    A spike at the end of a trial is not counted. A trial without a start or an end is a row of NaN.
+    """
     require_memory(path, "units", shape, np.dtype(float), "write fewer trials")
-    starts, stops = (_read_numbers(path, f"{trials}/{name}_time") for name in ("start", "stop"))
+    starts, stops = windows = _windows(path, trials)
     spikes, ends = (_read_numbers(path, f"{_UNITS}/spike_times{part}") for part in ("", "_index"))
-    if len(stops) != len(starts):
-        raise UnreadableFileError(f"NWB file {path} must have one stop per start of {trials}, got {len(stops)}")
     if len(ends) != shape[1] or (ends.size and (np.diff(ends.astype(np.int64), prepend=0) < 0).any()):
         raise UnreadableFileError(f"NWB file {path} must have one end of spike times per unit, got {len(ends)}")
     if ends.size and int(ends[-1]) > n_spikes:
@@ -264,7 +272,32 @@ def _counts(path: Path, trials: str, shape: tuple[int, int], n_spikes: int) -> A
     for unit, (first, last) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
         train = np.sort(spikes[int(first) : int(last)])
         counts[:, unit] = np.searchsorted(train, stops) - np.searchsorted(train, starts)
+    counts[~(stops > starts)] = np.nan
+    if not _are_equal(*_shortest_and_longest(windows)):
+        counts /= np.where(stops > starts, stops - starts, np.nan)[:, None]
     return counts
+
+
+def _windows(path: Path, trials: str) -> tuple[Array, Array]:
+    """Return the start and the end of each trial."""
+    starts, stops = (_read_numbers(path, f"{trials}/{name}_time") for name in ("start", "stop"))
+    if len(stops) != len(starts):
+        raise UnreadableFileError(f"NWB file {path} must have one stop per start of {trials}, got {len(stops)}")
+    return starts, stops
+
+
+def _shortest_and_longest(windows: tuple[Array, Array]) -> tuple[float, float]:
+    lengths = windows[1] - windows[0]
+    known = lengths[lengths > 0]
+    return (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+
+
+_JITTER = 1.05
+"""Ratio of the longest to the shortest trial that the clock of the recording explains."""
+
+
+def _are_equal(shortest: float, longest: float) -> bool:
+    return longest <= _JITTER * shortest
 
 
 _COMPRESSED = 15

@@ -304,7 +304,7 @@ class ParquetMatrix(MatrixInParts):
     def _load(self, place: int) -> Any:
         with reading(self._path):
             table = self._file.read_row_group(place, columns=self._columns)
-        return self._values(table)
+        return self._to_array(table)
 
     def _batches(self, place: int, names: list[str], n_rows: int) -> Iterator[Array]:
         """Yield the values of the given columns in a row group, `n_rows` rows at a time."""
@@ -318,9 +318,9 @@ class ParquetMatrix(MatrixInParts):
                 if batch is None:
                     return
                 found = table.from_batches([batch])
-            yield self._values(found)
+            yield self._to_array(found)
 
-    def _values(self, table: Any) -> Array:
+    def _to_array(self, table: Any) -> Array:
         if self._vectors is None:
             with reading(self._path):
                 return np.column_stack([column.to_numpy() for column in table.columns])

@@ -43,7 +43,7 @@ def arrow_batches(path: Path, files: Sequence[Path], names: Sequence[str]) -> It
     for file in files:
         with reading(path):
             stream = _is_stream(file)
-            messages = ipc.MessageReader.open_stream(_source(path, file)) if stream else _messages(path, file)
+            messages = ipc.MessageReader.open_stream(_source(path, file)) if stream else _read_messages(path, file)
             _require_sizes(path, messages)
             schema = _reader(path, file).schema
             options = ipc.IpcReadOptions(included_fields=[schema.get_field_index(name) for name in names])
@@ -67,7 +67,7 @@ def _is_stream(file: Path) -> bool:
     return start[:6] != b"ARROW1" or start[8:] == b"\xff\xff\xff\xff"
 
 
-def _messages(path: Path, file: Path) -> Iterator[Any]:
+def _read_messages(path: Path, file: Path) -> Iterator[Any]:
     """Yield the batches and dictionaries to which the end of an Arrow file points."""
     ipc, source = optional("pyarrow.ipc", path), optional("pyarrow", path).memory_map(str(file))
     size = source.size()

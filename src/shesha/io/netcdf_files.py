@@ -58,8 +58,8 @@ def netcdf_arrays(path: Path) -> NamedArrays:
                     continue
                 rows[full] = order[0]
                 shape = tuple(int(variable.sizes[dim]) for dim in order)
-                load = partial(_values, path, place, str(name), tuple(order), shape, np.dtype(variable.dtype))
-                arrays[full] = StoredArray(shape, np.dtype(variable.dtype), load)
+                load = partial(_read_values, path, place, str(name), tuple(order), shape, np.dtype(variable.dtype))
+                arrays[full] = StoredArray(shape, np.dtype(variable.dtype), load, has_known_axes=True)
                 layers = f"layers are {order[1]}, " * (len(order) > 2)
                 state(f"{full}: rows are {order[0]}, {layers}features are {order[-1]}")
                 names = names or _row_names(variable, order[0])
@@ -139,10 +139,10 @@ def _row_names(variable: Any, dim: Any) -> Names | None:
 def _flat(path: Path, place: str, name: str, variable: Any) -> StoredArray:
     shape = tuple(map(int, variable.shape))
     dtype = np.dtype("U1") if variable.dtype.kind in "OUST" else np.dtype(variable.dtype)
-    return StoredArray(shape, dtype, partial(_values, path, place, name, variable.dims, shape, dtype))
+    return StoredArray(shape, dtype, partial(_read_values, path, place, name, variable.dims, shape, dtype))
 
 
-def _values(
+def _read_values(
     path: Path, place: str, name: str, order: tuple[Any, ...], shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> Array:
     require_memory(path, name, shape, dtype, "write fewer rows")

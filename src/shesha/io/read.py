@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from shesha.inputs import NamedRows, Names, distinct_names, is_identity_name, joined_values, require_order
+from shesha.inputs import (
+    NamedRows,
+    Names,
+    distinct_names,
+    is_condition_name,
+    is_identity_name,
+    joined_values,
+    require_order,
+    require_same_conditions,
+)
 from shesha.inputs import validation as check
 from shesha.inputs.identity import kinds_if_transposed, words_of
 from shesha.inputs.matrix_shapes import one_row_per_input
@@ -430,19 +439,26 @@ def check_column_orders(contents: Mapping[Path, Contents]) -> None:
         return
     (first, a), (second, b) = files[:2]
     names, others = a.row_names, b.row_names
+    matched = None
     if names is not None and others is not None and _decide(names, others):
-        return
+        if names.chosen or not (names.distinct and others.distinct and names.has_same_names(others)):
+            return
+        matched = others.positions(names)
     n_rows = [len(next(iter(found.representations.values()), ())) for found in (a, b)]
     if n_rows[0] != n_rows[1] or n_rows[0] > _MOST_ROWS:
         return
-    _require_readable_names({first.name: a, second.name: b})
-    both = [name for name in a.labels_available if name in b.labels_available][:_MOST_COLUMNS]
-    columns = {column: (_values(first, column), _values(second, column)) for column in both}
-    require_order(
-        {column: (one, other) for column, (one, other) in columns.items() if one is not None and other is not None},
-        f"in {first.name} and {second.name}",
-        "pass ids={names!r} (--id {names}); otherwise pass --by-position",
-    )
+    if matched is None:
+        _require_readable_names({first.name: a, second.name: b})
+    both = [name for name in a.labels_available if name in b.labels_available]
+    both = [name for name in both if matched is None or is_condition_name(name)][:_MOST_COLUMNS]
+    read = {column: (_names_from_column(first, column), _names_from_column(second, column)) for column in both}
+    columns = {column: (one, other) for column, (one, other) in read.items() if one is not None and other is not None}
+    where = f"in {first.name} and {second.name}"
+    if matched is None:
+        require_order(columns, where, "pass ids={names!r} (--id {names}); otherwise pass --by-position")
+    else:
+        moved = {column: (one, other.take(matched)) for column, (one, other) in columns.items() if not one.distinct}
+        require_same_conditions(moved, where, "pass --by-position")
 
 
 def _require_readable_names(opened: Mapping[str, Contents]) -> None:
@@ -463,7 +479,7 @@ def _decide(names: Names, others: Names) -> bool:
     return all(one.chosen or one.kind != "counted" for one in (names, others)) or names.has_same_names(others)
 
 
-def _values(path: Path, column: str) -> Names | None:
+def _names_from_column(path: Path, column: str) -> Names | None:
     try:
         values = np.asarray(read_labels(path, column))
         # Vectors and records are data, not names.

@@ -27,7 +27,7 @@ from shesha.io.array_selection import (
 )
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
 from shesha.support.memory import format_bytes, memory_budget
-from shesha.support.optional import require
+from shesha.support.optional import load_tensors, require
 from shesha.support.types import Array
 from shesha.support.wording import natural_key
 
@@ -132,7 +132,9 @@ def torch_item(path: Path) -> NamedArrays:
     try:
         # Indices of sparse tensors outside the shape would make torch write outside the array.
         with torch.sparse.check_sparse_tensor_invariants():
-            tree = torch.load(str(path), map_location="cpu", weights_only=True, mmap=mapped)
+            tree = load_tensors(str(path), mmap=mapped)
+    except ImportError:
+        raise
     except Exception as error:
         raise UnreadableFileError(_why_not_loaded(path, error)) from error
     with reading(path):

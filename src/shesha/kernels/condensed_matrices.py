@@ -214,7 +214,7 @@ def _native_grids(
 
     def some(start: int) -> Matrix:
         drawn = np.array(orders[start : start + _ORDERS], dtype=np.intp)
-        return native.grids(left, n_left, right, drawn, _places(drawn, n))[:, :, :n_right]
+        return native.grids(left, n_left, right, drawn, _invert(drawn, n))[:, :, :n_right]
 
     for totals in parallel(some, range(0, len(orders), _ORDERS)):
         yield from totals
@@ -227,7 +227,7 @@ def _whole(triangle: Vector, n: int) -> Vector:
     return np.ascontiguousarray(triangle, dtype=np.float64)
 
 
-def _places(orders: Index, n: int) -> Index:
+def _invert(orders: Index, n: int) -> Index:
     """Invert the permutations; raise an error if an order is not a permutation."""
     places = np.full(orders.shape, -1)
     if orders.shape == (len(orders), n) and orders.min() >= 0 and orders.max() < n:

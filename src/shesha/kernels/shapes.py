@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from shesha.kernels.threads import single_threaded_blas
+from shesha.kernels.threads import parallel, single_threaded_blas, threads_for
 from shesha.support.types import Array, Index, Matrix, Vector
 
 _PANEL = 4
@@ -70,8 +70,13 @@ _FIRST_MEAN_STEPS, _FAR = 8, 40
 """After this many steps onto the mean, quasi-Newton steps follow if more than `_FAR` are expected to remain."""
 _ROWS, _BLOCK = 1024, 32
 """Rows that are copied at a time, and columns that LAPACK reduces at a time."""
-_TALL = 2
-"""Rows per column from which a decomposition of all columns saves time."""
+_ROTATING, _MOVING = 20, 4
+"""Multiplications for a new rotation, and for a step of a rotation, in products of as many features."""
+_PRECISE = 1e-9
+"""Ratio of the smallest to the largest squared singular value from which the smallest is precise."""
+_FEW = 8
+"""Most configurations for which limits of all pairs take less time than the rotations."""
+_EPS = float(np.finfo(float).eps)
 _HISTORY, _IN_A_ROW, _SMALLEST_SIZE = 5, 2, 1e-6
 """Moves from which a quasi-Newton step is estimated; small gains in a row that end the search; smallest step."""
 
@@ -112,7 +117,15 @@ def rotate_onto(rows: Matrix, target: Matrix) -> Matrix:
 
 def closeness(rows: Matrix, target: Matrix) -> float:
     """Largest inner product of two configurations over all rotations and reflections."""
-    return float(np.linalg.svd(rows.T @ target, compute_uv=False).sum())
+    return sum_of_singular_values(rows.T @ target)
+
+
+def sum_of_singular_values(product: Matrix) -> float:
+    """Return the sum of the singular values; unless some of them are small, their squares take half the time."""
+    squares = np.linalg.eigvalsh(product.T @ product)
+    if squares[0] > _PRECISE * squares[-1]:
+        return float(np.sqrt(squares).sum())
+    return float(np.linalg.svd(product, compute_uv=False).sum())
 
 
 def mean_shape(configurations: Sequence[Matrix], start: Matrix | None = None) -> tuple[Matrix, int, bool]:
@@ -130,7 +143,8 @@ def mean_shape(configurations: Sequence[Matrix], start: Matrix | None = None) ->
     array of shape (n, d), int and bool
         The mean, the number of steps, and whether the search converged.
     """
-    rotations, n_steps, converged = rotations_onto_mean(configurations, start)
+    product = product_with_rotated(configurations)
+    rotations, n_steps, converged = rotations_onto_mean(product, first_pulls(configurations, start))
     return mean_of_rotated(configurations, rotations), n_steps, converged
 
 
@@ -143,32 +157,56 @@ def mean_of_rotated(configurations: Sequence[Matrix], rotations: Sequence[Matrix
     return mean
 
 
-def rotations_onto_mean(configurations: Sequence[Matrix], start: Matrix | None = None) -> tuple[Array, int, bool]:
+def first_pulls(configurations: Sequence[Matrix], start: Matrix | None = None) -> Array:
+    """Return the product of each configuration with the start of the search, by default the most central of them."""
+    target = _most_central(configurations) if start is None else start
+    return np.stack([rows.T @ target for rows in configurations])
+
+
+Product = Callable[[Array], Array]
+"""A function of the rotations of some configurations: the product of each of them with the sum of all rotated ones."""
+
+
+def rotations_onto_mean(product: Product, pulls: Array) -> tuple[Array, int, bool]:
     """Return the rotations that maximise the norm of the mean, the number of steps, and whether they converged.
 
-    Each step rotates all configurations onto their mean. Where they share little, the gain per step falls off so slowly
-    that hundreds of steps would follow; the search then continues with a quasi-Newton method.
+    `pulls` are the products of each configuration with the start of the search. Each step rotates all configurations
+    onto their mean. Where they share little, the gain per step falls off so slowly that hundreds of steps would follow;
+    the search then continues with a quasi-Newton method.
     """
-    mean = _most_central(configurations) if start is None else start
+    if len(pulls) == 2:
+        # Of two configurations, one can keep its place, and the best rotation of the other is known.
+        keep = np.eye(pulls.shape[1])
+        turn, _ = nearest_rotation(product(np.stack([keep, np.zeros_like(keep)]))[1])
+        return np.stack([keep, turn]), 1, True
     length, gain = 0.0, np.inf
-    rotations: Array = np.empty((len(configurations), configurations[0].shape[1], mean.shape[1]))
     for step in range(1, _MEAN_STEPS + 1):
-        for number, rows in enumerate(configurations):
-            rotations[number] = nearest_rotation(rows.T @ mean)[0]
-        mean = mean_of_rotated(configurations, rotations)
-        before, length = length, float(np.linalg.norm(mean))
+        rotations = _rotate_each(pulls)
+        pulls = product(rotations)
+        before, length = length, float(np.sqrt((pulls * rotations).sum()))
         earlier, gain = gain, (length - before) / length
         if gain <= _MEAN_TOLERANCE:
             return rotations, step, True
         if step >= _FIRST_MEAN_STEPS and np.log(_MEAN_TOLERANCE / gain) < _FAR * np.log(min(gain / earlier, 1.0)):
             break
-    del start, mean
-    return _climb(configurations, rotations, step)
+    return _climb(product, rotations, step)
 
 
-def _climb(configurations: Sequence[Matrix], rotations: Array, step: int) -> tuple[Array, int, bool]:
+def _rotate_each(pulls: Array) -> Array:
+    """Return the rotation of each configuration onto the mean, several at once."""
+    n_at_once = threads_for(_ROTATING * pulls[0].size * len(pulls[0]))
+    return np.stack(list(parallel(lambda pull: nearest_rotation(pull)[0], pulls, at_once=n_at_once)))
+
+
+def _climb(product: Product, rotations: Array, step: int) -> tuple[Array, int, bool]:
     """Maximise the norm of the mean by a quasi-Newton method on the rotations (L-BFGS, Nocedal 1980)."""
-    objective = _squared_length(configurations)
+
+    def objective(rotations: Array) -> tuple[float, Array]:
+        """Return the squared norm of the sum, and its skew-symmetric gradients."""
+        pulls = product(rotations)
+        slope = rotations.swapaxes(1, 2) @ pulls
+        return float((pulls * rotations).sum()), slope - slope.swapaxes(1, 2)
+
     value, slope = objective(rotations)
     moves, changes = deque[Vector](maxlen=_HISTORY), deque[Vector](maxlen=_HISTORY)
     n_small = 0
@@ -196,18 +234,6 @@ def _climb(configurations: Sequence[Matrix], rotations: Array, step: int) -> tup
     return rotations, step, False
 
 
-def _squared_length(configurations: Sequence[Matrix]) -> Callable[[Array], tuple[float, Array]]:
-    """Return a function of the rotations: the squared norm of the sum, and its skew-symmetric gradients."""
-    product = _product_with_rotated(configurations, _FAR)
-
-    def objective(rotations: Array) -> tuple[float, Array]:
-        pulls = product(rotations)
-        slope = rotations.swapaxes(1, 2) @ pulls
-        return float((pulls * rotations).sum()), slope - slope.swapaxes(1, 2)
-
-    return objective
-
-
 def _panels(
     configurations: Sequence[Matrix], orders: Sequence[Index] | None = None, *, unit: bool = False
 ) -> Iterator[Matrix]:
@@ -219,18 +245,22 @@ def _panels(
         yield np.hstack([part / size for part, size in zip(parts, sizes, strict=True)])
 
 
-def _beside(panels: Iterator[Matrix], shape: tuple[int, int], order: Literal["C", "F"] = "C") -> Matrix:
+def _beside(panels: Iterator[Matrix], shape: tuple[int, int]) -> Matrix:
     """Return panels of rows as one matrix."""
-    joint: Matrix = np.empty(shape, order=order)
+    joint: Matrix = np.empty(shape)
     for number, panel in enumerate(panels):
         joint[_ROWS * number : _ROWS * (number + 1)] = panel
     return joint
 
 
-def _product_with_rotated(
-    configurations: Sequence[Matrix], n_uses: int, orders: Sequence[Index] | None = None, *, unit: bool = False
-) -> Callable[[Array], Array]:
-    """Return a function of rotations: the product of each of the configurations with the sum of all rotated ones."""
+def product_with_rotated(
+    configurations: Sequence[Matrix],
+    n_uses: int = _FAR,
+    orders: Sequence[Index] | None = None,
+    *,
+    unit: bool = False,
+) -> Product:
+    """Return the products of configurations with the sum of all rotated ones, as a function of the rotations."""
     n, d = configurations[0].shape
     width = d * len(configurations)
     panels = _panels(configurations, orders, unit=unit)
@@ -241,26 +271,68 @@ def _product_with_rotated(
         factor = _beside(panels, (n, width))
 
     def product(rotations: Array) -> Array:
-        stacked = rotations.reshape(width, d)
-        pulls: Array = factor @ stacked if by_gram else factor.T @ (factor @ stacked)
-        return pulls.reshape(rotations.shape)
+        stacked = rotations.reshape(width, -1)
+        right = stacked if by_gram else factor @ stacked
+        left = factor.reshape(-1, d, width) if by_gram else np.split(factor.T, len(configurations))
+        return np.stack(list(parallel(lambda part: part @ right, left, at_once=threads_for(width * right.size))))
 
     return product
 
 
+def product_of_others(product: Product, left_out: int) -> Product:
+    """Return the same function for all configurations but one."""
+    return lambda rotations: np.delete(product(np.insert(rotations, left_out, 0.0, axis=0)), left_out, axis=0)
+
+
 def norm_of_rough_mean(
-    configurations: Sequence[Matrix], n_steps: int, orders: Sequence[Index] | None = None, *, unit: bool = False
+    configurations: Sequence[Matrix],
+    n_steps: int,
+    orders: Sequence[Index] | None = None,
+    *,
+    unit: bool = False,
+    beyond: float = 0.0,
 ) -> float:
     """Return the norm of the mean after a few steps of rotations, the first of them onto the first configuration.
 
-    The rows of each configuration may be permuted by an order of its own, and each may be scaled to unit norm.
+    The rows of each configuration may be permuted by an order of its own, and each may be scaled to unit norm. If no
+    rotations can reach the norm `beyond`, an upper limit below it is returned.
     """
-    product = _product_with_rotated(configurations, n_steps + 1, orders, unit=unit)
-    rotations = np.zeros((len(configurations), *np.repeat(configurations[0].shape[1], 2)))
-    rotations[0] = np.eye(rotations.shape[1])
+    k, d = len(configurations), configurations[0].shape[1]
+    if beyond and k <= _FEW:
+        squares = sum(1.0 if unit else float(np.vdot(rows, rows)) for rows in configurations)
+        products = _products_of_pairs(_panels(configurations, orders, unit=unit), k, d)
+        for largest in (_rough_limit, _close_limit):
+            limit = float(np.sqrt(squares + 2 * sum(map(largest, products)))) / k
+            if limit < beyond:
+                return limit
+    product = product_with_rotated(configurations, n_steps + 1, orders, unit=unit)
+    rotations = np.zeros((k, d, d))
+    rotations[0] = np.eye(d)
     for _ in range(n_steps):
         rotations = nearest_rotations(product(rotations))
-    return float(np.sqrt((product(rotations) * rotations).sum())) / len(configurations)
+    return float(np.sqrt((product(rotations) * rotations).sum())) / k
+
+
+def _products_of_pairs(panels: Iterable[Matrix], k: int, d: int) -> Array:
+    """Return the product of each pair of configurations, whose rows are side by side in panels."""
+    pairs = list(combinations(range(k), 2))
+    products = np.zeros((len(pairs), d, d))
+    for panel in panels:
+        parts = np.split(panel, k, axis=1)
+        for product, (i, j) in zip(products, pairs, strict=True):
+            product += parts[i].T @ parts[j]
+    return products
+
+
+def _rough_limit(product: Matrix) -> float:
+    """Return an upper limit of the inner product of two configurations over all rotations, from their product."""
+    return float(np.sqrt(len(product)) * np.linalg.norm(product))
+
+
+def _close_limit(product: Matrix) -> float:
+    """Return a closer upper limit, which takes longer: the sum of the singular values, up to rounding."""
+    squares = np.linalg.eigvalsh(product.T @ product)
+    return float(np.sqrt(np.maximum(squares, 0.0) + len(squares) * _EPS * squares[-1]).sum())
 
 
 def _quasi_newton(slope: Vector, moves: Sequence[Vector], changes: Sequence[Vector]) -> Vector:
@@ -279,19 +351,15 @@ def _quasi_newton(slope: Vector, moves: Sequence[Vector], changes: Sequence[Vect
 
 def _retract(rotations: Array, skew: Array) -> Array:
     """Return rotations moved along skew-symmetric directions, by the Cayley transform."""
-    half, one = skew / 2, np.eye(skew.shape[1])
-    moved: Array = rotations @ np.linalg.solve(one - half, one + half)
-    return moved
+    one = np.eye(skew.shape[1])
 
+    def move(pair: tuple[Matrix, Matrix]) -> Matrix:
+        rotation, half = pair[0], pair[1] / 2
+        moved: Matrix = rotation @ np.linalg.solve(one - half, one + half)
+        return moved
 
-def in_joint_basis(configurations: Sequence[Matrix]) -> Sequence[Matrix]:
-    """Return configurations with the same products in fewer rows, if rows clearly outnumber all columns together."""
-    widths = [rows.shape[1] for rows in configurations]
-    if len(configurations[0]) <= _TALL * sum(widths):
-        return configurations
-    joint = _beside(_panels(configurations), (len(configurations[0]), sum(widths)), "F")
-    raw, *_ = lapack.dgeqrf(joint, lwork=_BLOCK * sum(widths), overwrite_a=1)
-    return np.split(np.triu(raw[: sum(widths)]), np.cumsum(widths)[:-1], axis=1)
+    pairs = list(zip(rotations, skew, strict=True))
+    return np.stack(list(parallel(move, pairs, at_once=threads_for(_MOVING * skew[0].size * len(one)))))
 
 
 def _most_central(configurations: Sequence[Matrix]) -> Matrix:

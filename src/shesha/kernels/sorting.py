@@ -250,7 +250,7 @@ def order_values(values: Vector, tolerance: float, keys: Keys) -> Ordering:
     form = fixed_point(values, spread, tolerance)
     if form is None:
         return _exact_ordering(values, tolerance)
-    fine = _step(form, spread) <= tolerance
+    fine = _key_width(form, spread) <= tolerance
     squares = sort_keys(values, form, keys, strip=not fine)
     if fine:
         ties = _group_starts(keys >> np.uint64(form.index_bits), np.uint64(form.gap)) if squares > 0 else None
@@ -275,7 +275,7 @@ def fixed_point(values: Vector, spread: tuple[float, float], tolerance: float) -
     return FixedPoint(low, scale, key_bits, index_bits, max(1, int(np.ceil(tolerance / step))))
 
 
-def _step(form: FixedPoint, spread: tuple[float, float]) -> float:
+def _key_width(form: FixedPoint, spread: tuple[float, float]) -> float:
     """Difference between two values whose keys differ by one."""
     return (spread[1] - spread[0]) * 2.0**-form.key_bits
 
@@ -284,7 +284,7 @@ def may_stay(squares: float, form: FixedPoint, spread: tuple[float, float], tole
     """Whether values with nearly equal keys may stay unsorted; in a run of t, ranks err by at most t / 2."""
     if squares == 0:
         return True
-    return _step(form, spread) > tolerance and _is_negligible(squares, n)
+    return _key_width(form, spread) > tolerance and _is_negligible(squares, n)
 
 
 def _is_negligible(squares: float, n: int) -> bool:

@@ -51,10 +51,11 @@ def sliced_wasserstein(a: Projections, b: Projections, *, n_projections: int = 1
     >>> sliced_wasserstein(X, X[::-1])
     0.0
     """
-    x, y = a.values, b.values
+    unit = max(a.unit, b.unit)
+    x, y = (side.values * (side.unit / unit) for side in (a, b))
     if x.shape == y.shape:
-        return float(np.abs(x - y).mean())
-    return float(np.mean([_wasserstein(u, v) for u, v in zip(x, y, strict=True)]))
+        return float(np.abs(x - y).mean()) * unit
+    return float(np.mean([_wasserstein(u, v) for u, v in zip(x, y, strict=True)])) * unit
 
 
 def _wasserstein(u: Vector, v: Vector) -> float:

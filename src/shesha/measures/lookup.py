@@ -19,7 +19,7 @@ from shesha.measures.registry import IMPLIED, INVARIANCES, MEASURES, Measure
 from shesha.moments import SummedRepresentation, sum_panel
 from shesha.report import (
     CHANGES,
-    changes_in_words,
+    describe_invariances,
     markdown_table,
     options_in_words,
     page_width,
@@ -341,7 +341,7 @@ def facts(measure: Measure) -> list[tuple[str, str]]:
         ("range", f"{measure.closer} is closer, {range_in_words(measure.bounds)}"),
         ("f(X, X)", "not a fixed value" if measure.self_value is None else f"{measure.self_value:g}"),
         ("symmetry", "f(X, Y) = f(Y, X)" if measure.symmetric else "f(X, Y) differs from f(Y, X)"),
-        ("unchanged by", changes_in_words(measure.invariant - implied)),
+        ("unchanged by", describe_invariances(measure.invariant - implied)),
         ("changed by", others),
         ("rows", "must correspond" if measure.paired else "need not correspond; their numbers may differ"),
         ("cost", _COSTS[measure.cost]),

@@ -17,7 +17,7 @@ from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric
 from shesha.kernels.rounding_and_scaling import ROUNDING
 from shesha.kernels.sampled_feature_halves import spearman_influence
-from shesha.kernels.threads import n_threads, single_threaded_blas
+from shesha.kernels.threads import single_threaded_blas
 from shesha.support import types as kinds
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Matrix, Seed, Vector
@@ -483,35 +483,3 @@ def metric_of_rows(measures: Iterable[Measure]) -> dict[str, Any]:
     """Return the options of `select_rows` for the directions that the rows need for some measures."""
     needed = {measure.row_metric for measure in measures} - {"euclidean"}
     return {"metric": max(needed, default="cosine"), "directed": bool(needed)}
-
-
-MINUTE = 60.0
-"""Seconds that an exact default may take; a sample answers if it would take longer."""
-_PRODUCT, _SORT = 4e-11, 1e-7
-"""Seconds of a typical core per multiplication of a matrix product, and per number that is sorted."""
-_SEARCH, _CANDIDATE = 0.5, 0.01
-"""Cost of finding neighbours: of an entry and feature, in multiplications (single precision), and per entry, in sorts.
-"""
-_DISTANCE, _RANK, _MATCH = 1.0, 0.6, 0.01
-"""Cost of distances between all pairs: of a pair and feature, in multiplications, and of ranking a pair and of matching
-it with another in a permutation, in sorts."""
-
-
-def sum_seconds(n_rows: int, widths: tuple[int, int]) -> float:
-    """Return about how many seconds the products of all features of two sides take on a typical machine."""
-    first, second = widths
-    return n_rows * (first**2 + first * second + second**2) * _PRODUCT / n_threads()
-
-
-def exact_seconds(measure: Measure, n_rows: int, widths: tuple[int, int], *, n_draws: int = 0) -> float:
-    """Return about how many seconds the exact value takes on a typical machine; 0 if no sample can replace it.
-
-    With `n_draws`, permutations of the rows are included; for lists of neighbours, they take little time.
-    """
-    if measure.sample is None:
-        return 0.0
-    finds_neighbours = isinstance(measure.sample, SampledRows)
-    entries = n_rows * (n_rows if finds_neighbours else (n_rows - 1) // 2)
-    per_feature, per_entry = (_SEARCH, _CANDIDATE) if finds_neighbours else (_DISTANCE, _RANK)
-    seconds = sum(entries * (width * per_feature * _PRODUCT + per_entry * _SORT) for width in widths)
-    return (seconds + (0 if finds_neighbours else n_draws * entries * _MATCH * _SORT)) / n_threads()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -26,6 +25,7 @@ from shesha.support import memory
 from shesha.support import types as kinds
 from shesha.support.device_arrays import convert_like, doubles, is_numpy, stays
 from shesha.support.seeds import draw_seed
+from shesha.support.thread_locks import Locked
 from shesha.support.types import Matrix, Seed
 
 FEWEST_DIRECTIONS = 32
@@ -80,7 +80,7 @@ _PANEL_ROWS = 1024
 Layers = Mapping[str, Any]
 
 
-class LayerMoments:
+class LayerMoments(Locked):
     """Means and products for all pairs of layers from two models, accumulated batch by batch.
 
     Activations are summed but not stored. Pass this object to `shesha.compare_layers` in place of the layers, for
@@ -109,6 +109,7 @@ class LayerMoments:
     """
 
     def __init__(self, *, project: int | None = None, seed: Seed = 0) -> None:
+        super().__init__()
         self.projection = RandomProjection.build(project, seed)
         self.projected: list[bool] = []
         """Whether each layer was projected: first the layers of the first model, then those of the second."""
@@ -117,7 +118,6 @@ class LayerMoments:
         self._given: list[int] = []
         self._pending: list[list[Any]] = []
         self._n_pending = 0
-        self._lock = threading.RLock()
         self._is_partial = False
         """Whether an update was interrupted while the sums were being changed, so that some pairs lack rows."""
         self.precisions: list[float] = []

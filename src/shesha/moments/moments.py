@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +34,7 @@ from shesha.moments.sums import (
 from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.files import open_regular, replacing
+from shesha.support.thread_locks import Locked
 from shesha.support.types import Array, Index, Matrix, Vector
 from shesha.support.wording import count
 
@@ -207,7 +207,7 @@ def _plain(side: Any) -> Array:
     return np.asarray(side.toarray() if hasattr(side, "toarray") else to_host(side))
 
 
-class Moments:
+class Moments(Locked):
     """Counts, means and products of rows, accumulated batch by batch.
 
     Pass this object to `shesha.compare` in place of the arrays to compute linear measures over any number of rows. Sums
@@ -237,6 +237,7 @@ class Moments:
     """
 
     def __init__(self, names: Sequence[str] = ("X", "Y")) -> None:
+        super().__init__()
         side_names = tuple(str(name) for name in kinds.sequence(names, "names"))
         if len(side_names) < 2 or len(set(side_names)) < len(side_names):
             raise ValueError(f"names must be two different names, got {names!r}")
@@ -246,15 +247,6 @@ class Moments:
         self._named_rows: bool | None = None
         self._precisions = [0.0] * len(side_names)
         self._first_rows = FirstRows()
-        self._lock = threading.RLock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the lock, which cannot be copied to another process."""
-        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the sums, with a lock of their own."""
-        self.__dict__.update(state, _lock=threading.RLock())
 
     def update(self, *sides: Any, rows: ArrayLike | None = None) -> None:
         """Add a batch in which row i of every matrix belongs to the same input.

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from shesha.inputs import validation as check
 from shesha.io import open_matrix
 from shesha.kernels.threads import single_threaded_blas
 from shesha.moments.sums import (
@@ -158,8 +159,7 @@ def open_side(side: Any, name: str) -> Any:
     if stays(side) or (hasattr(side, "shape") and hasattr(side, "dtype") and len(side.shape) == 2):
         return side
     array = to_host(side, name)
-    if array.ndim != 2:
-        raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {array.shape}")
+    check.shape(array.shape, name, 0, 0)
     return array
 
 
@@ -242,8 +242,7 @@ def sum_dask(sides: Sequence[Any], names: Sequence[str], pairs: Pairs) -> list[S
 
 def _check_shapes(sides: Sequence[Any], names: Sequence[str]) -> None:
     for side, name in zip(sides, names, strict=True):
-        if side.ndim != 2:
-            raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {side.shape}")
+        check.shape(side.shape, name, 0, 0)
     lengths = [side.shape[0] for side in sides]
     if any(np.isnan(length) for side in sides for length in side.shape):
         raise ValueError("chunks must have known lengths, got unknown lengths; call compute_chunk_sizes() first")

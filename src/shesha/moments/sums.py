@@ -80,8 +80,7 @@ def _as_matrix(side: Any, name: str) -> Any:
     if not (stays(side) or hasattr(side, "toarray")):
         side = to_host(side, name)
     shape = tuple(side.shape)
-    if len(shape) != 2 or shape[1] < 1:
-        raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {shape}")
+    check.shape(shape, name, 0, 1)
     if hasattr(side, "tocsr"):
         side = side.tocsr()
     kind = side.dtype.kind if hasattr(side.dtype, "kind") else "f" if _is_real_on_device(side) else "c"

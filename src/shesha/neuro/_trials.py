@@ -626,3 +626,13 @@ def describe_use(equal: EqualTrials | None, trials: Trials, part: str) -> Use:
         f"even without a neural code. Use trials_per_{part}='equal'"
     )
     return Use("all trials", notes=(note,))
+
+
+def describe_many_neurons(n_neurons: int, dof: int, effect: str) -> str:
+    """Return a note if neurons are many for a noise covariance; empty for others."""
+    if 2 * n_neurons < dof:
+        return ""
+    return (
+        f"{count(n_neurons, 'neuron')} are many for a noise covariance from {dof:,} degrees of freedom, so {effect}; "
+        "or use fewer neurons (components)"
+    )

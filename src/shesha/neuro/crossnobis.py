@@ -24,15 +24,14 @@ from shesha.kernels.condition_distances import (
 )
 from shesha.kernels.rounding_and_scaling import length_unit, safe_unit
 from shesha.kernels.threads import single_threaded_blas
-from shesha.neuro._trials import Conditions, Trials, alternate, mean_of_known
+from shesha.neuro._trials import Conditions, Trials, alternate, describe_many_neurons, mean_of_known
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
 from shesha.support import memory, provenance
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import N_PERMUTATIONS
+from shesha.support.seeds import ALPHA, N_PERMUTATIONS
 from shesha.support.types import Labels, Matrix, Seed
 from shesha.support.warnings import MeasureWarning, warn
-from shesha.support.wording import count
 
 Estimate = Literal["ledoit-wolf", "diagonal"]
 ESTIMATES: tuple[Estimate, ...] = get_args(Estimate)
@@ -150,14 +149,11 @@ class Crossed:
         return noise.weighted
 
     def _describe_many_neurons(self, codes: Labels) -> str:
-        dof = self._residuals(codes)[1]
-        if self.noise == "diagonal" or 2 * self.n_channels < dof:
+        if self.noise == "diagonal":
             return ""
-        return (
-            f"{count(self.n_channels, 'neuron')} are many for a noise covariance from {dof:,} degrees of freedom, so "
-            "the scale of the distances is uncertain. Do not compare it between recordings; or use fewer neurons "
-            "(components), or noise='diagonal'"
-        )
+        effect = "the scale of the distances is uncertain. Do not compare it between recordings"
+        note = describe_many_neurons(self.n_channels, self._residuals(codes)[1], effect)
+        return note and f"{note}, or noise='diagonal'"
 
 
 FOLDS = 4
@@ -245,10 +241,13 @@ def crossnobis(
         distances = crossed.distances(trials.codes)
     if crossed.many_neurons:
         warn(crossed.many_neurons, MeasureWarning)
-    incomplete = np.flatnonzero(np.isnan(distances).any(axis=1))
-    if len(incomplete):
-        n_pairs = int(np.isnan(distances[np.triu_indices(len(distances), k=1)]).sum())
-        names = check.join_items(trials.names[k] for k in incomplete)
+    unknown, lacking = np.isnan(distances), []
+    if n_pairs := int(unknown.sum()) // 2:
+        while unknown.any():
+            # Without the condition that lacks most distances, the fewest have to be left out.
+            lacking.append(int(unknown.sum(axis=1).argmax()))
+            unknown[lacking[-1]] = unknown[:, lacking[-1]] = False
+        names = check.join_items(trials.names[k] for k in sorted(lacking))
         if runs is None:
             reason = f"a condition has fewer than two trials. Leave out conditions with one trial (among {names})"
         else:
@@ -275,7 +274,7 @@ def discriminability(
     null: Null = "shift",
     blocks: ArrayLike | None = None,
     block_length: int | None = None,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> TrialScore:

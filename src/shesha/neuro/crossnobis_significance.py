@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import comb, prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,14 +23,14 @@ from shesha.nulls.null_summary import max_statistic_p_values
 from shesha.report import Part, Table, Text
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes, reaches_level
+from shesha.results.number import TIE
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import draws_needed, generator, number
+from shesha.support.seeds import ALPHA, draws_needed, generator, number
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.wording import agree_with_share, count
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -293,14 +293,17 @@ class _Draws:
 
 
 _SHOWN = 10
-_TIE = 1e-12
 
 
 @dataclass(frozen=True)
 class CrossnobisPairs(Result):
     """Cross-validated distances between pairs of conditions, each with a p-value."""
 
-    ALIGNED = (("first", "second", "distances", "p_values", "corrected_p_values", "p_holm", "p_benjamini_hochberg"),)
+    COLUMNS: ClassVar = {"first": "first", "second": "second", "distance": "distances", "p_value": "p_values"} | {
+        "corrected_p_value": "corrected_p_values",
+        "p_holm": "p_holm",
+        "p_benjamini_hochberg": "p_benjamini_hochberg",
+    }
 
     first: tuple[str, ...]
     second: tuple[str, ...]
@@ -317,7 +320,7 @@ class CrossnobisPairs(Result):
     n_trials: int
     n_neurons: int
     exchanged: str
-    alpha: float = 0.05
+    alpha: float = ALPHA
     seed: int | None = None
     notes: tuple[str, ...] = ()
     n_undecided: int = 0
@@ -352,21 +355,6 @@ class CrossnobisPairs(Result):
     @property
     def _too_few(self) -> str:
         return f"with so few trials, p is at least {self.smallest_p_value:.2g}"
-
-    def _frame(self, *, full: bool) -> pd.DataFrame:
-        """Return one row per pair of conditions."""
-        import pandas as pd
-
-        fields = {
-            "first": self.first,
-            "second": self.second,
-            "distance": self.distances,
-            "p_value": self.p_values,
-            "corrected_p_value": self.corrected_p_values,
-            "p_holm": self.p_holm,
-            "p_benjamini_hochberg": self.p_benjamini_hochberg,
-        }
-        return pd.DataFrame(fields)
 
     def _claim(self) -> str:
         lines = zip(self.first, self.second, self.distances, self.corrected_p_values, strict=True)
@@ -414,7 +402,7 @@ def crossnobis_test(
     *,
     noise: Estimate | float | ArrayLike | None = "ledoit-wolf",
     n_permutations: int = 199,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> CrossnobisPairs:
@@ -476,7 +464,7 @@ def crossnobis_test(
         ]
     corrected = dict(zip(tested, max_statistic_p_values(draws, ["higher"] * len(draws)).tolist(), strict=True))
     smallest = np.array([_smallest_p_value(trials.codes, parts, pair) for pair in tested])
-    undecided = smallest > alpha + _TIE
+    undecided = smallest > alpha + TIE
     alone = {pair: _p_value(values) for pair, values in zip(tested, draws, strict=True)}
     p_values = [alone.get(pair, float("nan")) for pair in pairs]
     return CrossnobisPairs(
@@ -512,7 +500,7 @@ def _smallest_p_value(codes: Labels, runs: Labels | None, pair: tuple[int, int])
 
 def _p_value(draws: Vector) -> float:
     """Share of the draws, including the observed value, that are at least as large."""
-    return float(np.count_nonzero(~(draws < draws[0] - _TIE * abs(draws[0]))) / len(draws))
+    return float(np.count_nonzero(~(draws < draws[0] - TIE * abs(draws[0]))) / len(draws))
 
 
 def _exchanges(codes: Labels, runs: Labels | None, pair: tuple[int, int], keys: Matrix) -> Mask:

@@ -27,6 +27,7 @@ from shesha.neuro._trials import (
     mean_of_known,
     means_of_known,
 )
+from shesha.nulls.design_warnings import CEILING_TOO_HIGH, warn_of_dependent_repeats
 from shesha.results import NoiseCeiling
 from shesha.support import provenance
 from shesha.support.provenance import keep_statements
@@ -131,6 +132,7 @@ def noise_ceiling(
             equal = EqualTrials.draw("equal", run[None], n_draws, seed, fewest)
             _, _, reliability = _ceilings(_rdms_of_runs(trials, run, equal, metric, normalize)[0], scaled)
             notes = (*notes, f"with equal numbers of trials, the reliability is {float(reliability.mean()):.3g}")
+    warn_of_dependent_repeats(draws[0], CEILING_TOO_HIGH)
     fields = {"measure": f"RDM {method}", "n_repeats": draws.shape[1], "n_rows": n_conditions, "notes": notes}
     return _summarise(draws, scaled, fields)
 

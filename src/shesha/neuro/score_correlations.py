@@ -11,6 +11,7 @@ from scipy.stats import t as student
 
 from shesha.inputs import MissingRows, align_labels, table_values
 from shesha.inputs import validation as check
+from shesha.kernels.mean_intervals import t_margin
 from shesha.kernels.ranks import centred_ranks, partial_rank_correlations
 from shesha.kernels.rounding_and_scaling import is_constant
 from shesha.neuro._trials import Trials, numbers_of_objects
@@ -19,26 +20,11 @@ from shesha.results import Correlation, SessionTable, TrialScore
 from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.provenance import keep_statements
+from shesha.support.seeds import ALPHA, CONFIDENCE
 from shesha.support.types import Array, Mask, Seed, Vector
 
 Interval = tuple[float, float]
 UNKNOWN: Interval = (float("nan"), float("nan"))
-
-
-def mean_interval(values: Vector, clusters: Sequence[str], confidence: float) -> Interval:
-    """Confidence interval for the mean of clustered observations; NaN for a single cluster.
-
-    The interval uses Student's t with n_clusters - 1 degrees of freedom, which makes it wide if there are few clusters.
-    A bootstrap over as few as four animals would give far too narrow an interval.
-    """
-    codes = np.unique(np.asarray(clusters), return_inverse=True)[1]
-    n_clusters = int(codes.max()) + 1 if len(codes) else 0
-    if n_clusters < 2:
-        return UNKNOWN
-    sums = np.bincount(codes, values - values.mean())
-    error = np.sqrt(n_clusters / (n_clusters - 1) * float(sums @ sums)) / len(values)
-    margin = float(student.ppf((1 + confidence) / 2, n_clusters - 1) * error)
-    return float(values.mean()) - margin, float(values.mean()) + margin
 
 
 def jackknife_correlation(
@@ -68,7 +54,7 @@ def jackknife_correlation(
     error = float(np.sqrt((n - 1) / n * ((rest - rest.mean()) ** 2).sum()))
     if is_constant(rest, n_terms=len(codes)):
         return UNKNOWN, float("nan")
-    margin = float(student.ppf((1 + confidence) / 2, n - 1)) * error
+    margin = float(t_margin(error, n - 1, confidence))
     return (float(np.tanh(estimate - margin)), float(np.tanh(estimate + margin))), float(
         2 * student.sf(abs(estimate) / error, n - 1)
     )
@@ -88,7 +74,7 @@ def association(
     *,
     covariates: Sequence[str] = (),
     clusters: Literal["session", "animal"] = "session",
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> Correlation:
     """Rank correlation of two columns over areas and sessions, with an interval over whole sessions.
 
@@ -176,7 +162,7 @@ def behaviour_coupling(
     null: Null = "shift",
     blocks: ArrayLike | None = None,
     block_length: int | None = None,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> TrialScore:

@@ -17,15 +17,17 @@ from shesha.kernels.distances import METRICS, Metric, standard_rows
 from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls import draw_permutations, identity_first
-from shesha.nulls.null_summary import number_against_null
+from shesha.nulls.dependence import DiagnosticRows, find_dependence
+from shesha.nulls.null_summary import number_against_null, p_of_draws
 from shesha.results import sentence_parts as say
 from shesha.results.base import draws_axes
 from shesha.results.number import TIE, Number, NumberTable
 from shesha.support import types as kinds
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements, state
-from shesha.support.seeds import number
+from shesha.support.seeds import ALPHA, number
 from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.warnings import CalibrationWarning, warn
 from shesha.support.wording import agree_with_share, count
 from shesha.views import Rdm, select_rows
 
@@ -107,7 +109,7 @@ def searchlight(
     names: Sequence[str] | None = None,
     n_permutations: int = 999,
     blocks: ArrayLike | None = None,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> Searchlight:
@@ -151,15 +153,17 @@ def searchlight(
     Notes
     -----
     The test is for one subject, or for the mean over subjects. It is valid if the conditions are exchangeable: not if
-    they were recorded in one fixed order, because slow changes then resemble a model that depends on the order.
+    they were recorded in one fixed order, because slow changes then resemble a model that depends on the order. If at
+    least 12 conditions are similar to their neighbours both in the data and in the model, a warning says so.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> model = np.abs(np.subtract.outer(np.arange(12.0), np.arange(12)))
+    >>> size = rng.permutation(np.arange(12.0))
+    >>> model = np.abs(np.subtract.outer(size, size))
     >>> places = np.argwhere(np.ones((5, 5, 4)))
     >>> X = rng.standard_normal((12, 100))
-    >>> X[:, places[:, 0] == 0] += np.arange(12)[:, None] * rng.standard_normal(20)
+    >>> X[:, places[:, 0] == 0] += size[:, None] * rng.standard_normal(20)
     >>> found = searchlight(X, model, neighbours_in_radius(places, 1.5), metric="euclidean")
     >>> sum(each.significant for each in found), int((places[:, 0] < 2).sum())
     (40, 40)
@@ -175,6 +179,8 @@ def searchlight(
     labels = [str(place) for place in range(n_centres)] if names is None else kinds.names(names, "names")
     if len(labels) != n_centres:
         raise ValueError(f"names must have one entry for each of the {n_centres} centres, got {len(labels)}")
+    if blocks is None:
+        _warn_of_order(patterns.mean(axis=0), square(distances, n_conditions))
     ranks = centred_ranks(distances[None])[0]
     if np.isnan(ranks).any():
         raise ValueError("model must have unequal distances, got equal ones")
@@ -210,6 +216,17 @@ def permute_model(
     drawn, exchanged = draw_permutations(n, n_permutations, alpha, design={"blocks": blocks}, seed=seed)
     whole, (i, j) = square(ranks, n), np.triu_indices(n, k=1)
     return np.array([whole[order[i], order[j]] for order in identity_first(drawn)]), exchanged
+
+
+def _warn_of_order(*sides: Matrix) -> None:
+    """Warn if conditions next to one another are similar, both in the data and in the model."""
+    if signs := find_dependence([DiagnosticRows(side) for side in sides], screened=True).signs:
+        warn(
+            f"p-values may be too small: with conditions as rows, {signs}, in the data and in the model. If the "
+            "conditions were recorded in this order, slow changes resemble the model: pass their sessions or stretches "
+            "of time as blocks=",
+            CalibrationWarning,
+        )
 
 
 def neighbours_in_radius(coordinates: ArrayLike, radius: float, centres: ArrayLike | None = None) -> sparse.csr_array:
@@ -368,7 +385,6 @@ def _local_distances(local: NDArray[np.float64], metric: Metric) -> Matrix:
         centred = local - local.mean(axis=(0, 1))
         total = centred.sum(axis=0)
         products = total @ total.T - np.einsum("rif,rjf->ij", centred, centred)
-        products = products / (len(local) * (len(local) - 1))
         squares = np.diagonal(products)
         return cast(Matrix, squares[:, None] + squares - 2 * products)
     rows = standard_rows(local[0], metric)
@@ -392,7 +408,7 @@ def _numbers(
         best = int(np.nanargmax(values))
         of_null = {name: value for name, value in shared.items() if name != "n_draws"}
         maximum = number_against_null(names[best], values[best], maxima[1:], **of_null)
-    corrected = (1 + n_draws - np.searchsorted(np.sort(maxima[1:]), values - TIE)) / (n_draws + 1)
+    corrected = p_of_draws(n_draws - np.searchsorted(np.sort(maxima[1:]), values - TIE), n_draws)
     centres = []
     for name, (value, at_least, chance, spread), p, size in zip(names, table.T, corrected, sizes, strict=True):
         fields = {"name": name, "n_features": int(size), **shared}
@@ -401,6 +417,6 @@ def _numbers(
             centres.append(Centre(value=np.nan, reason=reason, **fields))
             continue
         fields |= {"chance": float(chance), "chance_sd": float(spread), "threshold": maximum.threshold}
-        p_value = float(1 + at_least) / (n_draws + 1)
+        p_value = p_of_draws(float(at_least), n_draws)
         centres.append(Centre(value=float(value), p_value=p_value, corrected_p_value=float(p), **fields))
     return {"numbers": tuple(centres), "maximum": maximum}

@@ -27,7 +27,7 @@ from shesha.results import SessionDrift, SessionPair, SessionPart, Tertiles, Tri
 from shesha.results.number import TIE
 from shesha.support import types as kinds
 from shesha.support.provenance import keep_statements, state
-from shesha.support.seeds import N_PERMUTATIONS, generator, number, spawn
+from shesha.support.seeds import ALPHA, CONFIDENCE, N_PERMUTATIONS, generator, number, spawn
 from shesha.support.types import Index, Labels, Matrix, Seed, Vector
 from shesha.support.wording import count
 
@@ -69,7 +69,7 @@ def check_tracked(
     >>> check_tracked([[0, 3], [1, -1]], n_neurons=[2, 4]).tolist()
     [[0, 3], [1, -1]]
     """
-    if first not in (0, 1):
+    if not isinstance(first, int | np.integer) or first not in (0, 1):
         raise ValueError(f"first must be 0 or 1, got {first!r}")
     table = check.dense(tracked, "tracked")
     if table.dtype.kind == "O":
@@ -202,8 +202,8 @@ def session_drift(
     *,
     first: Literal[0, 1] = 0,
     n_permutations: int = N_PERMUTATIONS,
-    alpha: float = 0.05,
-    confidence: float = 0.95,
+    alpha: float = ALPHA,
+    confidence: float = CONFIDENCE,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> SessionDrift:
@@ -536,7 +536,7 @@ def centroid_drift(
     null: Null = "permute",
     blocks: ArrayLike | None = None,
     block_length: int | None = None,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> TrialScore:
@@ -605,7 +605,7 @@ def tertiles(
     null: Null = "permute",
     blocks: ArrayLike | None = None,
     block_length: int | None = None,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> Tertiles:

@@ -17,6 +17,7 @@ from shesha.inputs import MissingRows, coordinate_values, is_labelled, table_val
 from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import centre_and_scale
 from shesha.kernels.distances import METRICS, Metric
+from shesha.kernels.mean_intervals import mean_interval
 from shesha.neuro._trials import (
     HOWS,
     Conditions,
@@ -28,7 +29,7 @@ from shesha.neuro._trials import (
     check_numbers,
     name_sessions,
 )
-from shesha.neuro.score_correlations import check_outcome, coupling_score, mean_interval
+from shesha.neuro.score_correlations import check_outcome, coupling_score
 from shesha.neuro.session_drift import drift_score
 from shesha.neuro.split_half_reliability import split_score, wuc_score
 from shesha.neuro.trial_order_null import NULLS, Null, Orders, null_evidence
@@ -37,7 +38,7 @@ from shesha.results.base import reaches_level
 from shesha.support import types as kinds
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import N_PERMUTATIONS, draw_seed, spawn
+from shesha.support.seeds import ALPHA, CONFIDENCE, N_PERMUTATIONS, draw_seed, spawn
 from shesha.support.types import Array, Index, Seed, Vector
 from shesha.support.warnings import NotEstimableWarning
 
@@ -282,8 +283,8 @@ def session_table(
     null: Null = "shift",
     drift_null: Null = "permute",
     interval: Literal["session", "animal"] = "session",
-    confidence: float = 0.95,
-    alpha: float = 0.05,
+    confidence: float = CONFIDENCE,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> SessionTable:

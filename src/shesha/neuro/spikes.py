@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
 from importlib import import_module
@@ -69,7 +70,7 @@ def spike_counts(
     trains = [_times(train, "spikes") for train in _trains(spikes, clusters)]
     begins = _onsets(onsets)
     edges = begins[:, None] + np.linspace(start, end, n_bins + 1)
-    counts = np.stack([np.diff(_places(train, edges), axis=1) for train in trains], axis=1)
+    counts = np.stack([np.diff(_spikes_before(train, edges), axis=1) for train in trains], axis=1)
     _warn_of_windows_without_recording(trains, edges, np.asarray(~counts.any(axis=(1, 2))))
     result: NDArray[np.int64] = counts.astype(np.int64)
     return result[:, :, 0] if n_bins == 1 else result
@@ -104,7 +105,7 @@ _ROUNDING = 4
 """Number of rounding steps of the spike times within which a spike counts as being on an edge."""
 
 
-def _places(train: NDArray[np.floating[Any]], edges: NDArray[np.float64]) -> NDArray[np.intp]:
+def _spikes_before(train: NDArray[np.floating[Any]], edges: NDArray[np.float64]) -> NDArray[np.intp]:
     """Number of spikes before each edge; a spike on the edge, up to rounding, is not before it."""
     if not len(train):
         return np.zeros(edges.shape, dtype=np.intp)
@@ -206,7 +207,10 @@ def _times(events: Any, name: str, *, missing: bool = False) -> NDArray[np.float
         columns = check.join_items(map(repr, events.columns))
         raise TypeError(f"{name} must be one array of times, got a table; pass one of its columns: {columns}")
     given = np.asarray(events)
-    times = check.real(given.astype(np.float64) if given.dtype.kind == "O" else events, name)
+    if given.dtype.kind == "O":
+        with contextlib.suppress(TypeError, ValueError):
+            events = given.astype(np.float64)
+    times = check.real(events, name)
     if times.ndim == 2 and 1 in times.shape:
         times = times.ravel()
     if times.ndim != 1:
@@ -245,10 +249,10 @@ def to_rsatoolbox(X: Any, conditions: Conditions, runs: Conditions | None = None
         # rsatoolbox is not part of any extra, because it has many dependencies and only this function uses it.
         raise ImportError("to_rsatoolbox needs rsatoolbox: pip install rsatoolbox") from error
     trials = Trials.build(X, conditions, min_trials=1)
-    descriptors = {"condition": _values(trials.names)[trials.codes]}
+    descriptors = {"condition": _numbers_or_names(trials.names)[trials.codes]}
     if runs is not None:
         codes, names = trials.label_codes(X, runs, "runs")
-        descriptors["run"] = _values(names)[codes]
+        descriptors["run"] = _numbers_or_names(names)[codes]
     if trials.values.ndim == 2:
         return data.Dataset(trials.values, obs_descriptors=descriptors)
     times = np.arange(trials.values.shape[2])
@@ -257,7 +261,7 @@ def to_rsatoolbox(X: Any, conditions: Conditions, runs: Conditions | None = None
     return data.TemporalDataset(trials.values, obs_descriptors=descriptors, time_descriptors={"time": times})
 
 
-def _values(names: tuple[str, ...]) -> Array:
+def _numbers_or_names(names: tuple[str, ...]) -> Array:
     """Return names that are all whole numbers as numbers, so that rsatoolbox sorts them as numbers."""
     whole = all(name.removeprefix("-").isdecimal() and str(int(name)) == name for name in names)
     return np.array([int(name) for name in names] if whole else names)

@@ -32,14 +32,16 @@ from shesha.neuro._trials import (
     Numbers,
     Trials,
     Use,
+    describe_many_neurons,
     describe_use,
     mean_of_known,
 )
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import N_PERMUTATIONS, spawn
+from shesha.support.seeds import ALPHA, N_PERMUTATIONS, spawn
 from shesha.support.types import Labels, Mask, Matrix, Seed
+from shesha.support.warnings import MeasureWarning, warn
 from shesha.support.wording import agree, count
 
 FEWEST_CONDITIONS = 3
@@ -101,7 +103,7 @@ def trial_split(
     null: Null = "shift",
     blocks: ArrayLike | None = None,
     block_length: int | None = None,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> TrialScore:
@@ -315,7 +317,7 @@ def wuc(
     null: Null = "shift",
     blocks: ArrayLike | None = None,
     block_length: int | None = None,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> TrialScore:
@@ -325,7 +327,8 @@ def wuc(
     multiply a trial with itself, so noise adds nothing on average. The cosine accounts for the covariance between
     distances that share a condition, and equals the cosine between the centred inner products (Diedrichsen et al.
     2021). Unlike the rank correlation of ordinary distances, it is not raised by conditions that are noisier than
-    others in both halves.
+    others in both halves. Without a code its mean is 0, even if neurons outnumber the trials. With a code, it rises
+    with the number of neurons; a warning says if there are too many to whiten their noise.
 
     Parameters
     ----------
@@ -367,7 +370,10 @@ def wuc(
     orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     options = {"how": how, "normalize": bool(normalize), "shrinkage": shrinkage, "null": null}
     parts = None if blocks is None else trials.label_codes(X, blocks, "blocks")[0]
-    return wuc_score(trials, halves, orders, normalize, intensity, options, parts)
+    found = wuc_score(trials, halves, orders, normalize, intensity, options, parts)
+    if found.has_value and (note := _many_neurons(trials)):
+        warn(note, MeasureWarning)
+    return found
 
 
 def wuc_score(
@@ -392,6 +398,11 @@ def wuc_score(
         trials,
         reason="fewer than three conditions have two trials in both halves, or trials within conditions do not vary",
         n_conditions=trials.n_conditions,
-        notes=trials.notes,
+        notes=(*trials.notes, *filter(None, [_many_neurons(trials)])),
         options=options,
     )
+
+
+def _many_neurons(trials: Trials) -> str:
+    effect = "noise is whitened only in part. Do not compare the value between recordings with other numbers of neurons"
+    return describe_many_neurons(trials.n_neurons, trials.n_trials // 2 - trials.n_conditions, effect)

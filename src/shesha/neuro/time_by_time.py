@@ -27,7 +27,7 @@ from shesha.results.base import draws_axes
 from shesha.results.number import TIE, Number, NumberTable
 from shesha.support.device_arrays import to_host
 from shesha.support.provenance import keep_statements, state
-from shesha.support.seeds import N_PERMUTATIONS, number, spawn
+from shesha.support.seeds import ALPHA, N_PERMUTATIONS, number, spawn
 from shesha.support.types import Array, Index, Labels, Matrix, Seed, Vector
 from shesha.support.wording import count, join_items
 from shesha.views import Rdm, select_rows
@@ -57,7 +57,7 @@ def over_time(
     null: Null = "shift",
     blocks: ArrayLike | None = None,
     block_length: int | None = None,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> OverTime:
@@ -379,7 +379,7 @@ def time_clusters(
     metric: Metric = "cosine",
     normalize: bool = True,
     n_permutations: int = N_PERMUTATIONS,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
     **options: Any,
@@ -489,12 +489,17 @@ def _model_correlations(
 ) -> tuple[Array, str]:
     """Return correlations (n_draws + 1, n_times) with the model and with its permutations."""
     n, rdm = len(names), model if isinstance(model, Rdm) else Rdm(model, "model")
+    shown = NamedRows(np.zeros((n, 1)), Names.build(np.array(names, dtype=object)))
+    if rdm.names is not None and rdm.n_rows > n:
+        # Conditions of the model that were not recorded are left out by name, and stated.
+        rdm = select_rows({"conditions": shown, "model": rdm}, rows="shared")[0]["model"]
     if rdm.n_rows != n or rdm.n_missing:
         got = "missing distances" if rdm.n_rows == n else f"{rdm.n_rows}"
-        raise ValueError(f"model must have all distances between the {n} conditions, got {got}")
-    shown = NamedRows(np.zeros((n, 1)), Names.build(np.array(names, dtype=object)))
-    condensed = select_rows({"conditions": shown, "model": rdm}, align=True)[0]["model"].condensed
-    ranks = centred_ranks(condensed[None])[0]
+        raise ValueError(
+            f"model must have all distances between the {n} conditions {check.join_items(names)}, got {got}"
+        )
+    rdm = select_rows({"conditions": shown, "model": rdm}, align=True)[0]["model"]
+    ranks = centred_ranks(rdm.condensed[None])[0]
     models, exchanged = permute_model(ranks, n, n_permutations, alpha, None, seed)
     complete = ~np.isnan(distances).any(axis=1, keepdims=True)
     scores = models @ np.where(complete, centred_ranks(distances), np.nan).T

@@ -19,7 +19,7 @@ from shesha.nulls.permutations import Design
 from shesha.results import TrialScore
 from shesha.support import types as kinds
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import generator, number
+from shesha.support.seeds import ALPHA, generator, number
 from shesha.support.types import Array, Index, Seed, Vector
 
 Null = Literal["shift", "permute", "stretches"]
@@ -48,7 +48,7 @@ class Orders:
         *,
         blocks: ArrayLike | None = None,
         block_length: int | None = None,
-        alpha: float = 0.05,
+        alpha: float = ALPHA,
         seed: Seed = 0,
     ) -> Orders:
         """Draw the permutations for trials, or for a number of them; without any, only the recorded order is returned.
@@ -133,7 +133,7 @@ def permutation_null(
     null: Null = "permute",
     blocks: ArrayLike | None = None,
     block_length: int | None = None,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> TrialScore:

@@ -29,14 +29,13 @@ from shesha.results import sentence_parts as say
 from shesha.results.base import draws_axes
 from shesha.results.number import NAN, Number, NumberTable
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import N_PERMUTATIONS, number, spawn
+from shesha.support.seeds import ALPHA, CONFIDENCE, N_PERMUTATIONS, number, spawn
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed
 from shesha.support.wording import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_CONFIDENCE = 0.95
 _FEWEST_FOR_INTERVAL = 5
 """Smallest number of conditions for an interval, whose jackknife leaves out one condition at a time."""
 
@@ -127,7 +126,7 @@ def trials_needed(
     null: Null = "shift",
     blocks: ArrayLike | None = None,
     block_length: int | None = None,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: Seed = 0,
     missing: MissingRows = "refuse",
 ) -> TrialsNeeded:
@@ -275,8 +274,8 @@ def _interval(first: Matrix, second: Matrix, n_conditions: int) -> dict[str, flo
         pairs = kept[i] & kept[j]
         return mean_of_known(agreement(first[:, pairs], second[:, pairs]))
 
-    (low, high), _ = jackknife_correlation(reliability, range(n_conditions), _CONFIDENCE)
-    return {} if np.isnan(low) else {"low": low, "high": high, "confidence": _CONFIDENCE}
+    (low, high), _ = jackknife_correlation(reliability, range(n_conditions), CONFIDENCE)
+    return {} if np.isnan(low) else {"low": low, "high": high, "confidence": CONFIDENCE}
 
 
 def _spearman_brown(reliability: float, factor: float) -> float:

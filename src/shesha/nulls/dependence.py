@@ -315,7 +315,7 @@ def persistence(side: DiagnosticRows) -> float:
     A memory that decays leaves no autocorrelation at these lags. Where autocorrelations at shorter lags are larger,
     they reflect the memory, which reduces the effective number of rows.
     """
-    spread = _spread(side.n_rows)
+    spread = np.unique(np.linspace(0, side.n_rows - 1, min(side.n_rows, _SPREAD)).astype(np.intp))
     gram = side.gram if len(spread) == side.n_rows else _gram(side.side, spread)
     n, squared = len(gram), gram @ gram.T
     power = float(np.trace(squared)) / n
@@ -327,11 +327,6 @@ def persistence(side: DiagnosticRows) -> float:
         return 0.0
     memory = (autocorrelations - floor) / (1 - floor)
     return floor * n / (1 + 2 * float(memory[: int(np.argmax(np.append(memory <= _DIED_OUT, True)))].sum()))
-
-
-def _spread(n: int) -> Index:
-    """Numbers of the rows that are checked for drift, evenly spaced if there are many."""
-    return np.unique(np.linspace(0, n - 1, min(n, _SPREAD)).astype(np.intp))
 
 
 def _gram(side: NDArray[Any], rows: Index) -> Matrix:

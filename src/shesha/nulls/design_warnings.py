@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
 from shesha.kernels.regression import natural_spline
+from shesha.kernels.repeated_rows import repeats as repeated_rows
+from shesha.kernels.repeated_rows import row_hashes
+from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.nulls.dependence import (
     _N_ORDERS,
     FEWEST_ROWS,
@@ -30,10 +33,12 @@ from shesha.results.doubts import DRIFT, LEVEL, describe_period
 from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import CalibrationWarning, warn
-from shesha.support.wording import lowercase_start
+from shesha.support.wording import agree, count, lowercase_start
 
 _MOST_ROWS = 4096
 """Largest number of rows whose neighbours are compared with the permutations of a design."""
+_MOST_ENTRIES = 1 << 18
+"""Number of entries of each repeat that are compared with those of other repeats."""
 
 
 def p_value_within_design(design: Exchange, *representations: NDArray[Any]) -> float:
@@ -290,9 +295,39 @@ def undeclared_dependence(sides: Sequence[NDArray[Any]], codes: Labels | None = 
     """
     if codes is not None:
         member = np.eye(codes.max() + 1)[codes]
-        sides = [side - (member / member.sum(axis=0)) @ (member.T @ side) for side in sides] + [member]
+        scaled = [side / safe_unit(side) for side in sides]
+        sides = [side - (member / member.sum(axis=0)) @ (member.T @ side) for side in scaled] + [member]
     signs = find_dependence([DiagnosticRows(side) for side in sides], screened=True).signs
     return f"{signs}. If rows share a donor, session or stretch of time, pass groups=" if signs else ""
+
+
+CEILING_TOO_HIGH = "the noise ceiling may be too high"
+
+
+def warn_of_dependent_repeats(repeats: Sequence[NDArray[Any]], consequence: str) -> None:
+    """Warn if repeated measurements are copies of one another, or are most similar to those next to them.
+
+    Parameters
+    ----------
+    repeats : sequence of arrays
+        Features or distances of each repeat. Only repeats of one shape without NaN are checked.
+    consequence : str
+        What may be wrong if the repeats depend on one another.
+    """
+    if len({side.shape for side in repeats}) > 1:
+        return
+    vectors = np.stack([np.ravel(side)[:_MOST_ENTRIES] for side in repeats]).astype(np.float64)
+    if not np.isfinite(vectors).all():
+        return
+    n_copies = len(repeated_rows(row_hashes(vectors)))
+    found = find_dependence([DiagnosticRows(vectors)], screened=True)
+    if n_copies:
+        sign = f"{count(n_copies, 'repeat')} {agree(n_copies, 'equals', 'equal')} an earlier one"
+    elif found.has_order:
+        sign = f"neighbouring repeats are closer than random ones (p = {found.p_value:.1g})"
+    else:
+        return
+    warn(f"{consequence}: {sign}. Repeats must be independent measurements", CalibrationWarning)
 
 
 def _short_series(test: Dependence, blocks: ArrayLike | None) -> list[str]:

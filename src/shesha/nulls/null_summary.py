@@ -42,6 +42,11 @@ def require_attainable_maximum(maximum: float | None, observed: float, threshold
         )
 
 
+def p_of_draws(n_extreme: Any, n_draws: Any) -> Any:
+    """Return (1 + number of draws at least as close) / (number of draws + 1), which is never 0."""
+    return (1 + n_extreme) / (n_draws + 1)
+
+
 def summarise(value: float, null: Vector, closer: str, alpha: float, best: float | None) -> Number:
     """Compare a value with its null; permutations without a value count as extreme, to be conservative."""
     sign = 1.0 if closer == "higher" else -1.0
@@ -62,7 +67,7 @@ def summarise(value: float, null: Vector, closer: str, alpha: float, best: float
         best=cast(float, best) if has_best else np.nan,
         threshold=sign * threshold,
         calibrated=0.0 if s - threshold <= tie else _rescale(s, threshold, top),
-        p_value=(1 + extreme) / (k + 1),
+        p_value=p_of_draws(extreme, k),
         # Adding zero turns -0.0 into 0.0.
         chance=sign * mean + 0.0,
         chance_sd=sd,
@@ -244,7 +249,7 @@ def open_tests(
         middle = np.floor((low + high) / 2)
         possible = hypergeom.sf(extreme - 1, all_draws, middle, n) >= risk
         low, high = np.where(possible, low, middle + 1), np.where(possible, middle, high)
-    limits = (np.where(known, (1 + total) / (all_draws + 1), np.nan) for total in (low, upper))
+    limits = (np.where(known, p_of_draws(total, all_draws), np.nan) for total in (low, upper))
     rejected = [correct(limit) <= alpha * (1 + 1e-9) for limit in limits]
     return np.asarray(rejected[0] & ~rejected[1] & known)
 

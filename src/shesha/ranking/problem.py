@@ -13,6 +13,7 @@ from scipy.stats import t
 from shesha.calibration.permutation_scores import KnownProduct
 from shesha.kernels.condensed_matrices import take_condensed
 from shesha.kernels.distances import n_pairs
+from shesha.kernels.mean_intervals import t_margin
 from shesha.kernels.pairs import distinct_pairs
 from shesha.kernels.ranks import SortedVectors, weighted_correlations
 from shesha.measures import Measure
@@ -134,7 +135,7 @@ class Resampled:
 
     def intervals(self, confidence: float) -> tuple[Vector, Vector]:
         """Return the lower and upper limits of the intervals for the means."""
-        half = t.ppf(0.5 + confidence / 2, self.freedom) * np.sqrt(self.variances)
+        half = t_margin(np.sqrt(self.variances), self.freedom, confidence)
         return self.means - half, self.means + half
 
     def p_values(self, side: Literal["two-sided", "below", "above"] = "two-sided") -> Vector:

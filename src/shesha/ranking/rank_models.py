@@ -21,6 +21,7 @@ from shesha.measures import as_measure
 from shesha.measures.registry import Choice
 from shesha.nulls.dependence import find_dependence
 from shesha.nulls.design_builder import exchange
+from shesha.nulls.design_warnings import CEILING_TOO_HIGH, warn_of_dependent_repeats
 from shesha.nulls.null_summary import CORRECTIONS, Correction, benjamini_hochberg, holm
 from shesha.ranking.flexible_models import FlexibleModels
 from shesha.ranking.problem import FEWEST_UNITS, DistanceVectors, Evaluations, Problem
@@ -31,7 +32,7 @@ from shesha.stability.row_matching import PairCount, check_pairs
 from shesha.support import provenance
 from shesha.support import types as kinds
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import N_PERMUTATIONS, number, spawn
+from shesha.support.seeds import ALPHA, CONFIDENCE, N_PERMUTATIONS, number, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.support.wording import join_items
@@ -282,8 +283,8 @@ def rank_models(
     correction: Correction = "holm",
     weights_of: WeightsOf = "all subjects",
     flexible: Mapping[str, Sequence[str]] | None = None,
-    alpha: float = 0.05,
-    confidence: float = 0.95,
+    alpha: float = ALPHA,
+    confidence: float = CONFIDENCE,
     pairs: PairCount = None,
     rows: RowChoice = "same",
     missing: MissingRows = "refuse",
@@ -434,7 +435,9 @@ def _resampled(problem: Problem, groups: Any, blocks: Any) -> str:
 
 
 def _warn_of_dependence(problem: Problem, design: dict[str, Any]) -> None:
-    """Warn if rows depend on one another in the data and in a model, and no design is declared."""
+    """Warn if subjects depend on one another, or if rows do in the data and in a model and no design is declared."""
+    subjects = [s.distances.condensed if s.has_distances_only else s.to_numpy.rows for s in problem.subjects]
+    warn_of_dependent_repeats(subjects, f"intervals may be too narrow and {CEILING_TOO_HIGH}")
     sides = [side for side in (problem.subjects[0], *problem.models.values()) if not side.has_distances_only]
     if (
         len(sides) < 2
@@ -504,10 +507,12 @@ def _check_problem(data: Any, models: Any, measure: Choice, groups: Any, blocks:
     sides = [entry.to_numpy for entry in aligned.values()]
     n = sides[0].n_rows
     for name, side in zip(aligned, sides, strict=True):
-        if len(side.shape) > 2:
-            raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {side.shape}")
+        check.shape(side.shape, name, 0, 0)
         if side.n_rows != n:
-            raise ValueError(f"{name} must have as many rows as {next(iter(aligned))} ({n}), got {side.n_rows}")
+            raise ValueError(
+                f"{name} must have as many rows as {next(iter(aligned))} ({n}), got {side.n_rows}; if rows have names, "
+                'rows="shared" uses those that all have'
+            )
     design = labels_in_order((entry.names for entry in joint.values()), {"groups": groups, "blocks": blocks})
     model_sides = dict(zip(candidates, sides, strict=False))
     return Problem(chosen, model_sides, tuple(sides[len(candidates) :]), exchange(n, **design))

@@ -208,7 +208,7 @@ of rows grows faster than the variance of means over rows."""
 
 def evaluate_subsets(problem: Problem, n_resamples: int, rng: np.random.Generator) -> Evaluations:
     """Score every model and subject, on all rows and on subsets of rows (or groups) of two sizes."""
-    values, has_ceiling = _values(problem, None)
+    values, has_ceiling = _score_models(problem, None)
     with best_answer(lambda: _describe_models(problem, values)):
         first, second = (_score_subsets(problem, share, values.shape, n_resamples, rng) for share in _KEPT)
     return Evaluations(Resampled(values, (first, second), problem.n_units), has_ceiling)
@@ -231,13 +231,13 @@ def _score_subsets(
 
 def _values_or_nan(problem: Problem, rows: Index, shape: tuple[int, ...]) -> Matrix:
     try:
-        values = _values(problem, rows)[0]
+        values = _score_models(problem, rows)[0]
     except (NotEstimable, np.linalg.LinAlgError):
         return np.full(shape, np.nan)
     return values if values.shape == shape else np.full(shape, np.nan)
 
 
-def _values(problem: Problem, rows: Index | None) -> tuple[Matrix, bool]:
+def _score_models(problem: Problem, rows: Index | None) -> tuple[Matrix, bool]:
     """Score the models and, if possible, each subject against the mean of the other subjects."""
     measure = problem.measure
     models = [model if rows is None else model.take_rows(rows) for model in problem.models.values()]

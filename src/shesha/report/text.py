@@ -206,7 +206,7 @@ def _table(part: Table, width: int, rows: int | None, *, narrow: bool) -> list[s
 
 def _grid(part: HeatMap, width: int) -> list[str]:
     """Return a map as numbers or, if it is too wide for a line, the closest column for each row."""
-    cells = [[_short_number(value, part.digits) for value in line] for line in part.values]
+    cells = [[(f"{value:.{part.digits}f}" if isfinite(value) else "") for value in line] for line in part.values]
     head = part.title if part.legend else f"{part.title} ({part.closer} is closer)"
     lines = columns(
         [["", *part.columns], *([name, *line] for name, line in zip(part.rows, cells, strict=True))],
@@ -224,10 +224,6 @@ def _grid(part: HeatMap, width: int) -> list[str]:
     size = f"The grid of {len(part.rows)} x {len(part.columns)} is too wide to print. See matrix(), plot() or --html."
     which = "closest other" if has_diagonal else "closest column"
     return [f"{head}: the {which} for each row", *columns(closest, "<<>"), *wrap(size, width)]
-
-
-def _short_number(value: float, digits: int) -> str:
-    return f"{value:.{digits}f}" if isfinite(value) else ""
 
 
 def as_text(sections: Iterable[Section], width: int | None = None) -> str:

@@ -287,12 +287,12 @@ def range_in_words(bounds: tuple[float, float]) -> str:
     return f"{low:.4g} and up" if high == float("inf") else f"{low:.4g} to {high:.4g}"
 
 
-def changes_in_words(names: Collection[str]) -> str:
+def describe_invariances(names: Collection[str]) -> str:
     """Return the changes to which a number is invariant in words, in a fixed order.
 
     Examples
     --------
-    >>> changes_in_words({"scaling", "orthogonal"}), changes_in_words(())
+    >>> describe_invariances({"scaling", "orthogonal"}), describe_invariances(())
     ('rotations and reflections, scaling all features equally', 'nothing')
     """
     return ", ".join(words for name, words in CHANGES.items() if name in names) or "nothing"

@@ -37,6 +37,7 @@ from shesha.results.audit_verdict import (
 )
 from shesha.results.generic_page import run_details
 from shesha.results.number import format_value, strip
+from shesha.support.seeds import CONFIDENCE
 from shesha.support.wording import count, lowercase_start
 
 if TYPE_CHECKING:
@@ -354,7 +355,7 @@ def _remarks(audit: Audit) -> Iterator[str]:
     is_stability = leads_with_stability(known)
     scores = [row.ranking_score if is_stability else find_estimate(row, _ALIGNMENT) for row in known]
     has_interval = any(score is not None and score.has_interval for score in scores)
-    level = 100 * audit.options.get("confidence", 0.95)
+    level = 100 * audit.options.get("confidence", CONFIDENCE)
     brackets = f"Brackets are {level:g}% intervals. " if has_interval else ""
     ties = "= after a rank: the interval overlaps that of the next better rank. " if _has_ties(audit, known) else ""
     scale = _CELL_SCALE if all(map(has_uninformative_axes, known)) else _SCALE

@@ -208,7 +208,9 @@ def _which(audit: Audit, findings: Sequence[RepresentationAudit]) -> str:
 
 
 def _score_sentence(start: str) -> Callable[[str, Sequence[RepresentationAudit]], str]:
-    return lambda which, findings: f"{start}: {which}feature-split stability {_values(findings)}{_p_values(findings)}."
+    return lambda which, findings: (
+        f"{start}: {which}feature-split stability {_stability_range(findings)}{_p_values(findings)}."
+    )
 
 
 def _warn_of_fitted_axes(which: str, findings: Sequence[RepresentationAudit]) -> str:
@@ -223,8 +225,8 @@ def _off_axes_sentence(which: str, group: Sequence[RepresentationAudit]) -> str:
     """Give the basis-averaged score first, since the axes share nothing although random directions do."""
     return (
         f"Stable across random directions, not across the given columns: {which}basis-averaged stability "
-        f"(after random rotations) {_basis_averaged(group)}, feature split {_values(group)}. The columns are nearly "
-        "uncorrelated, like some principal components."
+        f"(after random rotations) {_basis_averaged(group)}, feature split {_stability_range(group)}. The columns are "
+        "nearly uncorrelated, like some principal components."
     )
 
 
@@ -254,7 +256,7 @@ def _no_scores_sentence(audit: Audit) -> str:
     return "No representation could be scored. The reasons are listed under Data."
 
 
-def _values(findings: Sequence[RepresentationAudit]) -> str:
+def _stability_range(findings: Sequence[RepresentationAudit]) -> str:
     known = [finding.feature_split for finding in findings if finding.feature_split is not None]
     if len(known) == 1:
         return interval(known[0])

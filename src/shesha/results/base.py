@@ -242,6 +242,9 @@ class Result:
     ALIGNED: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Groups of fields whose lengths must be equal in a saved file."""
 
+    COLUMNS: ClassVar[dict[str, str]] = {}
+    """Columns of the table of a result whose fields are columns, and the names of these fields."""
+
     aliases: ClassVar[tuple[str, ...]] = ()
     """Names of properties that `to_dict` returns in addition to the fields."""
 
@@ -291,9 +294,11 @@ class Result:
         return self._frame(full=full)
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
-        """Return a table with one row; tables of results override this."""
+        """Return a table with one row, or with the columns that the class names; tables of results override this."""
         import pandas as pd
 
+        if self.COLUMNS:
+            return pd.DataFrame({name: getattr(self, field) for name, field in self.COLUMNS.items()})
         return pd.DataFrame([{name: as_cell(value) for name, value in self.to_dict().items() if name != "inputs"}])
 
     def to_json(self, *, indent: int | None = None) -> str:

@@ -15,7 +15,7 @@ from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.correlation import Correlation
 from shesha.results.generic_page import as_table, field_explanations, run_details
 from shesha.results.number import NAN, Number, format_value, frame_of_numbers, table_of_numbers
-from shesha.support.seeds import draws_needed, undecided
+from shesha.support.seeds import ALPHA, draws_needed, undecided
 from shesha.support.wording import agree_with_share, count, join_items
 
 if TYPE_CHECKING:
@@ -217,9 +217,7 @@ class CoherenceTable(Listed[Coherence], Result):
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return a table with one row per group, the most coherent first; the settings are in its `attrs`."""
         ordered = sorted(self.groups, key=lambda group: (group.value != group.value, -group.value))
-        frame = frame_of_numbers(ordered, "name", "n_rows", full=full).set_index("name")
-        if not full:
-            frame = frame.assign(**{name: [getattr(group, name) for group in ordered] for name in _FURTHER})
+        frame = frame_of_numbers(ordered, "name", "n_rows", full=full, further=_FURTHER).set_index("name")
         frame.attrs = {name: value for name, value in self.to_dict().items() if name not in ("groups", "links")}
         return frame
 
@@ -232,7 +230,7 @@ class CoherenceTable(Listed[Coherence], Result):
         values, chance = [group.value for group in self.groups], [group.chance for group in self.groups]
         names = [group.name for group in self.groups]
         ax = against_chance((magnitudes, values), ([0.0] * len(names), chance), names, ax=ax)
-        ax.set(xlabel="magnitude, less noise", ylabel="unbiased coherence")
+        ax.set(xlabel="magnitude (without noise)", ylabel="unbiased coherence")
         return ax
 
 
@@ -339,7 +337,7 @@ class EDistances(Listed[EDistance], Result):
     excluded: dict[str, str]
     """Groups that were not compared, each with the reason."""
     n_draws: int
-    alpha: float = 0.05
+    alpha: float = ALPHA
     seed: int | None = None
     notes: tuple[str, ...] = ()
 

@@ -17,7 +17,7 @@ from shesha.results.base import Result, reaches_level
 from shesha.results.doubts import Doubts
 from shesha.results.number import Number, format_value, frame_of_numbers
 from shesha.support import types as kinds
-from shesha.support.seeds import undecided
+from shesha.support.seeds import ALPHA, CONFIDENCE, undecided
 from shesha.support.wording import count, duration
 
 if TYPE_CHECKING:
@@ -246,9 +246,9 @@ class Comparison(Result):
     """Possible problems with the conclusion. If there are fewer than five measures, only quick checks are made."""
     folds: int | None = None
     """Number of folds that the held-out values used; None if there are no such values."""
-    alpha: float = 0.05
+    alpha: float = ALPHA
     """Significance level of the verdicts and thresholds."""
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
     """Confidence level of the intervals."""
     n_draws: int = 0
     """Number of permutations for the chance levels; 0 if there are none."""
@@ -414,7 +414,7 @@ class PairwiseComparison(PairTables, Result):
     """Which rows are exchangeable under the null hypothesis; empty without calibration."""
     n_draws: int = 0
     """Number of permutations of the rows; all pairs use the same ones."""
-    alpha: float = 0.05
+    alpha: float = ALPHA
     confidence: float | None = None
     """Confidence level of the intervals; None if there are none."""
     correction: str = ""

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 
 _CALIBRATED_PAIRS_NOTE = (
-    "The chance level is the mean value for randomly matched rows. The calibrated value is 0 up to the chance "
-    "threshold at the level {alpha:g}, and 1 at the best possible value. For a measure without a best possible value, "
-    "it is the excess over the threshold. The corrected p-value accounts for the number of pairs of one measure, "
-    "not for the number of measures."
+    "The chance level is the mean value for randomly matched rows. The calibrated value is 0 at or below the "
+    "chance threshold (level {alpha:g}), and 1 at the best possible value. For a measure without a best possible "
+    "value, it is the excess over the threshold. The corrected p-value accounts for the number of pairs of one "
+    "measure, not for the number of measures."
 )
 
 
@@ -183,9 +183,8 @@ def _explanation(result: Comparison, known: Sequence[Score], sizes: str) -> str:
     both = " Value and chance level both include the differences between blocks." * ("blocks" in result.exchanged)
     design = f" Permuted under the null: {result.exchanged}.{both}" if is_design else ""
     return (
-        f"{sizes}.{brackets} Calibrated: 0 up to the chance "
-        f"threshold at the level {result.alpha:g}, and 1 at the best possible value, or else the excess over the "
-        f"threshold.{design}{first}"
+        f"{sizes}.{brackets} The calibrated value is 0 at or below the chance threshold (level {result.alpha:g}), and "
+        f"1 at the best possible value. Without one, it is the excess over the threshold.{design}{first}"
     )
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from shesha.report import Drawing, Item, Page, Part, Section, Table, Text
 from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, format_value, frame_of_numbers
-from shesha.support.seeds import undecided
+from shesha.support.seeds import ALPHA, CONFIDENCE, undecided
 from shesha.support.wording import agree, count
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ class Consensus(Listed[Member], Result):
     """Number of columns of the mean shape, which equals that of the widest representation."""
     scale: bool
     """Whether all representations were scaled to the same size."""
-    alpha: float = 0.05
-    confidence: float = 0.95
+    alpha: float = ALPHA
+    confidence: float = CONFIDENCE
     n_iterations: int = 0
     converged: bool = True
     notes: tuple[str, ...] = ()
@@ -176,7 +176,10 @@ def _explanation(result: Consensus) -> str:
 class UnitMatching(Number):
     """Matched units of two representations, best match first, and how many matches are above chance."""
 
-    ALIGNED = (("first", "second", "correlations", "p_values", "corrected_p_values"),)
+    COLUMNS: ClassVar = {"first": "first", "second": "second", "value": "correlations"} | {
+        "p_value": "p_values",
+        "corrected_p_value": "corrected_p_values",
+    }
 
     value: float
     """Sum of the correlations between matched units, divided by the number of units in the narrower representation."""
@@ -217,14 +220,6 @@ class UnitMatching(Number):
     def n_matched(self) -> int:
         """Number of matches above chance, at a false discovery rate of at most alpha."""
         return sum(reaches_level(p, self.alpha) for p in self.corrected_p_values)
-
-    def _frame(self, *, full: bool) -> pd.DataFrame:
-        """Return one row per matched pair of units."""
-        import pandas as pd
-
-        names = ("first", "second", "value", "p_value", "corrected_p_value")
-        values = (self.first, self.second, self.correlations, self.p_values, self.corrected_p_values)
-        return pd.DataFrame(dict(zip(names, values, strict=True)))
 
     @draws_axes
     def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:

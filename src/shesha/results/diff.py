@@ -13,6 +13,7 @@ from shesha.results.base import Listed, Result, draws_axes
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, frame_of_numbers, table_of_numbers
 from shesha.results.row_map import RowMap
+from shesha.support.seeds import CONFIDENCE
 from shesha.support.wording import count, join_names
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class ClassChange(Result):
         """A description of the movement, or why none was found."""
         if self.significant:
             return self.in_words
-        return "within noise" if abs(self.change) <= self.limit else "no movement found"
+        return "within noise" if abs(self.change) <= self.limit else "not above chance"
 
     @property
     def in_words(self) -> str:
@@ -168,7 +169,7 @@ class SeparationChange(Result):
     classifiers fitted to them."""
     high: float
     chance: float
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
 
     @property
     def in_words(self) -> str:
@@ -217,7 +218,7 @@ class IndexChange(Listed[Recall], Result):
     metric: IndexMetric = "cosine"
     chance: float = NAN
     """Recall among unrelated vectors: k divided by the number of other rows."""
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
     undecided: str = ""
     """Why no advice can be given; empty if there is advice."""
 
@@ -379,7 +380,7 @@ class Diff(Listed[LayerChange], Result):
     """Mean share of nearest neighbours that the rows of each class lost in `moved_layer`, in decreasing order."""
     row_map: RowMap | None = None
     """Map of the rows of `moved_layer` before and after the change; None if it was not requested."""
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
     """Confidence level of the intervals; movements of classes are tested at 1 minus this level."""
     n_layers: int = 0
     """Number of layers of the side that has more; those without a counterpart were not compared."""
@@ -421,6 +422,7 @@ class Diff(Listed[LayerChange], Result):
             [layer.value for layer in layers],
             ([layer.low for layer in layers], [layer.high for layer in layers]),
             [layer.limit for layer in layers],
+            [layer.verdict for layer in layers],
             label=layers[0].scores[0].title if layers and layers[0].scores else "change",
             ax=ax,
         )
@@ -568,7 +570,7 @@ def cell(score: MeasureChange) -> str:
     return f"{score.value:.1%}" if is_share else format_number(score.value)
 
 
-def _scale_note(result: Diff) -> str:
+def _explain_scale(result: Diff) -> str:
     rows = (
         f"{result.n_rows:,} rows"
         if result.n_scored == result.n_rows
@@ -608,7 +610,7 @@ def diff_page(result: Diff) -> Page:
         title=f"{result.before} and {result.after}: what changed",
         question="Which layers changed, where does the change begin, and does it exceed noise?",
         answer=(*((index.headline,) if index else ()), headline(result)),
-        numbers=(*((Text(index.in_numbers),) if index else ()), _layers(result), Text(_scale_note(result), "")),
+        numbers=(*((Text(index.in_numbers),) if index else ()), _layers(result), Text(_explain_scale(result), "")),
         doubts=tuple(Item(note) for note in (*[_INTERRUPTED] * result.interrupted, *result.notes)),
         sections=(
             *_change_sections(result),
@@ -692,8 +694,9 @@ def _classes(result: Diff) -> Table:
 
 
 _CLASSES = (
-    "Mean cosine distance between the rows of two classes, or within one class. A movement must exceed the noise, and "
-    "that of permuted labels (or of groups with random signs), also after division by a factor common to all classes."
+    "Mean cosine distance between the rows of two classes, or within one class. Within noise: re-encodings or other "
+    "seeds change it as much. Not above chance: classes with permuted labels (or groups with random signs) change as "
+    "much, or it is a change common to all classes."
 )
 
 

@@ -28,6 +28,7 @@ from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, frame_of_numbers
+from shesha.support.wording import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -215,15 +216,13 @@ def sequence_sentence(verdict: DriftVerdict) -> str:
         return ""
     limit = sequence.run_length if sequence.threshold != sequence.threshold else sequence.threshold
     sentence = (
-        f"Check {sequence.number}: the accumulated evidence of change is {sequence.shiryaev_roberts:.3g}, and the "
-        f"alarm is at {round(limit, 1):g} (one false alarm in {sequence.run_length:g} checks on average; CUSUM "
-        f"{sequence.cusum:.3g})."
+        f"Over {count(sequence.number, 'check')}, the evidence of a change is {sequence.shiryaev_roberts:.3g}, and an "
+        f"alarm needs {round(limit, 1):g} (one false alarm in {sequence.run_length:g} checks on average)."
     )
     rule = (
-        "This evidence raises alerts, not a single check (run_length)."
+        "In this monitor, only this evidence raises alerts (run_length)."
         if verdict.by_sequence
-        else "This is a second rule, for information: here a single check raises alerts (false_alarm), so the two can "
-        "differ."
+        else "In this monitor, each check raises alerts on its own (false_alarm); the evidence is for information."
     )
     alarm = f" The alarm was raised at check {sequence.alarm_since}." if sequence.alarm_since else ""
     return f"{sentence}{alarm} {rule}"
@@ -337,12 +336,8 @@ def _scores(verdict: DriftVerdict) -> Table:
     return Table.of([names[score.name] for score in scores], columns, "Scores", "measure", strips=strips)
 
 
-def _threshold_ratio(score: DriftScore) -> float:
-    return score.value / score.threshold if score.threshold > 0 else float("nan")
-
-
 def _strip(score: DriftScore) -> Strip | None:
-    ratio = _threshold_ratio(score)
+    ratio = score.value / score.threshold if score.threshold > 0 else float("nan")
     if ratio != ratio:
         return None
     shown = min(ratio, _DRAWN)

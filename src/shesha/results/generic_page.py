@@ -17,6 +17,7 @@ import numpy as np
 from shesha._version import DISTRIBUTION, __version__
 from shesha.charts import class_values
 from shesha.report import Column, Drawing, Explained, Item, Lines, Page, Part, Section, Table
+from shesha.support.seeds import ALPHA
 from shesha.support.types import Array
 from shesha.support.wording import agree, count
 
@@ -225,7 +226,7 @@ def draw_table(frame: pd.DataFrame, what: str, ax: Axes | None = None) -> Axes:
         _names(known),
         value,
         chance,
-        p_value <= np.where(np.isfinite(alpha), alpha, 0.05),
+        p_value <= np.where(np.isfinite(alpha), alpha, ALPHA),
         ends=(low, high),
         label="\n".join(["value", *notes]),
         tested=bool(np.isfinite(p_value).any()),

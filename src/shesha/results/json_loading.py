@@ -208,7 +208,7 @@ def _as_result(plain: dict[str, Any], where: str) -> Result:
 
 def _require_aligned(result: Result, where: str) -> None:
     """Raise an error if fields that belong together differ in length, which would mismatch their entries."""
-    for group in result.ALIGNED:
+    for group in (*result.ALIGNED, tuple(result.COLUMNS.values())):
         lengths = {name: len(getattr(result, name)) for name in group}
         if len(set(lengths.values())) > 1:
             listed = ", ".join(f"{length} {name}" for name, length in lengths.items())

@@ -10,6 +10,7 @@ from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number, format_value, frame_of_numbers
+from shesha.support.seeds import ALPHA, CONFIDENCE
 from shesha.support.wording import agree, count, join_names
 
 if TYPE_CHECKING:
@@ -105,8 +106,8 @@ class ModelRanking(Listed[RankedModel], Result):
     combination: ModelCombination | None = None
     explained: float = NAN
     """Share of the variance that all models together explain, without held-out data."""
-    alpha: float = 0.05
-    confidence: float = 0.95
+    alpha: float = ALPHA
+    confidence: float = CONFIDENCE
     correction: str = "holm"
     n_resamples: int = 0
     n_draws: int = 0
@@ -166,9 +167,8 @@ class ModelRanking(Listed[RankedModel], Result):
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one line per model, the closest first."""
-        frame = frame_of_numbers(self.models, "name", "rank_low", "rank_high", full=full)
-        extra = ("p_ceiling", "alone", "unique", "unique_low", "unique_high", "shared")
-        return frame.assign(**{name: [getattr(model, name) for model in self.models] for name in extra})
+        further = ("p_ceiling", "alone", "unique", "unique_low", "unique_high", "shared")
+        return frame_of_numbers(self.models, "name", "rank_low", "rank_high", full=full, further=further)
 
     @draws_axes
     def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:

@@ -12,7 +12,8 @@ import numpy as np
 from shesha.report import Columns, Part, Table, Text, numeral, texts
 from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes, reaches_level
-from shesha.results.number import NAN, Number, format_value, frame_of_numbers
+from shesha.results.number import NAN, TIE, Number, format_value, frame_of_numbers
+from shesha.support.seeds import ALPHA, CONFIDENCE
 from shesha.support.wording import count
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 SIDES = {"higher": "above", "lower": "below", "either": "beyond"}
 """How a significant score relates to chance, by the direction of its effect."""
-
-_TIE = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +47,7 @@ class TrialScore(Number):
     @property
     def is_tested(self) -> bool:
         """Whether some permutation gives another value than the recorded order."""
-        return self.has_null and not all(abs(draw - self.value) <= _TIE for draw in self.null)
+        return self.has_null and not all(abs(draw - self.value) <= TIE for draw in self.null)
 
     @draws_axes
     def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
@@ -282,8 +281,8 @@ class SessionDrift(Result):
     sessions: tuple[str, ...]
     pairs: tuple[SessionPair, ...]
     n_draws: int
-    alpha: float = 0.05
-    confidence: float = 0.95
+    alpha: float = ALPHA
+    confidence: float = CONFIDENCE
     seed: int | None = None
 
     def is_changed(self, part: SessionPart) -> bool:
@@ -497,7 +496,7 @@ class SessionTable(Listed[Group], Result):
     confidence: float
     scores: tuple[str, ...]
     options: dict[str, Any] = field(default_factory=dict)
-    alpha: float = 0.05
+    alpha: float = ALPHA
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return one row per area and session, with scores, chance levels and p-values."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from shesha.report import Part, Strip, Table, numeral, page_width, texts, wrap
 from shesha.results.base import Listed, Result, as_cell, draws_axes, reaches_level
+from shesha.support.seeds import ALPHA
 from shesha.support.wording import agree, agree_with_share, count, join_names
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Number(Result):
     """(1 + number of draws at least as close) / (draws + 1), which is never 0."""
     corrected_p_value: float = NAN
     """p-value corrected for the number of tests that were made together."""
-    alpha: float = 0.05
+    alpha: float = ALPHA
     """Significance level of verdict and threshold."""
     closer: str = "higher"
     """Whether 'higher' or 'lower' values mean more agreement; 'either' if the test has two sides."""
@@ -231,6 +232,7 @@ def frame_of_numbers(
     *names: str,
     full: bool = False,
     lead: Mapping[str, Sequence[Any]] | None = None,
+    further: Iterable[str] = (),
 ) -> pd.DataFrame:
     """Return one row per number: its names, value, interval, chance level, p-values and verdict, or every field.
 
@@ -245,6 +247,8 @@ def frame_of_numbers(
         Whether to return every field except the draws.
     lead : mapping of str to sequence, optional
         Further columns, which come first.
+    further : iterable of str
+        Fields or properties that the table shows as well.
     """
     import pandas as pd
 
@@ -252,13 +256,14 @@ def frame_of_numbers(
     if full:
         left_out = {"inputs", "null", "doubts", *head}
         known = dict.fromkeys(one.name for row in rows for one in fields(row) if one.name not in left_out)
-        known |= dict.fromkeys(name for row in rows for name in row.aliases)
+        known |= dict.fromkeys((*(name for row in rows for name in row.aliases), *further))
         return pd.DataFrame(head | {name: [as_cell(getattr(row, name, None)) for row in rows] for name in known})
     shown = (*(names or ("name",)), *NARROW)
     table = {name: [getattr(row, name) for row in rows] for name in shown if name not in head}
     empty = {name for name, cells in table.items() if not any(cell == cell for cell in cells)}
     left_out = empty & set(NARROW) - {"value", "verdict"}
-    return pd.DataFrame(head | {name: cells for name, cells in table.items() if name not in left_out})
+    last = {name: [getattr(row, name) for row in rows] for name in further}
+    return pd.DataFrame(head | {name: cells for name, cells in table.items() if name not in left_out} | last)
 
 
 def format_value(number: Number | None) -> str:

@@ -11,6 +11,7 @@ from shesha.results import sentence_parts as say
 from shesha.results.base import Result, draws_axes
 from shesha.results.number import NAN, Number, frame_of_numbers
 from shesha.support import types as kinds
+from shesha.support.seeds import ALPHA
 from shesha.support.wording import agree, agree_with_share, count, join_items
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ def _numbers(result: Result, setting: str, within: tuple[str, ...] = ()) -> Iter
     texts = [key for key in before if frame[key].dtype.kind not in "fib" and key not in _KEYS]
     keys = texts or [key for key in before if key not in _KEYS]
     varying = [key for key in keys if frame[key].nunique() > 1] or keys[-1:]
-    alpha = getattr(result, "alpha", next((each.alpha for each in _iterate(result) if isinstance(each, Number)), 0.05))
+    alpha = getattr(result, "alpha", next((each.alpha for each in _iterate(result) if isinstance(each, Number)), ALPHA))
     for row in frame.to_dict("records"):
         known: dict[str, Any] = {
             key: float(row.get(key, NAN)) for key in ("value", "low", "high", "p_value", "corrected_p_value")

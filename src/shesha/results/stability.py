@@ -15,7 +15,6 @@ from shesha.results.number import NAN, Number
 from shesha.support.wording import count
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -80,7 +79,7 @@ class Estimate(Number):
 class DriftPath(Result):
     """How far each representation in a sequence has drifted."""
 
-    ALIGNED = (("names", "from_first", "from_previous"),)
+    COLUMNS: ClassVar = {"representation": "names", "from_first": "from_first", "from_previous": "from_previous"}
 
     names: tuple[str, ...]
     from_first: tuple[float, ...]
@@ -98,14 +97,6 @@ class DriftPath(Result):
             return "Drift could not be estimated for any representation."
         value, name = max(known)
         return f"Largest drift from {self.names[0]}: {value:.3f} ({name}). 0 means the same geometry, 1 unrelated."
-
-    def _frame(self, *, full: bool) -> pd.DataFrame:
-        """Return one row per representation."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {"representation": self.names, "from_first": self.from_first, "from_previous": self.from_previous}
-        )
 
     @draws_axes
     def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:

@@ -10,6 +10,7 @@ from shesha.report import Columns, Part, Text, texts
 from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.number import NAN, Number, frame_of_numbers, table_of_numbers
+from shesha.support.seeds import CONFIDENCE
 from shesha.support.wording import count
 
 if TYPE_CHECKING:
@@ -134,15 +135,13 @@ class Steerability(Result):
     def _claim(self) -> str:
         return say.listing(
             f"Steering from {self.source} to {self.target}",
-            [say.clause(score, confidence=_CONFIDENCE) for score in self.scores],
+            [say.clause(score, confidence=CONFIDENCE) for score in self.scores],
             f"{self.method} direction, {self.n_rows:,} rows, {count(self.n_splits, 'split')} into halves",
             f"random directions lower the accuracy by {say.format_number(self.random_drop)}",
             f"{self.exchanged} shuffled {self.n_draws:,} times",
         )
 
 
-_CONFIDENCE = 0.95
-"""Confidence level of all intervals."""
 _UNITS = {"raw": "units of the features", "norm": "mean lengths of a row"}
 
 
@@ -194,7 +193,7 @@ class SteeringPredictors(Result):
         drawn = f"{self.exchanged} shuffled {self.n_draws:,} times"
         head = f"Predictors of steering over {self.n_rows:,} rows"
         return say.listing(
-            head, [say.clause(one, confidence=_CONFIDENCE) for one in self.scores], drawn, others="predictors"
+            head, [say.clause(one, confidence=CONFIDENCE) for one in self.scores], drawn, others="predictors"
         )
 
 
@@ -323,7 +322,7 @@ class LayerRanking(Listed[RankedLayer], Result):
         best = self.best
         return say.listing(
             self.headline,
-            [say.clause(layer, confidence=_CONFIDENCE) for layer in self.layers_best_first],
+            [say.clause(layer, confidence=CONFIDENCE) for layer in self.layers_best_first],
             f"{self.n_rows:,} rows, {self.exchanged} shuffled {self.n_draws:,} times",
             f"null of the best layer: mean {say.format_number(best.chance)}, sd {say.format_number(best.chance_sd)}",
             others="layers",

@@ -18,7 +18,7 @@ from shesha.results.comparison_pages import measure_explained
 from shesha.results.generic_page import run_details
 from shesha.results.number import Number
 from shesha.results.sentence_parts import format_share
-from shesha.support.seeds import undecided
+from shesha.support.seeds import ALPHA, undecided
 from shesha.support.wording import agree
 
 if TYPE_CHECKING:
@@ -74,13 +74,13 @@ class WithinClasses(Listed[Comparison], Result):
     mixing: dict[str, dict[str, Number]] = field(default_factory=dict, kw_only=True)
     """How well blocks are mixed in each representation, by 'batch silhouette', 'iLISI' and 'graph connectivity': 1 if
     blocks are mixed, lower if they are separate. Chance levels are those of blocks that are mixed at random."""
-    alpha: float = field(default=0.05, kw_only=True)
+    alpha: float = field(default=ALPHA, kw_only=True)
     n_draws: int = field(default=0, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
     """Possible problems, such as batches that were not declared."""
     calibrated_note: ClassVar[str] = (
         "The chance level is the mean value when rows are matched at random within the class (and block). The "
-        "calibrated value is 0 up to the chance threshold and 1 at the best possible value."
+        "calibrated value is 0 at or below the chance threshold, and 1 at the best possible value."
     )
     column_note: ClassVar[str] = (
         f"{calibrated_note} The line '{_ALL}' is the mean over classes, weighted by their rows. Kept: the interval "

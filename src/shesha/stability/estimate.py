@@ -17,11 +17,12 @@ from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import require_enough_draws
 from shesha.results import Estimate
 from shesha.stability.evaluation import build_request, evaluate
+from shesha.stability.labels_from_features import are_labels_from_features
 from shesha.stability.registry import Evidence, Request
 from shesha.stability.row_matching import PairCount, conditional_requests
 from shesha.stability.split_scores import combine_errors
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import N_BOOTSTRAP, N_PERMUTATIONS, default_draws
+from shesha.support.seeds import ALPHA, CONFIDENCE, N_BOOTSTRAP, N_PERMUTATIONS, default_draws
 from shesha.support.types import Seed
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.support.wording import agree, count
@@ -37,10 +38,10 @@ def estimate(
     y: ArrayLike | None = None,
     variant: str = "feature_split",
     *,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     n_bootstrap: int = N_BOOTSTRAP,
     n_permutations: int | None = None,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     target_se: float | None = None,
     pairs: PairCount = None,
     blocks: ArrayLike | None = None,
@@ -185,6 +186,7 @@ def estimate(
         if others:
             raise ValueError(f"keep must be used alone or with blocks, got also {' and '.join(others)}")
         null_requests = conditional_requests(null_requests[0], align_labels(X, keep, "keep"), design["blocks"])
+    _warn_of_clusters(request)
     few = _too_few_permutations(null_requests, n_draws, alpha) if n_draws else ""
     if few and n_permutations is not None:
         raise ValueError(few)
@@ -210,7 +212,7 @@ def estimate(
     )
 
 
-def as_estimate(request: Request, evidence: Evidence, confidence: float, alpha: float = 0.05) -> Estimate:
+def as_estimate(request: Request, evidence: Evidence, confidence: float, alpha: float = ALPHA) -> Estimate:
     """Convert the evidence to a result."""
     interval = combine_errors(evidence, request.exchange, request.variant.bounds, confidence)
     numbers, no_chance = _compare_with_null(request, evidence, alpha)
@@ -297,6 +299,17 @@ def _warn_of_series(request: Request, design: Design) -> None:
         signs := undeclared_dependence([rows.sample], request.labels.codes if request.variant.needs_labels else None)
     ):
         warn(f"p-values may be too small: {signs}", CalibrationWarning)
+
+
+def _warn_of_clusters(request: Request) -> None:
+    """Warn if labels follow the features as clusters do."""
+    rows = request.source
+    if request.variant.needs_labels and isinstance(rows, Rows) and are_labels_from_features(rows, request.labels.codes):
+        warn(
+            "the p-value may say nothing about kinds of rows: labels follow the features even near the boundaries of "
+            "classes, as clusters of the same data do, which agree with them by construction, even in noise",
+            CalibrationWarning,
+        )
 
 
 def _describe_null(request: Request) -> str:

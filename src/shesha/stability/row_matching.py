@@ -152,11 +152,6 @@ def uses_all_pairs(n: int, asked: int | None) -> bool:
     return n_pairs(n) <= (DEFAULT_PAIRS if asked is None else asked)
 
 
-def pairs_of_partition(total: int, n_draws: int) -> int:
-    """Return the number of pairs for each partition, given the requested total."""
-    return total // _n_sets(total, n_draws)
-
-
 def _n_sets(total: int, n_draws: int) -> int:
     return min(n_draws, max(1, total // FEWEST_PAIRS))
 
@@ -477,7 +472,7 @@ def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> 
     # With more pairs than the score uses, the null would be too narrow.
     per_draw = min(request.pairs or NULL_PAIRS, NULL_PAIRS) // together
     if request.pairs is not None:
-        per_draw = max(per_draw, pairs_of_partition(request.pairs, len(draws)))
+        per_draw = max(per_draw, request.pairs // _n_sets(request.pairs, len(draws)))
     orders = design.draws(request.n_permutations, rng)
     streams = rng.spawn(n_turns)
 

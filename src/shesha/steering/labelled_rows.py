@@ -18,7 +18,7 @@ from shesha.nulls import summarise
 from shesha.nulls.design_warnings import undeclared_dependence
 from shesha.nulls.group_halves import draw_group_half
 from shesha.results import SteeringScore
-from shesha.support.seeds import generator
+from shesha.support.seeds import ALPHA, generator
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.support.wording import agree, count
@@ -67,7 +67,6 @@ _FEWEST = 4
 """Smallest number of rows per class: two in each half."""
 _TRIES = 200
 _FEWEST_DRAWS = 19
-LEVEL = 0.05
 NO_SHUFFLES = "no shuffles were requested"
 _SAID = 1000
 """If there are fewer distinct shuffles than this, a note says that p-values cannot be small."""
@@ -222,7 +221,7 @@ def score_against_null(
     """Return a score with its values for shuffled labels, if there are any."""
     if not len(null):
         return SteeringScore(name=name, value=value, closer=closer, reason=NO_SHUFFLES, **limits)
-    evidence = summarise(value, null, closer, LEVEL, best).evidence()
+    evidence = summarise(value, null, closer, ALPHA, best).evidence()
     return SteeringScore(name=name, value=value, closer=closer, **limits, **evidence)
 
 

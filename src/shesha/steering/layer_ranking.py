@@ -13,14 +13,14 @@ from shesha.inputs import MissingRows, orders, split_names
 from shesha.inputs import validation as check
 from shesha.nulls import summarise
 from shesha.results import LayerRanking, RankedLayer
-from shesha.steering.labelled_rows import LEVEL, Coordinates, Labelled, check_labelled, coordinates, warn_of_dependence
+from shesha.steering.labelled_rows import Coordinates, Labelled, check_labelled, coordinates, warn_of_dependence
 from shesha.steering.steerability import SATURATED, SCORES, Outcome, Setup, draw_plan, interval, mean, outcomes
 from shesha.steering.vectors import METHODS, RELATIVE, Method, Units, strengths
 from shesha.support import types as kinds
 from shesha.support.layer_axis import LayerAxis, layer_sequence
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import generator, number
+from shesha.support.seeds import ALPHA, generator, number
 from shesha.support.types import Matrix, Seed, Vector
 from shesha.views import select_rows
 
@@ -114,15 +114,15 @@ def rank_layers(
         name: outcomes(X, known.n_classes, plan, replace(setup, alphas=grid * (X.norm if units == "norm" else 1.0)))
         for name, X in track(rows.items(), len(rows), "layers")
     }
-    values = np.array([_values(runs, by, plan.n_labellings) for runs in outcomes_of_layers.values()])
+    values = np.array([_ranked_values(runs, by, plan.n_labellings) for runs in outcomes_of_layers.values()])
     highest = mean(values).max(axis=0)
-    best = summarise(float(highest[0]), highest[1:], "higher", LEVEL, 1.0)
+    best = summarise(float(highest[0]), highest[1:], "higher", ALPHA, 1.0)
     lines = _lines(values, highest, rows, {name: runs[: 2 * n_splits] for name, runs in outcomes_of_layers.items()})
     return LayerRanking(
         by=by,
         layers=lines,
         best=best,
-        level=LEVEL,
+        level=ALPHA,
         null=tuple(highest[1:].tolist()),
         method=method,
         exchanged=known.shuffle_description,
@@ -168,7 +168,7 @@ def _check_same_rows(rows: dict[str, Coordinates]) -> int:
     return next(iter(counts.values()))
 
 
-def _values(results: list[Outcome], name: str, n_labellings: int) -> Matrix:
+def _ranked_values(results: list[Outcome], name: str, n_labellings: int) -> Matrix:
     """Values by which layers are ranked, of shape (labellings, probes)."""
     column = [outcome.scores[SCORES.index(name)] for outcome in results]
     return np.array(column).reshape(n_labellings, -1)
@@ -182,8 +182,8 @@ def _lines(
     first = values[order[0], 0]
     lines = []
     for place, (name, X) in enumerate(rows.items()):
-        alone = summarise(float(means[place, 0]), means[place, 1:], "higher", LEVEL, 1.0)
-        among = summarise(float(means[place, 0]), highest[1:], "higher", LEVEL, 1.0)
+        alone = summarise(float(means[place, 0]), means[place, 1:], "higher", ALPHA, 1.0)
+        among = summarise(float(means[place, 0]), highest[1:], "higher", ALPHA, 1.0)
         low, high = np.clip(interval(values[place, 0]), 0, 1)
         gaps = first - values[place, 0]
         nearer, farther = interval(gaps)

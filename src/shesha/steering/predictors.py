@@ -17,10 +17,10 @@ from shesha.kernels.class_statistics import class_means
 from shesha.kernels.ranks import cosines, partial_rank_correlations, rank_columns, residual_ranks
 from shesha.measures import procrustes_similarity
 from shesha.nulls import Exchange, exchange, holm
+from shesha.nulls.null_summary import p_of_draws
 from shesha.results import Correlation, Correlations, SteeringPredictors, SteeringScore
 from shesha.stability import estimate, supervised_alignment
 from shesha.steering.labelled_rows import (
-    LEVEL,
     Labelled,
     check_labelled,
     coordinates,
@@ -33,7 +33,7 @@ from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import default_draws, draw_seed, generator, number, spawn
+from shesha.support.seeds import ALPHA, CONFIDENCE, default_draws, draw_seed, generator, number, spawn
 from shesha.support.types import Index, Labels, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimableWarning
 from shesha.support.wording import agree, count
@@ -223,7 +223,7 @@ def partial_correlations(
     values = _numbers(columns, len(covariates))
     n, names = len(values), list(columns)
     design = exchange(n, groups=groups)
-    needed = default_draws(max(1, len(names) - 1), LEVEL, _DRAWS)
+    needed = default_draws(max(1, len(names) - 1), ALPHA, _DRAWS)
     n_shuffles = needed if n_draws is None else check.count(n_draws, "n_draws", minimum=19)
     held = [names.index(control) for control in covariates]
     index = names.index(target)
@@ -238,14 +238,14 @@ def partial_correlations(
         correlations[:, 1, ~tested] = 0.0
     lows, highs = np.nanquantile(drawn, [0.025, 0.975], axis=0)
     extreme = np.abs(null) >= np.abs(observed) - _ROUNDING
-    p_values = (1 + extreme.sum(axis=0)) / (n_shuffles + 1)
+    p_values = p_of_draws(extreme.sum(axis=0), n_shuffles)
     parts = np.array([observed, lows, highs, p_values])
     parts[:, 1, ~tested] = np.nan
     limits = [_critical(null[:, 0]), _critical(null[:, 1][:, tested])]
     corrected = np.full((2, len(places)), np.nan)
     corrected[0], corrected[1, tested] = holm(p_values[0]), holm(p_values[1, tested])
-    common: dict[str, Any] = {"second": target, "confidence": 0.95, "closer": "either", "alpha": LEVEL, "n_rows": n}
-    common |= {"n_draws": n_shuffles, "unit": "model" if groups is None else "group of models"}
+    common: dict[str, Any] = {"second": target, "confidence": CONFIDENCE, "closer": "either", "alpha": ALPHA}
+    common |= {"n_rows": n, "n_draws": n_shuffles, "unit": "model" if groups is None else "group of models"}
     common |= {"n_units": int(design.clusters.max()) + 1, "exchanged": design.text}
 
     def correlation(kind: int, j: int, **fields: Any) -> Correlation:
@@ -283,7 +283,7 @@ def partial_correlations(
 
 def _critical(null: Matrix) -> float:
     """Two-sided critical value of correlations with a predictor that is unrelated to the target."""
-    return float(np.quantile(np.abs(null), 1 - LEVEL)) if null.size else float("nan")
+    return float(np.quantile(np.abs(null), 1 - ALPHA)) if null.size else float("nan")
 
 
 def _reason(name: str, covariates: Sequence[str]) -> str:

@@ -69,3 +69,13 @@ def require(module: str, extra: str, need: str | None = None) -> ModuleType:
     except ImportError as error:
         package = module.partition(".")[0]
         raise ImportError(f'{need or f"{package} is needed"}: pip install "{DISTRIBUTION}[{extra}]"') from error
+
+
+def load_tensors(file: Any, **options: Any) -> Any:
+    """Load a file of PyTorch that contains tensors only; refuse versions that a file can make run code."""
+    import torch
+
+    # CVE-2025-32434
+    if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 6):
+        raise ImportError(f"torch must be at least 2.6 to read {file} safely, got {torch.__version__}")
+    return torch.load(file, map_location="cpu", weights_only=True, **options)

@@ -1,4 +1,4 @@
-"""Random generators from seeds (the global state is never used), and numbers of draws."""
+"""Random generators from seeds (the global state is never used), and default levels and numbers of draws."""
 
 from __future__ import annotations
 
@@ -40,6 +40,10 @@ def spawn(seed: Seed, purpose: int) -> np.random.Generator:
     return np.random.default_rng([purpose, int(seed)])
 
 
+ALPHA = 0.05
+"""Significance level of tests."""
+CONFIDENCE = 0.95
+"""Confidence level of intervals."""
 N_PERMUTATIONS = 200
 """Number of permutations for a null distribution; it allows p-values down to 1/201."""
 N_BOOTSTRAP = 200

@@ -182,7 +182,9 @@ def prepare(connection: sqlite3.Connection, path: Path, layout: Layout, *, creat
     if not found and create:
         connection.execute("PRAGMA journal_mode = WAL")
         with transaction(connection, path):
-            _lay_out(connection, layout.tables, layout.schema, layout.program)
+            # Another thread or process may have created the tables since.
+            if not _schema(connection):
+                _lay_out(connection, layout.tables, layout.schema, layout.program)
         found = _schema(connection)
     # Views and triggers of others must not run, so nothing is read before this check.
     if more := sorted(f"{kind} {name}" for kind, name, _ in found if kind not in ("table", "index")):

@@ -107,8 +107,8 @@ def _has_axes(value: Any) -> bool:
 
 
 def iterable(value: T, name: str, of: str = "names") -> T:
-    """Return the value if it is iterable; text is accepted."""
-    if not has_entries(value):
+    """Return the value if it is iterable and ordered, unlike a set; text is accepted."""
+    if not has_entries(value) or isinstance(value, set | frozenset):
         raise TypeError(f"{name} must be a sequence of {of}, got {type(value).__name__}")
     return value
 

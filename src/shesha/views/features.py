@@ -497,7 +497,8 @@ class Projections(Unordered):
     """The rows projected onto random unit directions, with each projection sorted."""
 
     values: Matrix
-    """Sorted projections, with one line per direction."""
+    """Sorted projections, with one line per direction, divided by the unit of `Features`."""
+    unit: float
     n_features: int
 
     @classmethod
@@ -508,5 +509,4 @@ class Projections(Unordered):
         d = features.rows.shape[1]
         directions = generator(seed).standard_normal((d, count))
         directions /= np.linalg.norm(directions, axis=0)
-        values = (features.rows @ directions).T * features.unit
-        return cls(np.sort(values, axis=1), d)
+        return cls(np.sort((features.rows @ directions).T, axis=1), features.unit, d)

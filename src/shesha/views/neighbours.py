@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views.features import Features
 from shesha.views.representation import (
     STANDARDS,
+    OrderKept,
     Representation,
     RowSource,
     Standard,
@@ -398,7 +399,7 @@ _PANEL = 256
 
 
 @dataclass(frozen=True)
-class RowRanks(View):
+class RowRanks(OrderKept):
     """For each row, the ranks of all other rows by distance, with mean ranks for ties; and its k nearest.
 
     Rows that tie for the last places among the k nearest get equal shares of these places. If row numbers decided ties
@@ -451,10 +452,6 @@ class RowRanks(View):
         if other.order is not None:
             own_ranks, nearest = other.order[own_ranks], other.order[nearest]
         return float(other.ranks[own_ranks, nearest] @ self.shares / self.shares.sum())
-
-    def permute(self, order: Index) -> RowRanks:
-        """Reorder the rows: row i of the result is row order[i] of this view."""
-        return replace(self, order=order if self.order is None else self.order[order])
 
 
 def _rank_panel(

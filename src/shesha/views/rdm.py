@@ -32,7 +32,7 @@ from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views.covariates import Adjusted
 from shesha.views.features import Features
-from shesha.views.representation import Representation, Symmetric, View
+from shesha.views.representation import OrderKept, Representation, Symmetric, View
 
 Method = Literal["spearman", "pearson", "rho-a", "tau-a", "corr_cov", "cosine_cov"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -176,9 +176,9 @@ class RankedRdm(View):
             return None
         return [SubsetRdm(len(subset), whole.ranks, whole, tuple(subsets), k) for k, subset in enumerate(subsets)]
 
-    def permute(self, order: Index) -> RankedRdm:
+    def permute(self, order: Index) -> Self:
         """Reorder the rows: row i of the result is row order[i] of this view."""
-        return RankedRdm(self.n_rows, take_condensed(self.ranks, order, self.n_rows))
+        return replace(self, ranks=take_condensed(self.ranks, order, self.n_rows))
 
     def symmetric(self) -> Symmetric:
         """Return the matrix in the form that inner products with other matrices need."""
@@ -196,10 +196,6 @@ class RankedRdm(View):
 @dataclass(frozen=True)
 class KendallRdm(RankedRdm):
     """Ranks of distances whose inner product is Kendall's tau-a."""
-
-    def permute(self, order: Index) -> KendallRdm:
-        """Reorder the rows: row i of the result is row order[i] of this view."""
-        return KendallRdm(self.n_rows, take_condensed(self.ranks, order, self.n_rows))
 
     def inner(self, other: RankedRdm) -> float:
         """Kendall's tau-a with another view of the same rows."""
@@ -264,10 +260,6 @@ class IncompleteRdm(RankedRdm):
         mean = np.where(known, vectors, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan)
         return cls.rank_known(mean, _SAME_SUM * float(np.nanmax(mean) - np.nanmin(mean)), views[0].n_rows, method)
 
-    def permute(self, order: Index) -> IncompleteRdm:
-        """Reorder the rows: row i of the result is row order[i] of this view."""
-        return IncompleteRdm(self.n_rows, take_condensed(self.ranks, order, self.n_rows), self.method)
-
     def inner(self, other: RankedRdm) -> float:
         """Rank correlation with another view over the pairs of rows whose distances both know."""
         known = ~(np.isnan(self.ranks) | np.isnan(other.ranks))
@@ -293,7 +285,7 @@ class PartialRdm(RankedRdm):
             raise NotEstimable("distances between covariates explain all distances between rows")
         return cls(n_rows, residuals / length, known)
 
-    def permute(self, order: Index) -> PartialRdm:
+    def permute(self, order: Index) -> PartialRdm:  # type: ignore[override]
         """Permute the residuals, then regress the covariates out again."""
         return PartialRdm.remove_covariates(take_condensed(self.ranks, order, self.n_rows), self.known, self.n_rows)
 
@@ -314,7 +306,10 @@ class Distances(View):
         """Compute the distances between rows, or take the given ones."""
         distances, _ = source.condensed_distances("euclidean")
         if not source.has_distances_only:
-            distances *= source.view(Features).unit
+            unit = source.view(Features).unit
+            if not np.isfinite(float(distances.max(initial=0.0)) * unit):
+                raise NotEstimable("distances between rows exceed the largest number")
+            distances *= unit
         return cls(source.n_rows, distances)
 
     @classmethod
@@ -343,7 +338,7 @@ _QUANTILE = 0.9
 
 
 @dataclass(frozen=True)
-class DistanceSubsets(View):
+class DistanceSubsets(OrderKept):
     """Euclidean distances within subsets of the rows, divided by the subset's 0.9 quantile."""
 
     distances_suffice = True
@@ -389,10 +384,6 @@ class DistanceSubsets(View):
         whole /= scale
         return whole
 
-    def permute(self, order: Index) -> DistanceSubsets:
-        """Reorder the rows: row i of the result is row order[i] of this view."""
-        return replace(self, order=order if self.order is None else self.order[order])
-
 
 Shape = Literal["triplets", "quadruplets"]
 _TABLE_ROWS = 4096
@@ -401,7 +392,7 @@ _TABLE_ROWS = 4096
 
 
 @dataclass(frozen=True)
-class Comparisons(View):
+class Comparisons(OrderKept):
     """Signs of d(i, j) - d(k, l) for triplets (k = i) or quadruplets of different rows."""
 
     distances_suffice = True
@@ -462,10 +453,6 @@ class Comparisons(View):
             return np.asarray(self.distances[condensed_index(first, second, self.n_rows)])
         assert self.rows is not None
         return pair_distances(self.rows, first, second, self.metric, squared=True)
-
-    def permute(self, order: Index) -> Comparisons:
-        """Reorder the rows: row i of the result is row order[i] of this view."""
-        return replace(self, order=order if self.order is None else self.order[order])
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the signs, which can be computed again."""

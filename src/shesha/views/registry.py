@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.report import card, changes_in_words, range_in_words
+from shesha.report import card, describe_invariances, range_in_words
 from shesha.results.sentence_parts import remember_source
 from shesha.support import wording
 from shesha.support.optional import import_entry_points, load_marks
@@ -191,7 +191,7 @@ class ViewScore(Declared):
         entries = {
             "caveat": self.means_not,
             "range": range_in_words(self.bounds),
-            "unchanged by": changes_in_words(self.invariant),
+            "unchanged by": describe_invariances(self.invariant),
             "needs": "rows",
             "distances": "",
             "options": "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import RLock
 from typing import Any, ClassVar, Literal, Self, TypeVar, cast
@@ -268,6 +268,16 @@ class View:
 
 
 _BETWEEN = "_between"
+
+
+class OrderKept(View):
+    """A view that keeps its rows and the order in which they are read, instead of copies in another order."""
+
+    order: Index | None
+
+    def permute(self, order: Index) -> Self:
+        """Reorder the rows: row i of the result is row order[i] of this view."""
+        return replace(self, order=order if self.order is None else self.order[order])  # type: ignore[type-var]
 
 
 class Unordered(View):

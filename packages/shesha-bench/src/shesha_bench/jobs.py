@@ -23,6 +23,7 @@ from shesha.kernels.map_flattening import as_maps, from_channels_last
 from shesha.measures import Measure
 from shesha.runs import disk_is_full, failure_reason
 from shesha.support import files
+from shesha.support.optional import load_tensors
 from shesha.support.warnings import MeasureWarning
 from shesha.views import Representation
 from shesha_bench.catalogue import DivergedError, Model, Outcome, Weights
@@ -79,13 +80,11 @@ class Archive:
         """Read a model's weights if they exist; files with anything but plain tensors are rejected."""
         import pickle
 
-        import torch
-
         path = self.weights_path(key)
         if not path.exists():
             return None
         try:
-            weights = torch.load(path, map_location="cpu", weights_only=True)
+            weights = load_tensors(path)
         except (RuntimeError, pickle.UnpicklingError, EOFError) as error:
             raise ValueError(f"checkpoint must be a file of tensors, got {path}; remove it to train again") from error
         return cast(Weights, weights)

@@ -25,6 +25,7 @@ from shesha.kernels.class_statistics import (
     sums_of_groups,
 )
 from shesha.kernels.distances import METRICS, PANEL, Metric, n_pairs
+from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.nulls.group_halves import draw_class_halves
 from shesha.stability import label_scores
@@ -301,7 +302,7 @@ def estimate_label_conditioned(request: Request) -> Evidence:
     if np.isnan(draws).all():
         return Evidence(float("nan"), draws, null=request.empty_null, reason=_NOTHING)
     rng = spawn(request.seed, RESAMPLING)
-    resampled = splits.score_resamples(y, lambda: _places(request, rng), request.n_bootstrap, rng)
+    resampled = splits.score_resamples(y, lambda: _resample_positions(request, rng), request.n_bootstrap, rng)
     labels = label_scores.shuffle_labels(request)
     return Evidence(
         mean_score(draws),
@@ -319,7 +320,7 @@ def _groups(request: Request) -> Index | None:
     return clusters if int(clusters.max()) + 1 < len(clusters) else None
 
 
-def _places(request: Request, rng: np.random.Generator) -> list[Index]:
+def _resample_positions(request: Request, rng: np.random.Generator) -> list[Index]:
     """For each class, return which of its rows occupies each position in a resample."""
     y, rows = request.labels, request.resample_rows(rng)
     return [np.searchsorted(members, rows[y.codes[rows] == code]) for code, members in enumerate(y.members)]
@@ -416,7 +417,9 @@ class _Splits:
     """Random class-balanced splits of the rows or of resampled rows."""
 
     def __init__(self, X: Matrix, n_splits: int, metric: Metric, groups: Index | None = None) -> None:
-        self._X, self._n_splits, self._metric, self._groups = X, n_splits, metric, groups
+        # The unit is 1 unless sums over rows could overflow; the agreement does not depend on it.
+        unit = safe_unit(X)
+        self._X, self._n_splits, self._metric, self._groups = X if unit == 1 else X / unit, n_splits, metric, groups
 
     def require_groups(self, y: Classes) -> None:
         """Raise an error if a class has only one group, which cannot be divided into two halves."""

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from shesha.kernels.mean_intervals import mean_interval
 from shesha.kernels.ranks import partial_rank_correlations
 from shesha.neuro import Session, brain_region, session_table
-from shesha.neuro.score_correlations import jackknife_correlation, mean_interval
+from shesha.neuro.score_correlations import jackknife_correlation
 from shesha.results import AreaLine
 from shesha.support.types import Array
 from shesha_studies.external_data import place

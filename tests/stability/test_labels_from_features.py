@@ -5,7 +5,7 @@ import pytest
 from scipy.cluster.vq import kmeans2
 
 import shesha
-from shesha.auditing.representation_audit import are_labels_from_features
+from shesha.stability.labels_from_features import are_labels_from_features
 from shesha.views import Rows
 
 
@@ -36,3 +36,12 @@ def test_the_headline_doubts_labels_that_follow_the_features():
     found = shesha.audit({"X": X}, clusters(X, 4, 0), n_bootstrap=20, n_permutations=19)
     assert "The labels follow the features of X even near the boundaries" in " ".join(str(found).split())
     assert found.representations[0].labels_from_features
+
+
+@pytest.mark.parametrize("variant", ["supervised_alignment", "variance_ratio"])
+def test_an_estimate_says_that_its_labels_follow_the_features(variant):
+    X = np.random.default_rng(0).standard_normal((400, 8))
+    with pytest.warns(shesha.CalibrationWarning, match="labels follow the features even near the boundaries"):
+        found = shesha.estimate(X, clusters(X, 4, 0), variant, n_bootstrap=20, n_permutations=19, seed=0)
+    assert "may say nothing about kinds of rows: labels follow the features" in " ".join(str(found).split())
+    shesha.estimate(X, np.random.default_rng(1).integers(0, 4, 400), variant, n_bootstrap=20, n_permutations=19, seed=0)
