@@ -82,7 +82,7 @@ def _read_files(run: Run, files: list[Path]) -> Any:
         fewest = 0 if run.rdm else _file_inputs.FEWEST_COLUMNS
         return run.lazy_files(files, no_features=run.columns, as_it_is=True, fewest=fewest)
     mapped = files if run.rdm or run.key or run.transpose else _map_large(run, files)
-    return run.read(mapped, run.key)
+    return run.read(mapped, run.key, paired=False)
 
 
 def _map_large(run: Run, files: list[Path]) -> list[Path]:

@@ -22,7 +22,7 @@ from shesha.inputs.validation import require_squarable
 from shesha.kernels.condition_distances import agreement
 from shesha.measures.expected_time import MINUTE
 from shesha.nulls.dependence import dependence, stretches
-from shesha.nulls.design_warnings import undeclared_dependence
+from shesha.nulls.design_warnings import find_undeclared_dependence
 from shesha.nulls.null_summary import benjamini_hochberg, draw_stages, open_tests, p_of_draws, summarise
 from shesha.results import Coherence, CoherenceTable, Correlation
 from shesha.results.number import TIE, format_value
@@ -554,7 +554,7 @@ def coherence_of_differences(
     n = len(v)
     groups = align_labels(differences, groups, "groups", "differences")
     unit = np.arange(n) if groups is None else check.labels(groups, n, "groups", min_classes=2)[0]
-    if groups is None and (signs := undeclared_dependence([v])):
+    if groups is None and (signs := find_undeclared_dependence([v])):
         warn(f"p-values may be too small: {signs}", CalibrationWarning)
     layout = Layout(
         ("differences",), np.zeros(n, np.intp), np.zeros(n, np.intp), None if groups is None else unit, {}, ""
