@@ -68,7 +68,7 @@ def test_features_are_matched_by_name(tmp_path, invoke_main, monkeypatch):
     assert found.numbers == expected.numbers
     assert found.inputs == ("features matched by name, in another order in window",)
     ended = invoke_main("drift", "first.csv", "mixed.csv", "--test", "energy", "--json", "found.json")
-    assert "features matched by name, in another order in mixed.csv" in ended.out
+    assert "features matched by name, in another order in mixed.csv" in " ".join(ended.out.split())
     assert json.loads(Path("found.json").read_text())["numbers"][0]["value"] == pytest.approx(expected.numbers[0].value)
 
 
@@ -107,10 +107,10 @@ def test_rows_with_equal_values_are_not_independent(kind):
 def test_features_that_alone_separate_samples_are_named(tmp_path, invoke_main, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, week in (("first", 1), ("second", 5)):
-        frame = pd.DataFrame(sample(week), columns=GENES).assign(week=week, cost=1e4 * sample(week + 9)[:, 0])
+        frame = pd.DataFrame(sample(week), columns=GENES).assign(dose=week, cost=1e4 * sample(week + 9)[:, 0])
         frame.to_csv(f"{name}.csv", index=False)
     text = " ".join(invoke_main("drift", "first.csv", "second.csv", "--test", "energy").out.split())
-    assert "Warning: feature week is constant in each sample with another value, which alone separates them" in text
+    assert "Warning: feature dose is constant in each sample with another value, which alone separates them" in text
     assert "Warning: feature cost is 100.0% of the variance, so distances depend on little else" in text
 
 
