@@ -72,7 +72,7 @@ _SIDE = re.compile(
     r"|epoch(_(number|id|nr))?|(image|object)_number|location_\w+|sti_\d{3}"
     r"|(stim(ulus)?|condition|trial|session|subject|participant|animal|mouse|run|block|repeat|repetition)"
     r"(_(id|idx|index|num|number|no|nr|name|code))?"
-    r"|\w+_(label|class|target|cluster|code|encoded)|pct_counts_\w+|doublet_score|usage|lat(itude)?|lon(gitude)?|lng"
+    r"|\w+_(label|class|target|cluster|code|encoded)|(leiden|louvain|k?means|h?dbscan)_\w+|pct_counts_\w+|doublet_score|usage|lat(itude)?|lon(gitude)?|lng"
 )
 """Names of columns of numbers that describe the rows."""
 _TIME = re.compile(r"time|date|at|epoch|created|updated|modified|when")
@@ -355,7 +355,10 @@ def _describes_rows(column: Column) -> str:
     head = [value for value in column.head() if not is_missing(value)]
     if not head:
         return ""
-    if has_word(column.name, _TIME) and any(low < min(head) and max(head) < high for low, high in _UNIX_TIMES):
+    units = [low < min(head) and max(head) < high for low, high in _UNIX_TIMES]
+    # Few other whole numbers are as large as times in milliseconds or smaller units.
+    fine = any(units[1:]) and all(float(value).is_integer() for value in head)
+    if fine or (has_word(column.name, _TIME) and any(units)):
         return "contains times"
     if has_word(column.name, _EVENT) and len(head) >= _FEWEST:
         # Times of recording increase, in each epoch from the same start; durations are in any order.
@@ -498,6 +501,8 @@ def _vector_columns(
         good = {name: entry for name, entry in good.items() if name in named | strong}
     for name, (column, found) in bad.items():
         if not _promises_vectors(name) and (good or has_family or _NO_VECTOR.fullmatch(name)):
+            continue
+        if found.are_tokens and good:
             continue
         if found.parse is not None:
             # Reading all values finds the row at fault.
