@@ -23,7 +23,7 @@ from shesha.kernels.condition_distances import agreement
 from shesha.measures.expected_time import MINUTE
 from shesha.nulls.dependence import dependence, stretches
 from shesha.nulls.design_warnings import find_undeclared_dependence
-from shesha.nulls.null_summary import benjamini_hochberg, draw_stages, open_tests, p_of_draws, summarise
+from shesha.nulls.null_summary import benjamini_hochberg, draw_stages, note_early_end, open_tests, p_of_draws, summarise
 from shesha.results import Coherence, CoherenceTable, Correlation
 from shesha.results.number import TIE, format_value
 from shesha.support.progress import best_answer
@@ -315,6 +315,8 @@ def coherence_by_group(
             draws = int(counts.max())
         if drawn.interrupted or not active.any():
             break
+    if not drawn.interrupted:
+        results = [note_early_end(line, stages) for line in results]
     return CoherenceTable(
         groups=tuple(results),
         excluded=row_layout.excluded,
@@ -332,6 +334,7 @@ def coherence_by_group(
         notes=(
             *_notes(row_layout, drawn, is_drawn=draws > 0),
             *_note_of_draws(n_draws is None and not matched, stages[0]),
+            *dict.fromkeys(note for line in results for note in line.notes),
         ),
         seed=number(seed),
         cosines=observed.cosines,

@@ -30,7 +30,7 @@ from shesha.inputs.identity import (
     look_like_genes,
     words_of,
 )
-from shesha.inputs.vector_columns import Vectors, find_vectors, is_missing, shorten
+from shesha.inputs.vector_columns import Vectors, find_vectors, is_missing, quote_start
 from shesha.support import provenance
 from shesha.support.types import Index
 from shesha.support.wording import join_items, join_names
@@ -484,7 +484,7 @@ def _vector_columns(
         if found is None and _promises_vectors(column.name):
             value = next((value for value in column.head() if not is_missing(value)), None)
             if value is not None:
-                found = Vectors("", None, problem=f"contains {column.content} such as {shorten(str(value))}")
+                found = Vectors("", None, problem=f"contains {column.content} such as {quote_start(str(value))}")
         if found is not None:
             (bad if found.problem or found.parse is None else good)[column.name] = column, found
     named = {name for name in good if has_word(name, _VECTOR)}
@@ -604,7 +604,7 @@ def _require_numbers(family: Sequence[Column], source: str) -> None:
             row, value = _first_text(column.values())
             raise ValueError(
                 f"column {column.name!r} of {source} must contain numbers, as the other numbered columns do, got "
-                f"{shorten(value)} in row {row}"
+                f"{quote_start(value)} in row {row}"
             )
 
 
@@ -627,7 +627,7 @@ def _require_clean_text(usable: Sequence[Column], source: str, option: str) -> N
             example = max(decorated, key=lambda value: len(re.findall(r"\W", value)))
             raise ValueError(
                 f"column {column.name!r} of {source} must contain plain numbers such as 1234.5, got "
-                f"{shorten(example)}; remove separators of thousands, units and signs of currencies"
+                f"{quote_start(example)}; remove separators of thousands, units and signs of currencies"
                 + f", or name the features in {option}"
                 * bool(option)
             )
@@ -642,7 +642,7 @@ def _require_clean_text(usable: Sequence[Column], source: str, option: str) -> N
         # Codes such as chromosomes (1, 2, X) are whole numbers beside letters; measurements are not.
         if row >= 0 and (_MARK.fullmatch(value) or not all(number.lstrip("+-").isdigit() for number in numbers)):
             raise ValueError(
-                f"column {column.name!r} of {source} must contain numbers in every row, got {shorten(value)} in "
+                f"column {column.name!r} of {source} must contain numbers in every row, got {quote_start(value)} in "
                 f"row {row}" + f"; correct it, or name the features in {option}" * bool(option)
             )
 

@@ -224,7 +224,7 @@ def _find_text(present: Sequence[Any]) -> Vectors | None:
         problem = ""
         if len(known) < len(texts):
             odd = layouts.index(None)
-            problem = f"contains vectors as text, but not in row {odd}: {shorten(texts[odd])}"
+            problem = f"contains vectors as text, but not in row {odd}: {quote_start(texts[odd])}"
         elif len(widths) > 1:
             problem = f"contains vectors of different lengths as text, from {min(widths)} to {max(widths)} numbers"
         whole = not layout.decimal_comma and all("." not in text and "e" not in text.lower() for text in texts)
@@ -270,7 +270,7 @@ def _find_json(texts: Sequence[str]) -> Vectors | None:
     return Vectors("JSON text", parse, found.width, found.whole, found.problem)
 
 
-def shorten(text: str) -> str:
+def quote_start(text: str) -> str:
     """Return the start of a text, in quotes."""
     return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")
 
@@ -357,7 +357,7 @@ class _TextLayout:
                 vector = [_number(token) for token in self.tokens(text)]
             except (ValueError, TypeError, AttributeError):
                 raise ValueError(
-                    f"{name} must contain a vector in every row, got {shorten(str(text))} in row {row}"
+                    f"{name} must contain a vector in every row, got {quote_start(str(text))} in row {row}"
                 ) from None
             width = width or len(vector)
             inner = text.count("[") - 1 if self.n_inner else 0
