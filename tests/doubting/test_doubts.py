@@ -346,8 +346,8 @@ def test_the_headline_is_the_feature_split_of_the_same_draws():
 
 
 def test_the_share_of_tied_neighbours_is_that_of_a_loop(rng):
-    n = 80
-    levels = rng.integers(0, 20, n * (n - 1) // 2)
+    n = 600
+    levels = rng.integers(0, 60, n * (n - 1) // 2)
     shares = []
     for row in squareform(levels) + np.diag([99] * n):
         last = sorted(row)[9]
