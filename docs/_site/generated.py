@@ -153,7 +153,7 @@ def _scores() -> str:
         "# All scores of one representation",
         "Made from the marks of the functions; `shesha scores NAME` prints one.",
     ]
-    parts += ["## Stability", *_cards(stability.registered_variants().values(), stability.card)]
+    parts += ["## Stability", *_cards(stability.list_variants().values(), stability.card)]
     parts += ["## Descriptors", *_cards(descriptors.descriptors().values(), descriptors.card)]
     return "\n\n".join(parts) + "\n"
 

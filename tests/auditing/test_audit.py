@@ -5,9 +5,9 @@ import pytest
 
 import shesha
 from shesha import estimate, rdm_drift
-from shesha.stability import registered_variants
+from shesha.stability import list_variants
 
-SUPERVISED = tuple(one.name for one in registered_variants().values() if one.audited and one.needs_labels)
+SUPERVISED = tuple(one.name for one in list_variants().values() if one.audited and one.needs_labels)
 
 METRICS = ["cosine", "correlation", "euclidean"]
 INTERVAL = {"confidence": 0.8, "n_bootstrap": 10}

@@ -8,9 +8,9 @@ import pytest
 
 import shesha
 from shesha.results import LabelClasses
-from shesha.stability import registered_variants
+from shesha.stability import list_variants
 
-SUPERVISED = tuple(one.name for one in registered_variants().values() if one.audited and one.needs_labels)
+SUPERVISED = tuple(one.name for one in list_variants().values() if one.audited and one.needs_labels)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ def screen(labels, seed=0, **columns):
         ([0, 1], "0"),
         ([0.0, 1.0], 0),
         ([0.0, 1.0], "0"),
+        ([0.0, 0.1], "0.0"),
         ([False, True], False),
         ([False, True], "False"),
         (["NT", "A"], ["NT"]),
@@ -41,6 +42,24 @@ def test_controls_without_a_guide_stay_controls(missing):
     table = bio.coherence_table(screen(gene, guide=guide), "gene", groups="guide", n_draws=19)
     assert table.n_controls == 60
     assert "no control cell has a value of groups, so all 60 count as one unit" in table.inputs
+
+
+@pytest.mark.parametrize(
+    ("columns", "twice", "expected"),
+    [
+        ({"plate": ["1"] * 60 + ["2"] * 60}, False, "no value of 'plate' in obs contains both controls and perturbed"),
+        ({"plate": ["1", "2"] * 60}, False, "the column 'plate' of obs looks like batches, whose values contain both"),
+        ({}, True, "120 of 240 cells repeat another cell exactly"),
+        ({}, False, ""),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:control")
+def test_what_makes_all_cells_of_a_screen_doubtful_is_named(columns, twice, expected):
+    data = screen(np.repeat(["NT", "A", "B"], [60, 30, 30]), **columns)
+    data = anndata.concat([data, data], index_unique="-") if twice else data
+    for test in (bio.coherence_table, bio.e_distances):
+        notes = test(data, "gene", n_draws=19).notes
+        assert any(expected in note for note in notes) if expected else not any("cell" in note for note in notes)
 
 
 def test_cells_that_take_no_part_are_counted_once_by_the_reason():

@@ -67,14 +67,14 @@ def test_one_pair_says_what_was_exchanged(pair, options, said):
 def test_layers_count_the_pairs_above_chance_and_frame_the_partners_among_them(grid):
     n = int((grid.matrix("corrected_p_value") <= 0.05).to_numpy().sum())
     assert f"{n} of 4 pairs {'is' if n == 1 else 'are'} above chance at 0.05, corrected" in " ".join(str(grid).split())
-    assert set(grid.framed_cells) == {
+    assert set(grid.cells_to_frame) == {
         (grid.rows.index(pair.first), grid.columns.index(pair.second)) for pair in grid.partners if pair.significant
     }
     scores = [replace(pair, corrected_p_value=p) for pair, p in zip(grid.scores, (0.5, 0.5, 0.5, 0.06), strict=True)]
     few = replace(grid, scores=tuple(scores))
     assert "0 of 4 pairs are above chance at 0.05, corrected" in str(few)
     assert "The smallest corrected p-value is 0.06." in " ".join(str(few).split())
-    assert few.framed_cells == ((1, 1),)
+    assert few.cells_to_frame == ((1, 1),)
 
 
 def test_named_pairs_have_corrected_p_values(many, pair, unrelated):

@@ -9,7 +9,7 @@ import shesha
 from shesha import descriptors, measures, stability
 from shesha.citations.cite import _BIB, _label, _references
 
-EVERY = [*measures.choose("all"), *stability.registered_variants().values(), *descriptors.descriptors().values()]
+EVERY = [*measures.choose("all"), *stability.list_variants().values(), *descriptors.descriptors().values()]
 ENTRY = re.compile(r"@[a-z]+\{(?P<key>[a-z0-9]+),\n(  [a-z]+ = \{.*\},\n)+\}")
 
 

@@ -85,6 +85,26 @@ def test_layers_are_written_to_a_file(invoke, place, tmp_path):
         np.testing.assert_array_equal(array, expected[name])
 
 
+def test_files_of_other_texts_are_not_compared(invoke, place, tmp_path):
+    def extract(name, model, rows):
+        (tmp_path / f"{name}.txt").write_text("\n".join(rows) + "\n")
+        out = tmp_path / f"{name}.safetensors"
+        layer = ("--layers", "encoder.layer.1")
+        assert invoke("extract", place / model, "--texts", tmp_path / f"{name}.txt", "--out", out, *layer).status == 0
+        return out
+
+    before, after = extract("a", "first", texts()), extract("b", "second", texts())
+    other = extract("c", "second", texts()[::-1])
+    plain = ("--measures", "CKA")
+    assert invoke("compare", before, after, *plain).status == 0
+    for command in (("compare", before, other, *plain), ("diff", before, other)):
+        with pytest.raises(
+            ValueError, match=r"c.safetensors must contain the texts of a.safetensors in the same order"
+        ):
+            invoke(*command)
+    assert invoke("compare", before, other, *plain, "--by-position").status == 0
+
+
 def test_texts_are_read_as_they_stand(place, tmp_path):
     for name in ("lines.txt", "rows.csv", "rows.tsv"):
         assert read_texts(*parse_texts(str(place / name), [])) == texts()

@@ -401,6 +401,9 @@ def test_groups_that_further_null_groups_could_not_change_get_no_more(rng):
         assert group.null == whole[group.name].null[: group.n_draws]
         assert group.verdict == whole[group.name].verdict
     assert found["moved"].significant
+    early = "p from 999 of 1,499 draws; with all draws, its test is decided otherwise with a probability of at most"
+    assert {group.name for group in found if group.notes == (f"{early} 0.001",)} == {"a", "b"}
+    assert early in " ".join(str(found).split())
 
 
 @pytest.mark.filterwarnings("ignore::shesha.CalibrationWarning")

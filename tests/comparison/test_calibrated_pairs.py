@@ -33,6 +33,16 @@ def arrays():
     return {**found, "c": rng.standard_normal((N, 5)), "d": rng.standard_normal((N, 6))}
 
 
+def test_a_pair_that_needs_fewer_draws_says_with_which_risk(arrays):
+    """With alpha = 0.005, one of two pairs needs 399 permutations: the pair at chance does not."""
+    pairs = {"related": (arrays["a"], arrays["b"]), "unrelated": (arrays["c"], arrays["d"])}
+    found = compare_all(pairs, "CKA", calibrate=True, alpha=0.005)
+    assert [score.n_draws for score in found.scores] == [399, 200]
+    assert found.scores[0].notes == ()
+    (note,) = found.scores[1].notes
+    assert note.startswith("p from 200 of 399 draws; with all draws, its test is decided otherwise")
+
+
 def _orders(design, X, Y, seed=0):
     joint = RepresentationPermutations(exchange(N, **design), DRAWS, seed)
     return np.array(joint.pair_orders(*(fingerprint(Representation.build(one, "X")) for one in (X, Y))))

@@ -75,7 +75,7 @@ def test_each_layer_has_its_closest_partner(layers, other):
     marked = frame[frame["partner"]]
     assert list(zip(marked["first"], marked["second"], strict=True)) == list(nearest.items())
     cells = [(found.rows.index(row), found.columns.index(column)) for row, column in nearest.items()]
-    assert found.framed_cells == tuple(cells)
+    assert found.cells_to_frame == tuple(cells)
 
 
 def test_partners_have_intervals_on_request(layers, other):

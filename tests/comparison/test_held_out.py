@@ -6,7 +6,7 @@ from scipy.linalg import orthogonal_procrustes
 
 from shesha import Rdm, compare
 from shesha.measures import as_measure
-from shesha.measures.cca import held_out_score, measures_held_out
+from shesha.measures.cca import measures_held_out, score_held_out_rows
 from shesha.support.warnings import CalibrationWarning
 from shesha.views import deal_folds
 
@@ -46,7 +46,7 @@ def test_rotations_are_those_of_the_training_rows(seed):
         "ProcDist": np.sqrt(norms.sum() - 2 * inner),
     }
     for name, value in expected.items():
-        assert held_out_score(as_measure(name), X, Y, fold) == pytest.approx(value, rel=1e-9)
+        assert score_held_out_rows(as_measure(name), X, Y, fold) == pytest.approx(value, rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -59,7 +59,7 @@ def test_regression_is_that_of_the_training_rows(seed):
         design = [np.column_stack([np.ones(part.sum()), Y[part]]) for part in (train, test)]
         errors += np.sum((X[test] - design[1] @ np.linalg.lstsq(design[0], X[train], rcond=None)[0]) ** 2)
         spread += np.sum((X[test] - X[train].mean(axis=0)) ** 2)
-    assert held_out_score(as_measure("LinReg"), X, Y, fold) == pytest.approx(1 - errors / spread, rel=1e-9)
+    assert score_held_out_rows(as_measure("LinReg"), X, Y, fold) == pytest.approx(1 - errors / spread, rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(4))

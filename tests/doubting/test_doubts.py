@@ -11,7 +11,7 @@ from scipy.stats import norm
 import shesha
 from shesha import doubts
 from shesha.doubting.doubt_input import CovariateShare, Headline, functions
-from shesha.doubting.row_doubts import _tied_share
+from shesha.doubting.row_doubts import _share_of_ties
 from shesha.nulls.dependence import dependence
 
 N, D = 120, 24
@@ -353,4 +353,4 @@ def test_the_share_of_tied_neighbours_is_that_of_a_loop(rng):
         last = sorted(row)[9]
         free = 10 - (row < last).sum()
         shares.append(free / 10 * (1 - free / (row == last).sum()))
-    assert _tied_share(levels, n) == pytest.approx(np.mean(shares))
+    assert _share_of_ties(levels, n) == pytest.approx(np.mean(shares))

@@ -141,6 +141,13 @@ TABLES = {
         4,
         None,
     ),
+    "results of models": (
+        {"cluster_kmeans": TOKENS % 3, "pred_proba": X[:, 0], "sample_weight": X[:, 1], **PLAIN},
+        4,
+        None,
+    ),
+    "exports": ({"week": 3, "build": 117, "unix_ms": 1.7e12 + TOKENS, **PLAIN}, 4, None),
+    "visits": ({"site": TOKENS % 3, "visit": TOKENS % 2, **PLAIN}, 4, None),
     "truth values": ({"smoker": TOKENS > 99, **PLAIN}, 5, None),
     "chromosomes": ({**PLAIN, "chrom": [*"123456789X"] * 3}, 4, None),
     "dates and addresses": ({**PLAIN, "day": ["2024-01-05"] * N, "ip": ["10.0.0.1"] * N, "at": ["12:30"] * N}, 4, None),
@@ -227,6 +234,14 @@ REFUSED = {
     "percent": ({"share": ["12.5%"] * N, **PLAIN}, "'share' .* got '12.5%'"),
     "below detection": ({"il6": ["7", "<2", "5"] * 10, **PLAIN}, "'il6' .* numbers in every row, got '<2' in row 1"),
     "joined files": ({"a": [*map(str, X[:25, 0]), "a", *map(str, X[:4, 0])], "b": TOKENS}, "got them again in row 25"),
+    "texts of numbers": (
+        {"user": TOKENS, "n": range(N), **{f"e{j}": [f"{v:.3f}" for v in X[:, j]] for j in range(4)}},
+        "columns e0 to e3 of .* must contain numbers, got texts of numbers in 4 columns",
+    ),
+    "rows of two models": (
+        {"doc": [f"d{i}" for i in range(15)] * 2, "model": ["a"] * 15 + ["b"] * 15, "embedding": list(X.tolist())},
+        r"one row for each doc and model \(2 x 15 rows\); write the rows of each model to a file of their own",
+    ),
     "nothing but properties": ({"id": IDS, "n_tokens": TOKENS, "score": X[:, 0]}, "n_tokens .*score"),
 }
 
@@ -236,8 +251,8 @@ REFUSED = {
 def test_what_is_ambiguous_or_unreadable_is_refused(tmp_path, ending, kind):
     columns, message = REFUSED[kind]
     frame = pd.DataFrame(columns)
-    if kind == "other bytes" and ending == "csv":
-        pytest.skip("text files contain no bytes")
+    if kind in ("other bytes", "texts of numbers") and ending == "csv":
+        pytest.skip("text files have neither bytes nor texts of numbers")
     with pytest.raises((ValueError, TypeError), match=message):
         if ending == "memory":
             split_names(frame, "t")

@@ -118,7 +118,9 @@ def test_text_and_dates_are_left_out_in_every_library_and_stated():
     for table in tables.values():
         with provenance.collect_statements() as said:
             np.testing.assert_array_equal(split_names(table, "before")[0], X)
-        assert list(said) in [[f"before: 6 columns of numbers, 30 x 6 (left out: {name})"] for name in ("gene", "day")]
+        assert list(said) in [
+            [f"before: 6 columns of numbers (a, b, c, d, e, f), 30 x 6 (left out: {name})"] for name in ("gene", "day")
+        ]
     with pytest.raises(TypeError, match=r"X must be a collected table, got a LazyFrame; pass X\.collect\(\)"):
         sim.cka(of_polars().lazy(), Y)
     with pytest.raises(TypeError, match=r"X must contain columns of numbers or one column of vectors, got gene \("):

@@ -9,5 +9,5 @@ from shesha.kernels import sorting
 def test_numbers_that_stand_more_than_once_are_found(rng, upto):
     numbers = rng.integers(0, upto, 60)
     expected = [place for place, one in enumerate(numbers) if (numbers == one).sum() > 1]
-    assert sorting.repeated_places(numbers).tolist() == expected
-    assert sorting.repeated_places(numbers[:0]).tolist() == []
+    assert sorting.positions_of_repeats(numbers).tolist() == expected
+    assert sorting.positions_of_repeats(numbers[:0]).tolist() == []

@@ -20,7 +20,7 @@ def test_shares_between_classes(rng, labels):
     codes, k = labels
     X = 1e3 + rng.standard_normal((codes.shape[1], 7))
     assert_allclose(
-        class_statistics.shuffled_variance_shares(X, codes, k),
+        class_statistics.variance_shares_of_shuffles(X, codes, k),
         [class_variance_share(X, y) for y in codes],
         atol=1e-12,
     )
@@ -30,14 +30,14 @@ def test_mean_separations(rng, labels):
     codes, k = labels
     X = 1e3 + rng.standard_normal((codes.shape[1], 7))
     one_by_one = [mean_separation(X, [np.flatnonzero(y == c) for c in range(k)]) for y in codes]
-    assert_allclose(class_statistics.shuffled_mean_separations(X, codes, k), one_by_one, atol=1e-12)
+    assert_allclose(class_statistics.separations_of_shuffles(X, codes, k), one_by_one, atol=1e-12)
 
 
 def test_classes_of_equal_rows_are_separated_wholly():
     X = np.repeat(np.eye(3), 4, axis=0)
     y = np.arange(12) // 4
-    assert class_statistics.shuffled_mean_separations(X, y[None], 3)[0] == 1.0
-    assert np.isnan(class_statistics.shuffled_mean_separations(X[:4], np.arange(4)[None], 4)[0])
+    assert class_statistics.separations_of_shuffles(X, y[None], 3)[0] == 1.0
+    assert np.isnan(class_statistics.separations_of_shuffles(X[:4], np.arange(4)[None], 4)[0])
 
 
 def test_sums_over_pairs_of_one_class(rng, labels):

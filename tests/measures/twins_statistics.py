@@ -39,7 +39,7 @@ def stability_difference(X, Y, metric="cosine", n_splits=30, seed=None):
     return abs(split_stability(X, n_splits, metric, seed) - split_stability(Y, n_splits, metric, seed))
 
 
-def normalised_distances(X):
+def quantile_scaled_distances(X):
     distances = squareform(pdist(X))
     return distances / np.quantile(distances, 0.9)
 
@@ -60,7 +60,7 @@ def rtd(X, Y, n_subsets=10, subset_size=500, seed=None):
         subsets = [np.sort(rng.choice(n, subset_size, replace=False)) for _ in range(n_subsets)]
     values = []
     for rows in subsets:
-        r, s = normalised_distances(X[rows]), normalised_distances(Y[rows])
+        r, s = quantile_scaled_distances(X[rows]), quantile_scaled_distances(Y[rows])
         values.append((cross_barcode(r, s) + cross_barcode(s, r)) / 2)
     return np.mean(values)
 

@@ -306,6 +306,8 @@ def test_tables_that_count_from_one_are_not_shifted():
         shesha.neuro.session_drift(days, table)
     found = shesha.neuro.session_drift(days, table, first=1, n_permutations=19)
     assert found.pairs[0].n_shared == len(table) - 2 and found.pairs[0]["tuning"].value > 0.9
+    with pytest.raises(ValueError, match="mark missing neurons by 0 if it counts from 1, got both 0 and -1"):
+        check_tracked([[0, 1], [1, -1]], first=1)
     with pytest.raises(ValueError, match=r"got 30; .* or pass first=1 if the table counts from 1"):
         shesha.neuro.session_drift(days, np.repeat(np.arange(1, 31)[:, None], 2, axis=1))
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import shesha
-from shesha.neuro import crossnobis, noise_ceiling, over_time, spike_counts, trial_split
+from shesha.neuro import behaviour_coupling, crossnobis, noise_ceiling, over_time, spike_counts, trial_split
 
 RNG = np.random.default_rng(0)
 SPIKES = [np.sort(RNG.uniform(0, 100, 300)) for _ in range(3)]
@@ -34,6 +34,8 @@ class Rdms:
         (ONSETS * 1000, (0, 500), "outside the time of the spikes"),
         (np.arange(20) * 10 + 0.5, (0, 0.5), "10 of 20 windows are outside the time of the spikes"),
         (np.arange(19) / 1000 + 0.5, (0, 0.0005), "18 of 19 windows contain no spike"),
+        (ONSETS, (0, 500), "windows of 500 overlap, because onsets are 9 apart: each spike counts in about 56"),
+        (ONSETS, (-9, 9), ""),
         (ONSETS[:1], (0, 0.5), ""),
         ([], (0, 1), ""),
     ],
@@ -81,6 +83,20 @@ def test_a_table_with_one_row_per_spike(time, unit):
 def test_spikes_without_an_order_of_neurons_are_refused(spikes):
     with pytest.raises(TypeError, match="spikes must be a sequence of spike times, one array per neuron, got"):
         spike_counts(spikes, ONSETS)
+
+
+@pytest.mark.parametrize("noise", [-1, 3])
+def test_a_cluster_of_noise_is_named(noise):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        spike_counts(np.concatenate(SPIKES), ONSETS, clusters=np.repeat([noise, 1, 2], 300))
+    assert ["cluster -1" in str(one.message) for one in found] == [True] * (noise < 0)
+
+
+def test_codes_of_missing_outcomes_are_stated():
+    outcome = np.where(np.arange(40) < 4, -999, np.arange(40) % 2)
+    found = behaviour_coupling(CUBE, outcome, n_permutations=19)
+    assert "outcome: -999 is used as a class of 4 rows; if it means no label, leave it empty" in found.inputs
 
 
 def test_a_null_without_other_values_is_no_verdict():

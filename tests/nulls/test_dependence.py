@@ -23,7 +23,7 @@ from shesha import (
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls import dependence, exchange
 from shesha.nulls.dependence import DiagnosticRows, _is_discrete, p_of_first
-from shesha.nulls.design_warnings import p_value_within_design, undeclared_dependence
+from shesha.nulls.design_warnings import find_undeclared_dependence, p_value_within_design
 from shesha.results.doubts import LEVEL
 
 K = 19
@@ -373,9 +373,11 @@ def test_every_function_that_permutes_or_resamples_looks_for_undeclared_dependen
 def test_rows_sorted_by_their_label_are_not_dependent():
     rng = np.random.default_rng(4)
     X = rng.standard_normal((120, 6)) + 2 * HALVES[:, None]
-    assert undeclared_dependence([X]) and not undeclared_dependence([X], HALVES)
+    assert find_undeclared_dependence([X]) and not find_undeclared_dependence([X], HALVES)
     walk = X.cumsum(axis=0)
-    assert undeclared_dependence([walk], HALVES) and not undeclared_dependence([walk], rng.permutation(HALVES))
+    assert find_undeclared_dependence([walk], HALVES) and not find_undeclared_dependence(
+        [walk], rng.permutation(HALVES)
+    )
 
 
 def test_moments_that_were_saved_keep_the_signs_of_dependence(tmp_path):

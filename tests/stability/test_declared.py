@@ -13,7 +13,7 @@ from scipy.stats import ortho_group
 
 import shesha
 from shesha.inputs.validation import INVARIANCES
-from shesha.stability import registered_variants
+from shesha.stability import list_variants
 from shesha.views import Representation
 
 pytestmark = pytest.mark.filterwarnings("ignore::shesha.support.warnings.NotIdentifiableWarning")
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::shesha.support.warnings.NotIden
 N = 60
 SEED = 5
 TIGHT = 1e-9
-VARIANTS = registered_variants()
+VARIANTS = list_variants()
 GIVEN = {"anchor_ids": [0, 3, 7, 20]}
 """Options that have no default."""
 

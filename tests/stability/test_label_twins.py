@@ -143,7 +143,7 @@ def test_names_of_labels_do_not_matter(rng):
     assert shesha.class_separation_ratio(X, named, seed=0) == pytest.approx(value, abs=1e-12)
 
 
-UNPAIRED = [one.name for one in shesha.stability.registered_variants().values() if one.needs != "replicates"]
+UNPAIRED = [one.name for one in shesha.stability.list_variants().values() if one.needs != "replicates"]
 SHORT_NAMES = {"anchor": "anchor_stability", "variance": "variance_ratio", "supervised": "supervised_alignment"}
 
 

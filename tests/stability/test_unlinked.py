@@ -9,7 +9,7 @@ import shesha
 from shesha.nulls import exchange
 from shesha.stability import row_matching as module
 from shesha.stability.evaluation import build_request
-from shesha.stability.row_matching import sampled_null, shuffle_features
+from shesha.stability.row_matching import null_of_sample, shuffle_features
 
 RUNS = 12
 """Beside any other null nearly all of them are above chance; the study false-positives has the rates."""
@@ -100,7 +100,7 @@ def test_sampled_draws_are_scores_of_unlinked_rows():
         rows, None, "basis_averaged_split", {"metric": "euclidean", "n_draws": 3}, n_permutations=9, seed=1
     )
     rotations = np.random.default_rng(1).spawn(3)
-    found = sampled_null(rows, exchange(80), request, 5000, rotations)
+    found = null_of_sample(rows, exchange(80), request, 5000, rotations)
     independent = shesha.basis_averaged_split(rng.standard_normal((80, 12)) * scales, 30, metric="euclidean", seed=0)
     assert found.mean() == pytest.approx(independent, abs=0.1)
 

@@ -7,7 +7,7 @@ import pytest
 
 import shesha
 from shesha.results import Faults, load
-from shesha.support.provenance import collect_statements, collected_statements, keep_statements, state
+from shesha.support.provenance import collect_statements, current_statements, keep_statements, state
 
 
 def test_statements_are_collected_once_in_order_and_reach_outer_blocks():
@@ -16,11 +16,11 @@ def test_statements_are_collected_once_in_order_and_reach_outer_blocks():
         with collect_statements() as inner:
             state("b")
             state("b")
-            assert collected_statements() == ("b",)
+            assert current_statements() == ("b",)
         state("c")
     assert (list(inner), list(outer)) == (["b"], ["a", "b", "c"])
     state("outside of any block")
-    assert collected_statements() == ()
+    assert current_statements() == ()
 
 
 def test_a_marked_function_keeps_its_statements_in_the_result():

@@ -33,7 +33,7 @@ from shesha.results import Audit, DriftPath, Estimate, LabelClasses, Meaning, Re
 from shesha.results.base import encode
 from shesha.results.json_loading import decode
 from shesha.runs import ResultStore
-from shesha.stability import Variant, registered_variants
+from shesha.stability import Variant, list_variants
 from shesha.stability.estimate import as_estimate
 from shesha.stability.evaluation import build_request, evaluate, resolve_design
 from shesha.stability.row_matching import PairCount, check_pairs
@@ -151,7 +151,7 @@ def _score_columns(rows: Rows, columns: Index, settings: Settings, rng: np.rando
     request = build_request(
         rows.take_columns(columns),
         None,
-        registered_variants()[_SCORE],
+        list_variants()[_SCORE],
         {"metric": settings.metric, "n_draws": _SPLITS},
         n_bootstrap=settings.n_bootstrap,
         pairs=settings.pairs,
@@ -274,8 +274,8 @@ def _obstacle(findings: Sequence[RepresentationAudit]) -> str:
 
 def meanings() -> dict[str, Meaning]:
     """Return the title, meaning and limits of each number of an audit, in the order of the report."""
-    rows = [variant for variant in registered_variants().values() if variant.audited and variant.needs == "rows"]
-    labels = [variant for variant in registered_variants().values() if variant.audited and variant.needs_labels]
+    rows = [variant for variant in list_variants().values() if variant.audited and variant.needs == "rows"]
+    labels = [variant for variant in list_variants().values() if variant.audited and variant.needs_labels]
     parts: list[Variant | Descriptor] = [*rows, *descriptors().values(), *labels]
     return {
         part.name: Meaning(part.title, f"{part.means} {part.means_not}", part.means, part.means_not)

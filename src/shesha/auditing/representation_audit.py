@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.descriptors import descriptors
-from shesha.doubting import check_known_quantities, find_doubts, undirected_rows
+from shesha.doubting import check_known_quantities, find_doubts, rows_without_direction
 from shesha.inputs import Names, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric
@@ -22,7 +22,7 @@ from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.results import Dependence, Estimate, Faults, RepresentationAudit
 from shesha.results.number import INTERRUPTED, format_value
-from shesha.stability import Variant, registered_variants
+from shesha.stability import Variant, list_variants
 from shesha.stability.estimate import as_estimate
 from shesha.stability.evaluation import build_request, evaluate, resolve_design
 from shesha.stability.labels_from_features import are_labels_from_features
@@ -145,12 +145,14 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
             reason=f"NaN or infinity in {count(len(rows), 'row')} of {n:,} ({join_items(rows)}); "
             + check.effect_of_drop(len(rows), n),
         )
-    bad = faults.zero_rows if settings.metric == "cosine" else tuple(undirected_rows(X, settings.metric).tolist())
+    bad = (
+        faults.zero_rows if settings.metric == "cosine" else tuple(rows_without_direction(X, settings.metric).tolist())
+    )
     if len(bad):
         kind = "constant" if settings.metric == "correlation" else "zero"
         what = f"{count(len(bad), f'{kind} row')} of {n:,} ({join_items(bad)})"
         return replace(finding, reason=f'no {settings.metric} distance for {what}; missing="drop" leaves them out')
-    least = max(variant.min_columns for variant in registered_variants().values() if variant.audited)
+    least = max(variant.min_columns for variant in list_variants().values() if variant.audited)
     if n < _MIN_ROWS or d < least:
         return replace(finding, reason=f"needs at least {_MIN_ROWS} rows and {least} columns, got {n} and {d}")
     try:
@@ -183,7 +185,7 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
 def _add_stability(
     finding: RepresentationAudit, rows: Rows, y: ArrayLike | None, settings: Settings
 ) -> RepresentationAudit:
-    variants = [variant for variant in registered_variants().values() if variant.audited and variant.needs == "rows"]
+    variants = [variant for variant in list_variants().values() if variant.audited and variant.needs == "rows"]
     scores, interrupted = _collect(variants, lambda variant: _score(variant, rows, None, settings))
     rows.drop_views()
     numbers = dict.fromkeys((one.name for one in descriptors().values() if one.audited), float("nan"))
@@ -261,7 +263,7 @@ def _add_label_scores(
                 reason=str(error),
             )
 
-    variants = [variant for variant in registered_variants().values() if variant.audited and variant.needs_labels]
+    variants = [variant for variant in list_variants().values() if variant.audited and variant.needs_labels]
     scores, interrupted = _collect(variants, score)
     derived = False
     if isinstance(rows, Rows) and not misfit and not interrupted:

@@ -18,14 +18,14 @@ from shesha import runs
 from shesha.auditing.representation_audit import RECORDED, Settings, audit_representation
 from shesha.comparison.input_manifest import IndexedInput
 from shesha.descriptors import descriptors
-from shesha.doubting import marked_functions
+from shesha.doubting import doubt_functions
 from shesha.nulls.permutations import nonempty_arguments
 from shesha.results import Faults, RepresentationAudit
 from shesha.results.base import encode
 from shesha.results.json_loading import decode
 from shesha.results.number import INTERRUPTED
 from shesha.runs import ResultStore
-from shesha.stability import Variant, registered_variants
+from shesha.stability import Variant, list_variants
 from shesha.stability.split_scores import exact_bytes
 from shesha.support.memory import memory_budget
 from shesha.support.progress import mute_progress
@@ -34,7 +34,7 @@ from shesha.support.warnings import NotEstimableWarning
 
 def audit_parts() -> list[Any]:
     """Return every score and descriptor that an audit computes."""
-    scores: list[Variant] = [variant for variant in registered_variants().values() if variant.audited]
+    scores: list[Variant] = [variant for variant in list_variants().values() if variant.audited]
     return [*scores, *(descriptor for descriptor in descriptors().values() if descriptor.audited)]
 
 
@@ -44,7 +44,7 @@ def settings_key(y: ArrayLike | None, settings: Settings) -> str:
     plain = {name: getattr(settings, name) for name in RECORDED}
     design |= {name: _text(quantity) for name, quantity in settings.known.items()}
     # Scores and checks of other packages are not part of this library's code.
-    version = runs.version_of_code(*(part.function for part in audit_parts()), *marked_functions())
+    version = runs.version_of_code(*(part.function for part in audit_parts()), *doubt_functions())
     return json.dumps([plain, design, None if y is None else _text(y), version], sort_keys=True)
 
 

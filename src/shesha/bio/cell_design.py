@@ -12,10 +12,11 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from shesha.inputs import MissingRows, load_backed, split_names
 from shesha.inputs import validation as check
-from shesha.inputs.class_labels import NO_LABEL
+from shesha.inputs.class_labels import NO_LABEL, class_name
 from shesha.inputs.table_columns import is_picture
 from shesha.results.audit import LabelClasses
 from shesha.results.base import Result
@@ -181,6 +182,7 @@ def _check_named_controls(known: list[str], control: str | Sequence[str]) -> Con
     named = [label_text(label) or str(label) for label in kinds.sequence(control, "control")]
     if not named:
         raise ValueError("control must name at least one label, got an empty sequence")
+    named = [label if label in known else class_name(label) for label in named]
     for label in named:
         if label not in known:
             close = wording.close_names(label, known) or [
@@ -368,7 +370,8 @@ def cell_design(
     is_control = np.isin(labels, controls.labels)
     declared = {value for value in (groupby, per, blocks, groups) if isinstance(value, str)}
     undeclared = notes_on_units(adata.obs, rows, labels, is_control, declared, has_units=groups is not None)
-    doubts = (*undeclared.values(), *_doubts_about_distances(groupby, source, matrix))
+    distances = _doubts_about_distances(groupby, source, matrix)
+    doubts = (*undeclared.values(), *distances, *_doubts_about_repeats(matrix, rows))
     for note in doubts:
         provenance.state_warning(note)
     if blocks is None and is_control.any():
@@ -404,6 +407,25 @@ def _doubts_about_distances(groupby: str, source: str, matrix: Any) -> Iterator[
             f"{source} looks like an embedding for plots, such as a UMAP or t-SNE, in which distances are distorted. "
             "Use obsm='X_pca', or obsm=None for X"
         )
+
+
+def _doubts_about_repeats(matrix: Any, rows: Index) -> Iterator[str]:
+    """Yield that cells occur twice, as in data concatenated with themselves; matrices on disk are not read."""
+    if not (isinstance(matrix, np.ndarray) or sparse.issparse(matrix)) or np.prod(matrix.shape) > _MOST_PROJECTED:
+        return
+    # Equal cells have equal projections, up to rounding.
+    found = np.sort(np.asarray(matrix @ np.random.default_rng(0).standard_normal(matrix.shape[1])).ravel()[rows])
+    scale = float(np.abs(found).max(initial=0.0))
+    n_repeats = int(((np.diff(found) <= _SAME * scale) & (np.abs(found[1:]) > _SAME * scale)).sum())
+    if n_repeats > _MOST_REPEATS * len(rows):
+        yield (
+            f"{n_repeats:,} of {len(rows):,} cells repeat another cell exactly, and count as independent, so p-values "
+            "are too small. Keep one of each"
+        )
+
+
+_SAME, _MOST_REPEATS, _MOST_PROJECTED = 1e-13, 0.05, 1 << 28
+"""Difference that rounding explains, share of repeats from which on they are named, and most entries looked at."""
 
 
 def _has_controls(labels: NDArray[Any]) -> bool:
@@ -457,7 +479,15 @@ def notes_on_units(
         option = "blocks" if is_batch and crossed else "groups"
         if option == "groups" and has_units:
             continue
+        kinds_of_units = [len(set(labels[~is_control & (units == unit)])) for unit in others]
+        apart = not len(np.intersect1d(controls, others)) and max(kinds_of_units, default=0) > 1
         relation = "contain both controls and perturbed cells" if crossed else "are nested in perturbations"
+        if apart:
+            notes[f"{option}={name!r}"] = (
+                f"no value of {name!r} in obs contains both controls and perturbed cells, so no analysis can separate "
+                "its effect from that of the perturbations"
+            )
+            continue
         notes[f"{option}={name!r}"] = (
             f"the column {name!r} of obs looks like {'batches' if is_batch else 'sampling units'}, whose values "
             f"{relation}, but it is not declared. If its values differ, p-values are too small. Pass {option}={name!r}"

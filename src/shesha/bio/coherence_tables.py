@@ -16,7 +16,7 @@ from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.coherence_by_group import Method, Null, coherence_by_group
 from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
-from shesha.nulls.null_summary import benjamini_hochberg, draw_stages, number_against_null, open_tests
+from shesha.nulls.null_summary import benjamini_hochberg, draw_stages, note_early_end, number_against_null, open_tests
 from shesha.results import CoherenceTable
 from shesha.results.coherence import EDistance, EDistances
 from shesha.support import provenance
@@ -383,13 +383,15 @@ def e_distances(
         still = open_tests(p_values, drawn, most, benjamini_hochberg, alpha, len(stages))
         places = [place for place in places if still[place]]
     adjusted = benjamini_hochberg(p_values)
+    results = [replace(found[place], corrected_p_value=float(p), null=()) for place, p in enumerate(adjusted)]
+    results = [note_early_end(one, stages) for one in results]
     return EDistances(
-        pairs=tuple(replace(found[place], corrected_p_value=float(p), null=()) for place, p in enumerate(adjusted)),
+        pairs=tuple(results),
         excluded=excluded,
         n_draws=stages[-1],
         alpha=alpha,
         seed=number(seed),
-        notes=design.notes,
+        notes=(*design.notes, *dict.fromkeys(note for one in results for note in one.notes)),
     )
 
 

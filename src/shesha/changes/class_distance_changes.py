@@ -124,8 +124,8 @@ def class_changes(
     first, second = np.triu_indices(len(classes))
     starts, ends = (class_means(distances, codes)[first, second] for distances in (old, new))
     is_crossed = test.groups is not None and _is_crossed(test.groups, codes)
-    matrices = (new - old, _without_common_factor(old, new, codes, test.groups if is_crossed else None) - old)
-    draws = _flipped_groups if is_crossed else _permuted_labels
+    matrices = (new - old, _divide_by_common_factor(old, new, codes, test.groups if is_crossed else None) - old)
+    draws = _changes_under_sign_flips if is_crossed else _changes_under_permutation
     tested, note = draws(matrices, codes, classes, test)
     if not tested:
         return (), note
@@ -156,7 +156,7 @@ def class_changes(
     return tuple(sorted(changes, key=lambda change: (change.corrected_p_value, -abs(change.change)))), note
 
 
-def _without_common_factor(old: Matrix, new: Matrix, codes: Labels, groups: Labels | None) -> Matrix:
+def _divide_by_common_factor(old: Matrix, new: Matrix, codes: Labels, groups: Labels | None) -> Matrix:
     """Return the new distances divided by the median ratio to the old ones, over all rows or within each group."""
     factors, units = np.ones(len(codes)), np.zeros_like(codes) if groups is None else groups
     for unit in np.unique(units):
@@ -171,7 +171,7 @@ def _without_common_factor(old: Matrix, new: Matrix, codes: Labels, groups: Labe
     return scaled
 
 
-def _permuted_labels(
+def _changes_under_permutation(
     matrices: Sequence[Matrix], codes: Labels, classes: list[str], test: ClassTest
 ) -> tuple[list[Matrix], str]:
     """Return the absolute changes of all pairs of classes, observed (first) and with permuted labels of rows or groups.
@@ -215,7 +215,7 @@ def _is_crossed(groups: Labels, codes: Labels) -> bool:
     return len(np.unique(np.stack([groups, codes]), axis=1).T) > int(groups.max()) + 1
 
 
-def _flipped_groups(
+def _changes_under_sign_flips(
     matrices: Sequence[Matrix], codes: Labels, classes: list[str], test: ClassTest
 ) -> tuple[list[Matrix], str]:
     """Return the absolute mean changes over groups of all pairs of classes, observed and with random signs of groups.

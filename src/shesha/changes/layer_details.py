@@ -28,7 +28,7 @@ from shesha.kernels.regression import decompose_folds, predict_held_out
 from shesha.kernels.shapes import column_panels, rotate_rows
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
-from shesha.nulls.design_warnings import undeclared_dependence
+from shesha.nulls.design_warnings import find_undeclared_dependence
 from shesha.results.diff import Kind, LayerChange, MeasureChange, SeparationChange, StructureChange
 from shesha.support.seeds import spawn
 from shesha.support.types import Array, Index, Labels, Matrix, Seed, Vector
@@ -109,14 +109,14 @@ def structure_change(pair: LayerPair, fold: Index, *, beyond_noise: bool) -> Str
     with single_threaded_blas():
         # With few rows, even the old vectors cannot be fully predicted from themselves, so the share that is then
         # unexplained is not new structure.
-        linear, ceiling = _held_out_share(old, new, fold), _held_out_share(old, old, fold)
+        linear, ceiling = _ridge_share(old, new, fold), _ridge_share(old, old, fold)
         candidates = list(_candidates(*sides, X, Y, fold))
         best = min([1.0 - linear, *(error for _, error, _ in candidates)])
         enough = min(1 - EXPLAINED, max(pair.error_limit, AS_GOOD * best))
         kind, explained, recovered = _simplest(candidates, enough)
         unexplained = float(np.clip(1.0 - linear / ceiling, 0.0, 1.0)) if ceiling > 0 else float("nan")
         ranks = [participation_ratio(rows) for rows in (X, Y)]
-        shared = _scaled_variance_share(old, new) if sides[0].shape == sides[1].shape else NAN
+        shared = _squared_cosine(old, new) if sides[0].shape == sides[1].shape else NAN
         if beyond_noise:
             if ranks[1] <= COLLAPSED * ranks[0] and (kind is None or _lost_features(*sides, kind)):
                 kind = "collapse"
@@ -162,8 +162,8 @@ def _less_specific(shared: float, unexplained: float, old: Matrix, new: Matrix, 
         return "small moves"
     if not unexplained > 1 - EXPLAINED:
         return "mixing of features"
-    ceiling = _held_out_share(new, new, fold)
-    kept = _held_out_share(new, old, fold) / ceiling if ceiling > 0 else 0.0
+    ceiling = _ridge_share(new, new, fold)
+    kept = _ridge_share(new, old, fold) / ceiling if ceiling > 0 else 0.0
     return "new dimensions" if kept >= EXPLAINED else "new structure"
 
 
@@ -180,29 +180,31 @@ def _candidates(before: Matrix, after: Matrix, X: Matrix, Y: Matrix, fold: Index
     """
     if before.shape == after.shape:
         yield "none", error_share(X, Y), NAN
-        yield "rescaling", error_share(_held_out(X, Y, fold, _rescale), Y), NAN
+        yield "rescaling", error_share(_predict_each_fold(X, Y, fold, _rescale), Y), NAN
         yield "row rescaling", error_share(_unit(X), _unit(Y)), NAN
-        yield "offset", error_share(_held_out(X, Y, fold, _shift), Y), NAN
+        yield "offset", error_share(_predict_each_fold(X, Y, fold, _shift), Y), NAN
         yield "feature scaling", _feature_scaling_error(before, after, fold), NAN
     else:
         width = min(before.shape[1], after.shape[1])
         kind: Kind = "new features" if width == before.shape[1] else "fewer features"
         yield kind, error_share(*map(_unit, _few_columns(before[:, :width], after[:, :width]))), NAN
-    yield _rotation(_held_out(X, Y, fold, _rotate), Y, fold)
+    yield _rotation(_predict_each_fold(X, Y, fold, _rotate), Y, fold)
     # A rotation about the origin in which every row may also change its length.
-    yield _rotation(_held_out(_unit(X), _unit(Y), fold, _rotate_about_origin), _unit(Y), fold)
+    yield _rotation(_predict_each_fold(_unit(X), _unit(Y), fold, _rotate_about_origin), _unit(Y), fold)
 
 
 def _rotation(predicted: Matrix, target: Matrix, fold: Index) -> Candidate:
     error = error_share(predicted, target)
-    return "rotation", error, _recovered_neighbours(predicted, target, fold) if error <= 1 - EXPLAINED else NAN
+    return "rotation", error, _neighbour_recall(predicted, target, fold) if error <= 1 - EXPLAINED else NAN
 
 
 def _feature_scaling_error(X: Matrix, Y: Matrix, fold: Index) -> float:
-    return _share_of_panels(Y, lambda columns: _held_out(X[:, columns], Y[:, columns], fold, _rescale_features))
+    return _share_of_panels(
+        Y, lambda columns: _predict_each_fold(X[:, columns], Y[:, columns], fold, _rescale_features)
+    )
 
 
-def _held_out(X: Matrix, Y: Matrix, fold: Index, fit: Callable[[Matrix, Matrix, Matrix], Matrix]) -> Matrix:
+def _predict_each_fold(X: Matrix, Y: Matrix, fold: Index, fit: Callable[[Matrix, Matrix, Matrix], Matrix]) -> Matrix:
     """Predict the rows of each fold by a map fitted to the rows outside it."""
     predicted = np.empty_like(Y)
     for part in range(FOLDS):
@@ -263,7 +265,7 @@ def _tiny() -> float:
     return float(np.finfo(float).tiny)
 
 
-def _recovered_neighbours(predicted: Matrix, target: Matrix, fold: Index) -> float:
+def _neighbour_recall(predicted: Matrix, target: Matrix, fold: Index) -> float:
     """Return the share of nearest neighbours in held-out rows that mapped old vectors find among new vectors."""
     queries, vectors = _unit(predicted), _unit(target)
     found, total = 0.0, 0
@@ -278,7 +280,7 @@ def _recovered_neighbours(predicted: Matrix, target: Matrix, fold: Index) -> flo
     return found / total if total else float("nan")
 
 
-def _held_out_share(X: Matrix, Y: Matrix, fold: Index) -> float:
+def _ridge_share(X: Matrix, Y: Matrix, fold: Index) -> float:
     """Return the share of Y's variance in held-out rows that ridge regression on X explains."""
     predicted = predict_held_out(X, decompose_folds(X, fold, FOLDS), Y)
     return 1.0 - _ratio(np.vdot(Y - predicted, Y - predicted), np.vdot(Y, Y))
@@ -307,7 +309,7 @@ def narrow(side: Representation) -> Representation:
     )
 
 
-def _scaled_variance_share(X: Matrix, Y: Matrix) -> float:
+def _squared_cosine(X: Matrix, Y: Matrix) -> float:
     """Return the share of Y's variance that X explains up to a common scale: a squared cosine."""
     return _ratio(np.vdot(X, Y) ** 2, np.vdot(X, X) * np.vdot(Y, Y))
 
@@ -535,11 +537,13 @@ def layer_details(
     sides = pair.before, pair.after, *sum(pair.unchanged, ())
     before, after, *unchanged = (narrow(side).take_rows(chosen) for side in sides)
     noise = list(zip(unchanged[::2], unchanged[1::2], strict=True))
-    if groups is None and (signs := undeclared_dependence([before.standard(METRIC), after.standard(METRIC)], codes)):
+    if groups is None and (
+        signs := find_undeclared_dependence([before.standard(METRIC), after.standard(METRIC)], codes)
+    ):
         warn(f"p-values of classes may be too small: {signs}", CalibrationWarning)
     test = ClassTest(1 - confidence, groups, blocks, seed)
     details["classes"], note = class_changes(before, after, noise, codes, names, test)
-    if _moves_all_rows_alike(details["structure"], pair):
+    if _is_one_map(details["structure"], pair):
         details["classes"] = tuple(replace(change, significant=False) for change in details["classes"])
     fold = deal_units(len(chosen), groups, FOLDS, spawn(seed, _DEALING))
     details["separation"] = separation_change(
@@ -548,7 +552,7 @@ def layer_details(
     return details, [note] if note else []
 
 
-def _moves_all_rows_alike(structure: StructureChange, pair: LayerPair) -> bool:
+def _is_one_map(structure: StructureChange, pair: LayerPair) -> bool:
     """Whether one map explains the change up to noise, so that no class moved by itself."""
     return structure.kind in _SAME_FOR_ALL and 1 - structure.explained <= pair.error_limit
 

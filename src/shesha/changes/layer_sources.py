@@ -112,7 +112,7 @@ def match_layers(before: Sequence[str], after: Sequence[str], match: Match = Non
     """
     search = _Search(list(before), list(after))
     if isinstance(match, Mapping):
-        search.add(_given_pairs(match, before, after), "the given names")
+        search.add(_parse_pairs(match, before, after), "the given names")
     elif match not in (None, "name", "position"):
         raise ValueError(f"match must be a mapping of names of layers, 'name' or 'position', got {match!r}")
     if match == "position":
@@ -161,7 +161,7 @@ def _require_same_number(before: Sequence[str], after: Sequence[str]) -> None:
         )
 
 
-def _given_pairs(match: Mapping[str, str], before: Sequence[str], after: Sequence[str]) -> dict[str, str]:
+def _parse_pairs(match: Mapping[str, str], before: Sequence[str], after: Sequence[str]) -> dict[str, str]:
     """Return the pairs that the user gives, in which * stands for the same text on both sides."""
     pairs: dict[str, str] = {}
     for first, second in match.items():

@@ -54,12 +54,14 @@ def require_usable_rows(sides: Sides) -> Index:
     """Return all rows; refuse rows without a direction in some layer, which are usually failures, and too few rows."""
     for side, layers in (("before", sides.before), ("after", sides.after)):
         for layer, source in layers.items():
-            zero = source.undirected_rows("cosine")
+            zero = source.rows_without_direction("cosine")
             if len(zero):
                 raise ValueError(
                     check.zero_rows(f"{side}[{layer!r}]", zero, sides.n_rows, next(iter(sides.names), None))
                 )
-    others = [source.undirected_rows("cosine") for side in (*sides.again, *sides.also) for source in side.values()]
+    others = [
+        source.rows_without_direction("cosine") for side in (*sides.again, *sides.also) for source in side.values()
+    ]
     zero = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *others]))
     if len(zero):
         raise ValueError(check.zero_rows("again and also", zero, sides.n_rows))
@@ -330,7 +332,7 @@ def _choose_rows(sides: Sequence[Rows], metric: Metric, most: int, seed: Seed) -
     """Return the rows to show, which have a direction on every side, or a random sample of many such rows."""
     usable = np.ones(len(sides[0]), dtype=bool)
     for side in sides:
-        usable[side.undirected_rows(metric)] = False
+        usable[side.rows_without_direction(metric)] = False
     rows, notes = np.flatnonzero(usable), []
     if len(rows) < _FEWEST:
         raise ValueError(f"X must have at least {_FEWEST} rows with a direction, got {len(rows)}")

@@ -119,7 +119,7 @@ def _names_in(plain: Any) -> Iterator[str]:
 
 
 def _scores() -> list[Any]:
-    return [*stability.registered_variants().values(), *descriptors.descriptors().values()]
+    return [*stability.list_variants().values(), *descriptors.descriptors().values()]
 
 
 def _find(name: str) -> Any:

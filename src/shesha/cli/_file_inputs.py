@@ -243,6 +243,20 @@ def are_stacked_first(files: Sequence[Path], keys: list[str] | None, n_rows: int
     return bool(shapes) and all(shape[0] != n_rows == shape[1] for shape in shapes)
 
 
+def require_same_texts(files: Sequence[Path]) -> None:
+    """Refuse files that were extracted from other texts, or from the same ones in another order, as they record."""
+    from shesha.io.torch_files import extracted_texts
+
+    known = {path: texts for path in files if (texts := extracted_texts(path))}
+    for path, texts in known.items():
+        if texts != (first := next(iter(known.values()))):
+            name = next(one.name for one, other in known.items() if other == first)
+            raise ValueError(
+                f"{path.name} must contain the texts of {name} in the same order, got others, as both files record; "
+                "extract both from one file of texts, or pass --by-position"
+            )
+
+
 def _are_small(*arrays: Any) -> bool:
     """Return whether arrays are matrices of features that are quickly read."""
     return all(

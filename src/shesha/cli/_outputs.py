@@ -16,7 +16,7 @@ import typer
 from shesha.cli._options import name_values
 from shesha.support import files as atomic_files
 from shesha.support.optional import require
-from shesha.support.provenance import add_statements, collected_statements
+from shesha.support.provenance import add_statements, current_statements
 from shesha.support.sqlite import COMPANIONS
 from shesha.support.wording import visible
 
@@ -133,7 +133,7 @@ class Outputs:
         """
         from shesha.report import as_text
 
-        result = add_statements(result, collected_statements())
+        result = add_statements(result, current_statements())
         plot, card = self.plot, self.card
         numbers = result.to_dict() if content is None else content
         if result.inputs:

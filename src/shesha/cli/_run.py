@@ -20,6 +20,7 @@ from shesha.cli._file_inputs import (
     parse_pairs,
     read_each,
     read_representations,
+    require_same_texts,
 )
 from shesha.cli._model_inputs import FromModels
 from shesha.cli._options import OPTIONS, option_name
@@ -103,8 +104,12 @@ class Run:
         self.first = first_file(files)
         return files
 
-    def read(self, files: Sequence[Path], key: list[str] | None = None, n_rows: int | None = None) -> dict[str, Any]:
+    def read(
+        self, files: Sequence[Path], key: list[str] | None = None, n_rows: int | None = None, *, paired: bool = True
+    ) -> dict[str, Any]:
         """Read all arrays of files, or those with the given keys; `n_rows` decides which axis a stack is along."""
+        if paired and not self.by_position:
+            require_same_texts(files)
         axis = self._axis
         if n_rows is not None and axis == "guess" and not self._rdm and are_stacked_first(files, key, n_rows):
             axis = "0"
@@ -112,6 +117,8 @@ class Run:
 
     def read_each(self, files: Sequence[Path], key: list[str] | None = None) -> list[dict[str, Any]]:
         """Read each file by itself."""
+        if not self.by_position:
+            require_same_texts(files)
         return read_each(files, key, self.columns, self._axis, rows=self.row_options, distances=self._rdm)
 
     def read_named(self, file: Path, key: str | None = None, inside: Sequence[str] = ()) -> tuple[Any, Names | None]:

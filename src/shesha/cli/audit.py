@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from shesha.results import Audit, RepresentationAudit
 
 _NOT_SCORED = 2
-_QUICK = 39
-"""Number of permutations and resamples in a quick audit: p-values are at least 0.025, intervals rough."""
-_QUICK_PAIRS = 100_000
-"""Number of row pairs in a quick audit; sampling them changes scores by at most 0.006."""
+QUICK = {"n_bootstrap": 39, "n_permutations": 39, "pairs": 100_000}
+"""Counts of a quick audit: p-values are at least 0.025, intervals rough, and pairs change scores by up to 0.006."""
 _QUICK_NOTE = "shesha: --quick gives a first look; without it, intervals are more reliable and p-values more precise"
 _UNORDERED = "no order of the representations was given, so drift is not computed: name them in order with --key"
 
@@ -82,7 +80,7 @@ def _read_files(run: Run, files: list[Path]) -> Any:
         fewest = 0 if run.rdm else _file_inputs.FEWEST_COLUMNS
         return run.lazy_files(files, no_features=run.columns, as_it_is=True, fewest=fewest)
     mapped = files if run.rdm or run.key or run.transpose else _map_large(run, files)
-    return run.read(mapped, run.key)
+    return run.read(mapped, run.key, paired=False)
 
 
 def _map_large(run: Run, files: list[Path]) -> list[Path]:
@@ -118,9 +116,7 @@ def _drop_unordered_drift(result: Audit, files: list[Path], keys: list[str] | No
 
 def _quick_counts(run: Run) -> dict[str, int]:
     """Return the counts of a quick audit, except for those that the user set."""
-    counts = {"bootstrap": _QUICK, "permutations": _QUICK, "pairs": _QUICK_PAIRS}
-    names = {"bootstrap": "n_bootstrap", "permutations": "n_permutations", "pairs": "pairs"}
-    return {names[name]: count for name, count in counts.items() if not _is_set(run.context, name)}
+    return {name: count for name, count in QUICK.items() if not _is_set(run.context, name.removeprefix("n_"))}
 
 
 def _is_set(context: typer.Context, name: str) -> bool:

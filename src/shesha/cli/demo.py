@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from shesha._version import DISTRIBUTION
 from shesha.cli._commands import command
 from shesha.cli._run import Run
+from shesha.cli.audit import QUICK
 
 if TYPE_CHECKING:
     from shesha.report import Page, Part
@@ -66,7 +67,7 @@ def demo_command(run: Run, *, out: Path = Path("shesha-demo")) -> None:
         save(out / f"{stage}.npz", layer_arrays, labels=labels, overwrite=True)
     page = Outputs(html=out / "demo.html").html if find_spec("jinja2") else None
     say(_INTRODUCTION)
-    audited = audit(stages["trained"], labels, seed=0)
+    audited = audit(stages["trained"], labels, seed=0, **QUICK)
     before, after = (layers[_LAYER] for layers in stages.values())
     first, second = (f"{stage}:{_LAYER}" for stage in stages)
     compared = compare(before, after, "recommended", names=(first, second), calibrate=True, seed=0)
@@ -85,7 +86,7 @@ def _steps(audited: Audit, raw: Comparison, calibrated: Comparison, out: Path) -
     page = audited.page()
     yield _Step(
         "1. Is the geometry stable?",
-        f"shesha audit {out / 'trained.npz'} --labels label",
+        f"shesha audit {out / 'trained.npz'} --labels label --quick",
         page.answer[:1],
         _first_table(audited),
         page.numbers,

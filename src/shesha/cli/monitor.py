@@ -16,7 +16,7 @@ from shesha.cli._file_inputs import read_representations
 from shesha.cli._model_inputs import parse_texts, read_texts, refuse_with_model, require_model
 from shesha.cli._outputs import echo
 from shesha.cli._run import Run, column_of_first_file
-from shesha.support.provenance import collected_statements
+from shesha.support.provenance import current_statements
 
 if TYPE_CHECKING:
     from shesha.drift import DriftMonitor
@@ -286,7 +286,7 @@ def init_command(
             f"{drift_monitor.dependence}."
         )
     again_with = "FILE" if canaries is None else f"--model {canaries.model} --texts {run.texts}"
-    restrictions, read = texts_of_statements(collected_statements())
+    restrictions, read = texts_of_statements(current_statements())
     echo("\n".join(filter(None, [*restrictions, f"{out}: {drift_monitor.n_rows:,} canary rows, {basis}", read])))
     echo(f"Next: shesha monitor check {out} {again_with}")
 

@@ -29,7 +29,7 @@ def scores_command(run: Run, name: str | None = None) -> None:
     from shesha import descriptors, stability
     from shesha.support import wording
 
-    every: list[Variant | Descriptor] = [*stability.registered_variants().values(), *descriptors.descriptors().values()]
+    every: list[Variant | Descriptor] = [*stability.list_variants().values(), *descriptors.descriptors().values()]
     if name is None:
         echo(_overview(every))
         return

@@ -22,8 +22,8 @@ from shesha.inputs.validation import require_squarable
 from shesha.kernels.condition_distances import agreement
 from shesha.measures.expected_time import MINUTE
 from shesha.nulls.dependence import dependence, stretches
-from shesha.nulls.design_warnings import undeclared_dependence
-from shesha.nulls.null_summary import benjamini_hochberg, draw_stages, open_tests, p_of_draws, summarise
+from shesha.nulls.design_warnings import find_undeclared_dependence
+from shesha.nulls.null_summary import benjamini_hochberg, draw_stages, note_early_end, open_tests, p_of_draws, summarise
 from shesha.results import Coherence, CoherenceTable, Correlation
 from shesha.results.number import TIE, format_value
 from shesha.support.progress import best_answer
@@ -315,6 +315,8 @@ def coherence_by_group(
             draws = int(counts.max())
         if drawn.interrupted or not active.any():
             break
+    if not drawn.interrupted:
+        results = [note_early_end(line, stages) for line in results]
     return CoherenceTable(
         groups=tuple(results),
         excluded=row_layout.excluded,
@@ -332,6 +334,7 @@ def coherence_by_group(
         notes=(
             *_notes(row_layout, drawn, is_drawn=draws > 0),
             *_note_of_draws(n_draws is None and not matched, stages[0]),
+            *dict.fromkeys(note for line in results for note in line.notes),
         ),
         seed=number(seed),
         cosines=observed.cosines,
@@ -554,7 +557,7 @@ def coherence_of_differences(
     n = len(v)
     groups = align_labels(differences, groups, "groups", "differences")
     unit = np.arange(n) if groups is None else check.labels(groups, n, "groups", min_classes=2)[0]
-    if groups is None and (signs := undeclared_dependence([v])):
+    if groups is None and (signs := find_undeclared_dependence([v])):
         warn(f"p-values may be too small: {signs}", CalibrationWarning)
     layout = Layout(
         ("differences",), np.zeros(n, np.intp), np.zeros(n, np.intp), None if groups is None else unit, {}, ""

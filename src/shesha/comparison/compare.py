@@ -29,10 +29,10 @@ from shesha.inputs import validation as check
 from shesha.inputs.matrix_shapes import state_shapes
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure, choose
-from shesha.measures.cca import has_held_out, held_out_score, measures_held_out
+from shesha.measures.cca import has_held_out, measures_held_out, score_held_out_rows
 from shesha.measures.registry import Choice, metric_of_rows
 from shesha.moments import Moments
-from shesha.nulls.design_warnings import undeclared_dependence
+from shesha.nulls.design_warnings import find_undeclared_dependence
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison, Doubt, Doubts, Score
 from shesha.support import types as kinds
@@ -78,7 +78,7 @@ def draw_folds(
 def warn_of_leaking_folds(sides: Sequence[Representation], groups: ArrayLike | None) -> None:
     """Warn if rows of different folds depend on one another, so that a map can predict held-out rows from copies."""
     if groups is None and not any(side.has_distances_only for side in sides):
-        signs = undeclared_dependence([side.to_numpy.rows.reshape(side.n_rows, -1) for side in sides])
+        signs = find_undeclared_dependence([side.to_numpy.rows.reshape(side.n_rows, -1) for side in sides])
         if signs:
             warn(f"held-out values may be too high, even for unrelated representations: {signs}", CalibrationWarning)
 
@@ -99,7 +99,7 @@ def _add_held_out_value(measure: Measure, score: Score, sides: Sequence[Represen
     try:
         a, b = aligned(sides[0].to_numpy, sides[1].to_numpy, "columns")
         with single_threaded_blas():
-            return replace(score, held_out=held_out_score(measure, a.rows, b.rows, fold))
+            return replace(score, held_out=score_held_out_rows(measure, a.rows, b.rows, fold))
     except NotEstimable as reason:
         return add_note(score, f"no held-out value: {reason}")
     except Exception as error:  # One measure's failure must not stop the others.

@@ -32,6 +32,7 @@ from shesha.nulls.null_summary import (
     draw_stages,
     draws_needed,
     holm,
+    note_early_end,
     open_tests,
 )
 from shesha.nulls.permutations import Design
@@ -290,7 +291,8 @@ def _compare_named_pairs(
         places = [place for place, score in enumerate(scores) if score.name == measure.name]
         p_values = correct([scores[place].p_value for place in places]).tolist()
         for place, p_value in zip(places, p_values, strict=True):
-            scores[place] = replace(scores[place], corrected_p_value=p_value)
+            one = replace(scores[place], corrected_p_value=p_value)
+            scores[place] = one if interrupted else note_early_end(one, stages)
     return PairwiseComparison(
         names=(),
         shapes=(),

@@ -19,7 +19,7 @@ from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.shapes import triangular_factor
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.nulls.design_builder import exchange
-from shesha.nulls.design_warnings import undeclared_dependence
+from shesha.nulls.design_warnings import find_undeclared_dependence
 from shesha.nulls.null_summary import draws_needed, holm, summarise
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.results.consensus import Consensus, Member
@@ -119,7 +119,7 @@ def consensus(
     )
     configurations, width, design = _configurations(representations, along["groups"], scale)
     row_exchange = exchange(len(next(iter(configurations.values()))), **design)
-    if groups is None and (signs := undeclared_dependence(list(configurations.values()))):
+    if groups is None and (signs := find_undeclared_dependence(list(configurations.values()))):
         warn(f"what all share may be their order, and intervals too narrow: {signs}", CalibrationWarning)
     evidence = Evidence.draw_subsets(row_exchange, alpha, confidence, seed)
     copies = _find_copies(configurations)

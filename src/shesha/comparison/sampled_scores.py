@@ -481,12 +481,14 @@ def to_sample(
         if not reason_against(measure) and measure not in large and measure not in requested
     }
     # A score that fits is calibrated, however long this takes, because samples have no chance level here.
-    slow = _longest_beyond(costs, MINUTE) if sampling.exact == "auto" and not list_requested_options(others) else set()
+    slow = (
+        _longest_unseen_gap(costs, MINUTE) if sampling.exact == "auto" and not list_requested_options(others) else set()
+    )
     estimated = [m for m in chosen if m in requested or m in large or m.name in slow]
     return estimated, seconds_here(sum(costs[name] for name in slow)) if slow else 0.0
 
 
-def _longest_beyond(costs: Mapping[str, float], limit: float) -> set[str]:
+def _longest_unseen_gap(costs: Mapping[str, float], limit: float) -> set[str]:
     """Return the names of the longest tasks, as many as must be left out to finish the others within the limit."""
     left_out: set[str] = set()
     for name in sorted(costs, key=lambda name: -costs[name]):

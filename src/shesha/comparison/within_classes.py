@@ -287,6 +287,8 @@ def compare_within(
     sides, along = select_rows(named, along, rows=rows, missing=missing, **metric_of_rows(chosen))
     X, Y = sides.values()
     rows_of_both = _LabelledRows.build(X, Y, names, along)
+    if np.array_equal(*rows_of_both.sides):
+        provenance.state_warning(f"{names[0]} and {names[1]} contain the same values, so nothing was changed")
     excluded: dict[str, str] = {}
     strata: dict[str, list[Index]] = {}
     for name in rows_of_both.class_names:

@@ -3,7 +3,7 @@
 # Importing these modules registers their checks; the order of registration breaks ties between equal effects.
 from shesha.doubting import pair_doubts  # isort: skip
 from shesha.doubting import feature_doubts, row_doubts
-from shesha.doubting.doubt_input import marked_functions
+from shesha.doubting.doubt_input import doubt_functions
 from shesha.doubting.doubts import (
     check_known_quantities,
     diagnostic_rows,
@@ -11,19 +11,19 @@ from shesha.doubting.doubts import (
     find_doubts,
     find_pair_doubts,
     row_properties,
-    undirected_rows,
+    rows_without_direction,
 )
 
 __all__ = [
     "check_known_quantities",
     "diagnostic_rows",
+    "doubt_functions",
     "doubts",
     "feature_doubts",
     "find_doubts",
     "find_pair_doubts",
-    "marked_functions",
     "pair_doubts",
     "row_doubts",
     "row_properties",
-    "undirected_rows",
+    "rows_without_direction",
 ]

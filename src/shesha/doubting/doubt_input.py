@@ -67,7 +67,7 @@ class Headline:
         """The mean correlation."""
         return float(np.einsum("ij,ij->i", self.first, self.second).mean())
 
-    def permuted_scores(self, orders: Sequence[Index]) -> Vector:
+    def score_permutations(self, orders: Sequence[Index]) -> Vector:
         """Return the score after each permutation of the rows of one side."""
         sides = zip(self.first, self.second, strict=True)
         products = [permutation_products(first, second, self.n_rows, orders) for first, second in sides]
@@ -342,12 +342,12 @@ def doubt(name: str, *, of: SubjectKind = "rows", cheap: bool = False) -> Callab
     return mark
 
 
-def registered_doubts() -> list[RegisteredDoubt]:
+def list_doubts() -> list[RegisteredDoubt]:
     """Return every marked function with its name and subjects, in the order of registration."""
     return list(_marked.values())
 
 
-def marked_functions() -> list[DoubtFunction]:
+def doubt_functions() -> list[DoubtFunction]:
     """Return every registered function; stores use them to detect changes of the code."""
     return [check.function for check in _marked.values()]
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.doubting.doubt_input import Subject, registered_doubts
+from shesha.doubting.doubt_input import Subject, list_doubts
 from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
@@ -197,12 +198,13 @@ def doubts(
     )
     for start, block in source.blocks(1 << 20):
         check.finite(block, "X", first_row=start)
-    kept = np.setdiff1d(np.arange(n), undirected_rows(source, metric))
+    kept = np.setdiff1d(np.arange(n), rows_without_direction(source, metric))
     if len(kept) < n:
         source = source.take_rows(kept)
         classes = None if classes is None else classes[kept]
         about = {name: quantity[kept] for name, quantity in about.items()}
-    return find_doubts(source, metric, classes=classes, known=about, order=order, seed=seed, numbers=kept)
+    found = find_doubts(source, metric, classes=classes, known=about, order=order, seed=seed, numbers=kept)
+    return replace(found, seed=seed)
 
 
 def _single_array(X: Any, ids: str | None) -> tuple[Any, dict[str, Vector]]:
@@ -237,7 +239,7 @@ def find_doubts(
     """Check rows that all have a direction; `numbers` are their row numbers in the caller's data."""
     if len(source) < _FEWEST or source.shape[1] < _FEWEST_FEATURES:
         return Doubts((), n_looked_at=len(source), reason=_too_small(source.shape))
-    computed = _computed_inputs(dependence, checked)
+    computed = _known_results(dependence, checked)
     subject = Subject((source,), metric, classes, known or {}, design or {}, order, seed, computed, numbers)
     return _raise_doubts(subject, "feature_split", only_cheap=False)
 
@@ -262,7 +264,7 @@ def find_pair_doubts(
         return Doubts((), n_looked_at=len(rows), reason=_too_small((len(rows), None)))
     used = sources if not len(bad) else [source.take_rows(rows) for source in sources]
     looked = dependence if order else Dependence(len(rows), 1.0, 0.5, 0.0)
-    computed = _computed_inputs(looked, [diagnostic_rows(side) for side in sides] if not len(bad) else None)
+    computed = _known_results(looked, [diagnostic_rows(side) for side in sides] if not len(bad) else None)
     computed["largest"] = [largest for _, largest in extremes]
     subject = Subject(tuple(used), "cosine", ordered=order, computed=computed, numbers=rows)
     return _raise_doubts(subject, "RSA", only_cheap=only_cheap)
@@ -275,7 +277,7 @@ def diagnostic_rows(side: Representation) -> DiagnosticRows:
     return rows
 
 
-def _computed_inputs(dependence: Dependence | None, checked: Sequence[DiagnosticRows] | None) -> dict[str, Any]:
+def _known_results(dependence: Dependence | None, checked: Sequence[DiagnosticRows] | None) -> dict[str, Any]:
     """Return the results that the caller has already computed, without missing ones."""
     computed = {"dependence": dependence, "checked": checked}
     return {name: value for name, value in computed.items() if value is not None}
@@ -286,7 +288,7 @@ def _raise_doubts(subject: Subject, headline: str, *, only_cheap: bool) -> Doubt
     kind = "pair" if subject.is_pair else "rows"
     doubts: list[Doubt] = []
     reason = ""
-    for mark in registered_doubts():
+    for mark in list_doubts():
         if mark.of not in (kind, "both") or (only_cheap and not mark.cheap):
             continue
         try:
@@ -352,7 +354,7 @@ def _extremes(source: Rows) -> tuple[Index, float]:
     return np.flatnonzero((low == 0) & (high == 0)), max(float(high.max(initial=0.0)), -float(low.min(initial=0.0)))
 
 
-def undirected_rows(source: Rows, metric: Metric) -> Index:
+def rows_without_direction(source: Rows, metric: Metric) -> Index:
     """Return the rows that have no direction under the metric, such as zero rows for the cosine."""
     if metric == "euclidean":
         return np.empty(0, dtype=np.intp)

@@ -123,12 +123,12 @@ def far_rows_first(subject: Subject) -> tuple[Index, int]:
     """
     far_rows: list[int] = []
     for side, farthest_rows in enumerate(subject.farthest_rows):
-        far_rows += [row for row in _unclustered_rows(subject, side, farthest_rows).tolist() if row not in far_rows]
+        far_rows += [row for row in _drop_clustered_rows(subject, side, farthest_rows).tolist() if row not in far_rows]
     first = np.array(far_rows, dtype=np.intp)
     return np.concatenate([first, np.setdiff1d(subject.places, first)]), len(first)
 
 
-def _unclustered_rows(subject: Subject, side: int, far_rows: Index) -> Index:
+def _drop_clustered_rows(subject: Subject, side: int, far_rows: Index) -> Index:
     """Return those distant rows that do not belong to a separate cluster."""
     if not len(far_rows):
         return far_rows
@@ -271,7 +271,7 @@ def ties(subject: Subject) -> Doubt | None:
     sizes = np.diff([*starts, len(known)]).astype(np.float64)
     # Share of the variance of the ranks that ties remove (Kendall and Gibbons 1990).
     of_ranks = float(np.sum(sizes**3 - sizes) / (float(len(known)) ** 3 - len(known)))
-    of_neighbours = _tied_share(
+    of_neighbours = _share_of_ties(
         np.searchsorted(known[starts], distances + tolerance, side="right"), len(subject.sample)
     )
     effect = max(of_ranks, of_neighbours)
@@ -287,7 +287,7 @@ def ties(subject: Subject) -> Doubt | None:
     return Doubt("ties", effect, None, text, advice)
 
 
-def _tied_share(levels: Index, n: int) -> float:
+def _share_of_ties(levels: Index, n: int) -> float:
     """Return the mean share of the nearest neighbours that depends on the order of equal distances."""
     k = min(_N_NEAREST, n - 1)
     square = np.full((n, n), np.iinfo(np.intp).max)
@@ -346,7 +346,7 @@ def _score_of_later_rows(subject: Subject, step: int) -> float:
         np.concatenate([np.roll(np.arange(start, stop), shift) for start, stop in pairwise(ends)])
         for shift in (-step, step)
     ]
-    return float(np.clip(subject.headline.permuted_scores(orders).mean(), -1.0, 1.0))
+    return float(np.clip(subject.headline.score_permutations(orders).mean(), -1.0, 1.0))
 
 
 @doubt("alternating order", of="both", cheap=True)

@@ -12,6 +12,7 @@ from torch import nn
 
 from shesha.extract import pretrained
 from shesha.extract._input_rows import (
+    Digest,
     ImageRows,
     Process,
     Rows,
@@ -145,8 +146,13 @@ def prepare_rows(
     pooled = pooling(way)
     if encoder is not None and start and not encoder.prompt_pooled and isinstance(way, str):
         pooled = pooling_after_prompt(way, prompt_length(_as_encoded(start, encoder), tokenizer))
+    digest = Digest()
+    for text in texts:
+        digest.add_text(text)
     settings = {
         "reader": type(tokenizer).__name__,
+        # Unlike the fingerprint of the inputs, this does not depend on the tokenizer.
+        "texts": digest.text(),
         "chat_template": "user message" if as_chat else None,
         "prompt": start or None,
         "max_tokens": limit,

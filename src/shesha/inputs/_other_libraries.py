@@ -292,7 +292,7 @@ def _from_columns(
     else:
         names = Names(identity.values, column=identity.name, doubtful=not layout.certain)
         names.index = index
-    state_layout(name, layout, values.shape, next(iter(layout.vectors), None))
+    state_layout(name, layout, values.shape, next(iter(layout.vectors), None), of_file=False)
     return values, names
 
 

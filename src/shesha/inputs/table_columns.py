@@ -64,9 +64,11 @@ PICTURE_COLUMNS = 3
 _SIDE = re.compile(
     r"metadata_\w+|scores?|similarity|distances?|rank|(n|num|number_of|prompt|total)_(tokens|chars|words|genes|counts|cells)"
     r"|counts?|n|n_(obs|rows|samples)|tokens?|(token|char|word)_count|tokens_used|datetime|date|(created|updated|modified|added)(_at|_utc|_on|_ts)?"
-    r"|(\w+_)?(timestamp|unix_?(time|ts)|epoch_(time|ms|s|us|ns))(_(ms|us|ns|s|utc))?|ts|row|row_?(num|number|id|nr)|index|idx|level_0|page(_number)?|chunk(_(index|number))?|fold|split"
+    r"|(\w+_)?(timestamp|unix_?(time|ts|ms|us|ns|s)|epoch_(time|ms|s|us|ns))(_(ms|us|ns|s|utc))?|ts|row|row_?(num|number|id|nr)|index|idx|level_0|page(_number)?|chunk(_(index|number))?|fold|split"
     r"|seed|cluster|leiden|louvain|batch|total_counts|n_genes_by_counts|n_?(count|feature)_rna|percent_mt"
     r"|(is|in|use|was)_(train(ing)?|test|val(id(ation)?)?|eval|holdout|outlier|doublet|duplicate|deleted|excluded)"
+    r"|cluster(s|_\w+)?|pred(icted|iction)?(_\w+)?|(\w+_)?prob(a|ability)|sample_weights?|site|visit|week"
+    r"|build(_(number|id|nr))?"
     r"|epoch(_(number|id|nr))?|(image|object)_number|location_\w+|sti_\d{3}"
     r"|(stim(ulus)?|condition|trial|session|subject|participant|animal|mouse|run|block|repeat|repetition)"
     r"(_(id|idx|index|num|number|no|nr|name|code))?"
@@ -84,6 +86,8 @@ _FEATURE_COLUMN = re.compile(
     r"(_(id|name|idx|index|number|no))?"
 )
 """Names of columns that, in a table with one row for each input and feature, name the feature."""
+_MODEL = re.compile(r"(\w+_)?(model|encoder|checkpoint|embedder|layer)(_(name|id))?")
+"""Names of columns that say which model computed a row."""
 _MOST_LONG = 8
 """Largest number of columns of numbers in such a table."""
 _CONTENT = re.compile(
@@ -224,11 +228,12 @@ def decide(
         likely = [name for name in likely if name.lower() != "y"]
     aside |= dict.fromkeys(likely, f"is named like a label column{_to_use(option)} as a feature")
     usable = [c for c in usable if c.name not in aside]
-    identity, certain = _identity(columns, aside)
+    identity, certain = _identity(columns, aside, labels)
     if identity is not None and certain:
         parts = {identity.name, *identity.name.split(_AND)}
         usable = [c for c in usable if c.name not in parts]
         aside |= {c.name: c.refusal or IDENTIFIES for c in columns if c.name in parts}
+    _require_one_model(usable, source)
     numeric = [c for c in usable if c.kind == "numbers"]
     families = _families([c for c in usable if c.kind in ("numbers", "text")])
     family = _main_family(families, numeric, source, option)
@@ -274,6 +279,25 @@ def _require_no_pairs(columns: Sequence[Column], n_numbers: int, source: str) ->
             f"{source} must have one row per input, got one row for each pair of {items[0].name} and {items[1].name} "
             f"({n} inputs); write the distances of the pairs as a square matrix, and pass it with --rdm"
         )
+
+
+def _require_one_model(usable: Sequence[Column], source: str) -> None:
+    """Refuse a table that contains the rows of several models one after another."""
+    texts = [c for c in usable if c.kind == "text" and find_vectors(c.head()) is None]
+    models = [c for c in texts if _MODEL.fullmatch("_".join(words_of(c.name)))]
+    for model in models[:1]:
+        values = model.values().tolist()
+        names = set(values)
+        if not 1 < len(names) <= _MOST_LONG:
+            continue
+        for item in (c for c in texts if c is not model):
+            items = item.values().tolist()
+            n_items = len(set(items))
+            if n_items * len(names) == len(items) == len(set(zip(items, values, strict=True))) and n_items > len(names):
+                raise ValueError(
+                    f"{source} must have one row per input, got one row for each {item.name} and {model.name} "
+                    f"({len(names)} x {n_items:,} rows); write the rows of each {model.name} to a file of their own"
+                )
 
 
 def _require_wide(columns: Sequence[Column], n_numbers: int, source: str) -> None:
@@ -389,17 +413,22 @@ def require_one_set_of_names(names: Sequence[str], source: str, option: str = "k
         )
 
 
-def _identity(columns: Sequence[Column], aside: Collection[str]) -> tuple[Column | None, bool]:
-    """Return the column that identifies rows, and whether it is named like one."""
-    able = {
-        c.name: c for c in columns if c.name not in aside and (c.kind in ("numbers", "text") or _are_short_bytes(c))
-    }
-    named = choose_identity(identity_names(able), lambda name: able[name].values())
+def _identity(
+    columns: Sequence[Column], aside: Collection[str], declared: Collection[str] = ()
+) -> tuple[Column | None, bool]:
+    """Return the column that identifies rows, and whether it is named like one.
+
+    Columns that an option names, such as groups, identify rows as without the option, also together with others.
+    """
+    every = {c.name: c for c in columns if c.kind in ("numbers", "text") or _are_short_bytes(c)}
+    able = {name: c for name, c in every.items() if name not in aside}
+    with_declared = {name: c for name, c in every.items() if name in able or name in declared}
+    named = choose_identity(identity_names(with_declared), lambda name: every[name].values())
     if named is None:
-        named = choose_condition(able, lambda name: able[name].values())
+        named = choose_condition(with_declared, lambda name: every[name].values())
     if named is not None:
-        return able[named], True
-    if (joined := _joined_identifiers(list(able.values()))) is not None:
+        return every[named], True
+    if (joined := _joined_identifiers(list(with_declared.values()))) is not None:
         return joined, True
     content = next((c for c in able.values() if c.kind == "text" and _CONTENT.fullmatch(c.name)), None)
     first = columns[0] if columns else None
@@ -580,7 +609,13 @@ def _require_numbers(family: Sequence[Column], source: str) -> None:
 
 
 def _require_clean_text(usable: Sequence[Column], source: str, option: str) -> None:
-    """Refuse a column of numbers in which some values are text, which would otherwise be left out."""
+    """Refuse columns of numbers in which all or some values are text, which would otherwise be left out."""
+    stored = [c.name for c in usable if c.kind == "text" and _are_numbers_as_text(c)]
+    if len(stored) >= _FEWEST:
+        raise ValueError(
+            f"columns {stored[0]} to {stored[-1]} of {source} must contain numbers, got texts of numbers in "
+            f"{len(stored)} columns; convert them with table[columns].astype(float)"
+        )
     for column in usable:
         if column.kind != "text" or is_identity_name(column.name):
             continue
@@ -610,6 +645,12 @@ def _require_clean_text(usable: Sequence[Column], source: str, option: str) -> N
                 f"column {column.name!r} of {source} must contain numbers in every row, got {shorten(value)} in "
                 f"row {row}" + f"; correct it, or name the features in {option}" * bool(option)
             )
+
+
+def _are_numbers_as_text(column: Column) -> bool:
+    """Return whether a column of text contains numbers, at least one with a decimal point, unlike codes."""
+    present = [str(value).strip() for value in column.head() if not is_missing(value)]
+    return any("." in value for value in present) and all(map(is_number, present)) and not is_identity_name(column.name)
 
 
 def _first_text(values: Any) -> tuple[int, str]:
@@ -650,18 +691,20 @@ def _choose_by_keys(
             chosen[key] = tuple(families[key])
         else:
             matrix |= {id(c): c for c in numeric if fnmatchcase(c.name, key)}
-    identity, certain = _identity([c for c in columns if c.name not in keys], aside)
+    identity, certain = _identity([c for c in columns if c.name not in keys], aside, aside)
     rest = {c.name: c.reason for c in columns if c.reason and c.name not in vectors}
     return Layout(tuple(matrix.values()), chosen, vectors, identity, certain, rest | dict(aside))
 
 
-def offered_keys(columns: Sequence[Column]) -> list[str]:
+def names_for_keys(columns: Sequence[Column]) -> list[str]:
     """Return the names that keys may contain."""
     vectors = [c.name for c in columns if c.kind != "numbers" and (found := find_vectors(c.head())) and found.parse]
     return [c.name for c in columns if c.kind == "numbers" and not c.refusal] + vectors
 
 
-def state_layout(source: str, layout: Layout, shape: tuple[int, ...], name: str | None = None) -> None:
+def state_layout(
+    source: str, layout: Layout, shape: tuple[int, ...], name: str | None = None, *, of_file: bool = True
+) -> None:
     """State which columns were read, and which were left out."""
     size = " x ".join(f"{length:,}" for length in shape)
     if name is not None and name in layout.vectors:
@@ -675,15 +718,16 @@ def state_layout(source: str, layout: Layout, shape: tuple[int, ...], name: str 
         elif len(names) <= _FEW_STATED:
             taken = f"column{'s' * (len(names) != 1)} {join_names(names)}"
         else:
-            taken = f"{len(names):,} columns of numbers"
+            taken = f"{len(names):,} columns of numbers ({_some_of(names)})"
     identity = layout.identity.name if layout.identity is not None and layout.certain else ""
     others = [
         column
         for column, reason in layout.left_out.items()
         if column != identity and reason not in (INDEX, IDENTIFIES) and not column.startswith(("(", "Unnamed: 0"))
     ]
-    # A table that contains nothing but features needs no statement.
-    if not (layout.vectors or others or layout.certain or len(layout.matrix) <= _FEW_STATED or layout.families):
+    # A numbered family, or a table in memory that contains nothing but features, needs no statement.
+    is_plain = not (layout.vectors or others or layout.certain or len(layout.matrix) <= _FEW_STATED or layout.families)
+    if is_plain and (layout.is_family or not of_file):
         return
     listing = ", ".join(others[:_NAMED]) + (f" and {len(others) - _NAMED} more" if len(others) > _NAMED else "")
     counted = layout.identity is not None and Names.build(layout.identity.values(), identity).counts_rows
@@ -691,6 +735,13 @@ def state_layout(source: str, layout: Layout, shape: tuple[int, ...], name: str 
         f"left out: {listing}"
     ] * bool(others)
     provenance.state(f"{source}: {taken}, {size}{f' ({chr(59).join(notes)})' if notes else ''}".replace(";", "; "))
+
+
+def _some_of(names: Sequence[str]) -> str:
+    """Return the first and last names; columns that describe the rows are often at one end of a table."""
+    if len(names) <= 2 * _FEW_STATED + 1:
+        return ", ".join(names)
+    return ", ".join([*names[:_FEW_STATED], "...", *names[-_FEW_STATED:]])
 
 
 _ROW_NUMBERS = "has no name and contains row numbers"

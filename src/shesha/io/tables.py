@@ -28,7 +28,7 @@ from shesha.inputs.table_columns import (
     decide,
     is_number,
     is_unnamed,
-    offered_keys,
+    names_for_keys,
     pandas_columns,
     require_one_set_of_names,
     state_layout,
@@ -301,7 +301,7 @@ def _check_keys(path: Path, table: Table, layout: Layout, skipped: dict[str, str
     numeric = {column.name for column in table.columns if column.kind == "numbers"}
     offered = {
         name: [name]
-        for name in offered_keys(table.columns)
+        for name in names_for_keys(table.columns)
         if name not in skipped or name in keys or name not in numeric
     }
     patterns = {key for key in keys if isinstance(key, str) and set(key) & set("*?[") and layout.matrix}

@@ -64,16 +64,16 @@ def class_variance_share(X: Matrix, codes: Labels) -> float:
             mean = sums.sum(axis=0) / len(X)
             total = squares - len(X) * float(mean @ mean)
         if _SQUARES[0] ** 2 < total < _SQUARES[1] ** 2 and total > _FAR_FROM_MEAN * squares:
-            return _between_class_share(sums, counts, mean, total)
+            return _class_mean_share(sums, counts, mean, total)
     # Either squares overflow or underflow, or the first row is far from all other rows.
     centred = X / length_unit(X)
     centred -= centred.mean(axis=0)
     centred /= np.abs(centred).max()
     sums, total = _class_sums(centred, None, codes, n_classes)
-    return _between_class_share(sums, counts, np.zeros(X.shape[1]), total)
+    return _class_mean_share(sums, counts, np.zeros(X.shape[1]), total)
 
 
-def _between_class_share(sums: Matrix, counts: Index, mean: Vector, total: float) -> float:
+def _class_mean_share(sums: Matrix, counts: Index, mean: Vector, total: float) -> float:
     """Share of the sum of squares about the mean that lies between the class means."""
     present = counts > 0
     means = sums[present] / counts[present][:, None] - mean
@@ -500,7 +500,7 @@ def sums_of_classes(X: Matrix, shuffled: Index, n_classes: int) -> Matrix:
     return np.asarray(which @ X).reshape(n_shuffles, n_classes, -1)
 
 
-def shuffled_variance_shares(X: Matrix, shuffled: Index, n_classes: int) -> Vector:
+def variance_shares_of_shuffles(X: Matrix, shuffled: Index, n_classes: int) -> Vector:
     """Between-class share of the sum of squares for each shuffle of the labels."""
     centred = centred_rows(X)
     sizes = np.maximum(np.bincount(shuffled[0], minlength=n_classes), 1)
@@ -514,7 +514,7 @@ def shuffled_variance_shares(X: Matrix, shuffled: Index, n_classes: int) -> Vect
     return np.asarray(np.clip(ss_between / total, 0.0, 1.0))
 
 
-def shuffled_mean_separations(X: Matrix, shuffled: Index, n_classes: int) -> Vector:
+def separations_of_shuffles(X: Matrix, shuffled: Index, n_classes: int) -> Vector:
     """Mean over classes of (inter - intra) / (inter + intra), for each shuffle; NaN if undefined."""
     centred = centred_rows(X)
     total, lengths = centred.sum(axis=0), np.einsum("ij,ij->i", centred, centred)

@@ -171,12 +171,12 @@ def permutation_grids(first: Sequence[Any], second: Sequence[Any], n: int, order
     left = xp.reshape(xp.stack([square(triangle, n) for triangle in first]), (-1, n * n)) / 2.0
     moved = convert_like(np.stack(orders), left)
     step = max(1, _HELD // (n * n))
-    parts = [_permuted_columns(left, second[start : start + step], moved, n) for start in range(0, len(second), step)]
+    parts = [_gather_columns(left, second[start : start + step], moved, n) for start in range(0, len(second), step)]
     for blocks in zip(*parts, strict=True):
         yield np.concatenate(blocks, axis=1)
 
 
-def _permuted_columns(left: Any, second: Sequence[Any], moved: Any, n: int) -> Iterator[Matrix]:
+def _gather_columns(left: Any, second: Sequence[Any], moved: Any, n: int) -> Iterator[Matrix]:
     """Yield the columns for some of the second matrices; many permutations share one transfer to the host."""
     xp = namespace(left)
     right = xp.stack([square(triangle, n) for triangle in second])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.kernels.sorting import repeated_places
+from shesha.kernels.sorting import positions_of_repeats
 from shesha.support.device_arrays import namespace
 from shesha.support.types import Index, Vector
 
@@ -64,7 +64,7 @@ def draw_tuples(n: int, size: int, width: int, rng: np.random.Generator) -> tupl
 
 def _first_draws(drawn: Index) -> Index:
     """Keep only the first occurrence of each number, in the order of the draws."""
-    places = repeated_places(drawn)
+    places = positions_of_repeats(drawn)
     kept = np.ones(len(drawn), dtype=np.bool_)
     kept[places] = False
     kept[places[np.unique(drawn[places], return_index=True)[1]]] = True

@@ -138,7 +138,7 @@ def centred_ranks(values: Matrix) -> Matrix:
     return unit_ranks
 
 
-def untied_share(values: Vector, size: int = 2) -> float:
+def share_of_untied_pairs(values: Vector, size: int = 2) -> float:
     """Return how many pairs of values (size 2) differ, or the variance of the ranks (size 3), relative to no ties."""
     n, counts = len(values), np.unique(to_host(values), return_counts=True)[1].astype(np.float64)
     return float(1 - (counts**size - counts).sum() / (n**size - n))
@@ -147,7 +147,7 @@ def untied_share(values: Vector, size: int = 2) -> float:
 def kendall_tau_a(a: Vector, b: Vector) -> float:
     """Kendall's tau-a: concordant less discordant pairs of entries, as a share of all pairs; ties count as neither."""
     tau_b = kendalltau(to_host(a), to_host(b), method="asymptotic").statistic
-    return float(tau_b * np.sqrt(untied_share(a) * untied_share(b)))
+    return float(tau_b * np.sqrt(share_of_untied_pairs(a) * share_of_untied_pairs(b)))
 
 
 @dataclass(frozen=True)
@@ -225,8 +225,8 @@ def correlation_influence(lines: SortedVectors, cells: Sequence[tuple[int, int]]
         """Influence on the covariance, up to an additive constant."""
         products: Vector = unit[a] * unit[b]
         if ranked:
-            products += _mean_above(lines, a, unit[b]) / spread[a]
-            products += _mean_above(lines, b, unit[a]) / spread[b]
+            products += _sum_of_larger(lines, a, unit[b]) / spread[a]
+            products += _sum_of_larger(lines, b, unit[a]) / spread[b]
         return products
 
     own = {line: covariance(line, line) for line in {line for cell in cells for line in cell}}
@@ -237,7 +237,7 @@ def correlation_influence(lines: SortedVectors, cells: Sequence[tuple[int, int]]
     return out
 
 
-def _mean_above(lines: SortedVectors, line: int, other: Vector) -> Vector:
+def _sum_of_larger(lines: SortedVectors, line: int, other: Vector) -> Vector:
     """For each entry, the sum of `other` over the entries above it (ties count half), divided by n.
 
     The mean of `other` must be zero.

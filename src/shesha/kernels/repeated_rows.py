@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.kernels.sorting import repeated_places
+from shesha.kernels.sorting import positions_of_repeats
 from shesha.support.types import Index
 
 Hashes = NDArray[np.uint64]
@@ -45,7 +45,7 @@ def row_hashes(X: NDArray[Any]) -> Hashes:
     few = np.unique(np.linspace(0, X.shape[1] - 1, _FEW).astype(np.intp))
     hashes = _hash_rows(X, np.arange(len(X)), few)
     if len(few) < X.shape[1]:
-        candidates = repeated_places(hashes)
+        candidates = positions_of_repeats(hashes)
         # The odd factor makes hashes of full rows differ from hashes of a few columns.
         hashes[candidates] = _hash_rows(X, candidates) * np.uint64(0x9E3779B97F4A7C15)
     return hashes

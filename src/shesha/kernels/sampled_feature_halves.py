@@ -12,7 +12,7 @@ from shesha.kernels import ranks
 from shesha.kernels.distances import Metric
 from shesha.kernels.feature_halves import haar_columns
 from shesha.kernels.rounding_and_scaling import ROUNDING
-from shesha.kernels.sorting import order_values, repeated_places
+from shesha.kernels.sorting import order_values, positions_of_repeats
 from shesha.kernels.threads import parallel
 from shesha.support import memory as memory
 from shesha.support.types import Index, Matrix, Vector
@@ -37,10 +37,10 @@ def spearman_influence(a: Vector, b: Vector, tolerance: tuple[float, float]) -> 
     u = (np.arange(n) + (0.5 - n / 2)) / n
     v, by_second, total = a, np.take(u, second.order), np.empty(n)
     v[second.order] = u
-    _write_means_above(v, out=total)
+    _write_means_of_larger(v, out=total)
     v *= u
     total += v
-    _write_means_above(by_second, out=by_second)
+    _write_means_of_larger(by_second, out=by_second)
     v[second.order] = by_second
     total += v
     total *= 12
@@ -49,7 +49,7 @@ def spearman_influence(a: Vector, b: Vector, tolerance: tuple[float, float]) -> 
     return rho, v
 
 
-def _write_means_above(values: Vector, out: Vector) -> None:
+def _write_means_of_larger(values: Vector, out: Vector) -> None:
     np.cumsum(values[::-1], out=out[::-1])
     out /= len(values)
 
@@ -89,7 +89,7 @@ def standard_errors(
 def _sum_of_squares(values: Vector, numbers: Index | None) -> float:
     """Sum the values that share a number, square and total the sums; without numbers, square each value."""
     total = float((values**2).sum())
-    places = np.empty(0, dtype=np.intp) if numbers is None else repeated_places(numbers)
+    places = np.empty(0, dtype=np.intp) if numbers is None else positions_of_repeats(numbers)
     if len(places):
         assert numbers is not None
         several = values[places]

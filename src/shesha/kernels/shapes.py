@@ -218,7 +218,7 @@ def _panels(
         yield np.hstack([part / size for part, size in zip(parts, sizes, strict=True)])
 
 
-def _beside(panels: Iterator[Matrix], shape: tuple[int, int]) -> Matrix:
+def _join_panels(panels: Iterator[Matrix], shape: tuple[int, int]) -> Matrix:
     """Return panels of rows as one matrix."""
     joint: Matrix = np.empty(shape)
     for number, panel in enumerate(panels):
@@ -241,7 +241,7 @@ def product_with_rotated(
     if by_gram:
         factor: Matrix = sum((panel.T @ panel for panel in panels), np.zeros((width, width)))
     else:
-        factor = _beside(panels, (n, width))
+        factor = _join_panels(panels, (n, width))
 
     def product(rotations: Array) -> Array:
         stacked = rotations.reshape(width, -1)

@@ -200,7 +200,7 @@ def insertion_places(levels: Vector, values: Matrix) -> Index:
     return places
 
 
-def repeated_places(numbers: Index | Keys) -> Index:
+def positions_of_repeats(numbers: Index | Keys) -> Index:
     """Positions of the numbers that occur more than once."""
     ordered = np.sort(numbers)
     several = ordered[1:][ordered[1:] == ordered[:-1]]

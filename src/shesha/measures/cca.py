@@ -241,7 +241,7 @@ def measures_held_out() -> tuple[str, ...]:
     return tuple(_FORMS)
 
 
-def held_out_score(measure: Measure, x: Matrix, y: Matrix, fold: Index) -> float:
+def score_held_out_rows(measure: Measure, x: Matrix, y: Matrix, fold: Index) -> float:
     """Fit to the rows outside each fold, evaluate on the rows inside, and combine all folds."""
     form = _form(measure)
     assert form is not None
@@ -331,7 +331,7 @@ def _regression_sums(split: Split, options: Mapping[str, Any]) -> Vector:
     return np.array([np.sum((centred.x_test - predicted) ** 2), np.sum(centred.x_test**2)])
 
 
-def _unexplained_share(sums: Vector) -> float:
+def _residual_share(sums: Vector) -> float:
     if sums[1] == 0:
         raise NotEstimable("all rows are equal")
     return float(1.0 - sums[0] / sums[1])
@@ -351,5 +351,5 @@ _FORMS: Mapping[str, _HeldOut] = {
     "Procrustes similarity": _HeldOut(_shape_sums, _shape_cosine),
     "CCA": _HeldOut(_canonical_sums, _mean),
     "SVCCA": _HeldOut(_canonical_sums, _mean),
-    "LinReg": _HeldOut(_regression_sums, _unexplained_share),
+    "LinReg": _HeldOut(_regression_sums, _residual_share),
 }

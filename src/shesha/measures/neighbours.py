@@ -481,6 +481,6 @@ def rtd(
     """
     totals = []
     for subset in range(len(a.subsets)):
-        x, y = a.normalised_distances(subset), b.normalised_distances(subset)
+        x, y = a.quantile_scaled_distances(subset), b.quantile_scaled_distances(subset)
         totals.append(np.mean(total_lengths(x, y)))
     return float(np.mean(totals))

@@ -106,7 +106,7 @@ def _decompose(side: SideSums, source: SummedSource) -> tuple[Vector, Matrix]:
     """Singular values of the centred rows above rounding level, descending, and their axes (columns)."""
     squares, axes = _decompose_products(side.features)
     mean, n, d = side.mean / side.unit, source.n_rows, side.n_features
-    return _keep_above(squares, axes, _storage_rounding(side.squared_norm + n * float(mean @ mean), source, d))
+    return _drop_small(squares, axes, _storage_rounding(side.squared_norm + n * float(mean @ mean), source, d))
 
 
 def _decompose_products(products: Matrix) -> tuple[Vector, Matrix]:
@@ -114,7 +114,7 @@ def _decompose_products(products: Matrix) -> tuple[Vector, Matrix]:
     return squares[::-1], axes[:, ::-1]
 
 
-def _keep_above(squares: Vector, axes: Matrix, level: float) -> tuple[Vector, Matrix]:
+def _drop_small(squares: Vector, axes: Matrix, level: float) -> tuple[Vector, Matrix]:
     # The products contain squared singular values, so their rounding errors hide small singular values.
     hidden = 8 * len(squares) * np.finfo(float).eps * max(float(squares[0]), 0.0)
     rank = int(np.count_nonzero(squares > max(hidden, level**2)))
@@ -143,7 +143,7 @@ def _directions_without_centring(source: SummedSource) -> dict[str, Any]:
     largest = sqrt(n * length**2 + float(towards @ products @ towards))
     rounding = _storage_rounding(side.squared_norm + n * length**2, source, d)
     level = max(max(n, d) * np.finfo(float).eps * largest, rounding)
-    values, axes = _keep_above(*_decompose_products(across @ products @ across), level)
+    values, axes = _drop_small(*_decompose_products(across @ products @ across), level)
     scaled = axes / values
     constant = np.zeros(len(values))
     if length:

@@ -329,7 +329,7 @@ def sum_panel(sides: Sequence[Any], pairs: Pairs) -> Sums:
     """
     arrays = [_as_array(side) for side in sides]
     if all(map(is_numpy, arrays)) and len(pairs) == len(all_pairs(len(arrays))):
-        together = _sum_together(arrays, pairs)
+        together = _sum_in_one_product(arrays, pairs)
         if together is not None:
             return together
     panels = [Panel.build(side) for side in arrays]
@@ -340,7 +340,7 @@ def sum_panel(sides: Sequence[Any], pairs: Pairs) -> Sums:
     return sums
 
 
-def _sum_together(arrays: Sequence[Array], pairs: Pairs) -> Sums | None:
+def _sum_in_one_product(arrays: Sequence[Array], pairs: Pairs) -> Sums | None:
     """Compute the sums for all pairs of sides from one symmetric product of their joined columns.
 
     Returns None if there are too many columns, or if squares would overflow or underflow.

@@ -11,6 +11,7 @@ from scipy.stats import t as student
 
 from shesha.inputs import MissingRows, align_labels, table_values
 from shesha.inputs import validation as check
+from shesha.inputs.class_labels import state_suspicious_classes
 from shesha.kernels.mean_intervals import t_margin
 from shesha.kernels.ranks import centred_ranks, partial_rank_correlations
 from shesha.kernels.rounding_and_scaling import is_constant
@@ -231,4 +232,5 @@ def check_outcome(outcome: ArrayLike, n_trials: int, name: str = "outcome") -> V
     if np.isinf(values).any():
         rows = check.join_items(np.flatnonzero(np.isinf(values)))
         raise ValueError(f"{name} must be finite, got infinity in rows {rows}")
+    state_suspicious_classes(values, name)
     return values

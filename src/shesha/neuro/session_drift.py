@@ -100,6 +100,11 @@ def check_tracked(
         and (table.min(axis=0, where=table >= 0, initial=np.iinfo(table.dtype).max) == 1).all()
     ):
         state("tracked counts neurons from 0, although no session has its neuron 0 (pass first=1 if it counts from 1)")
+    if first == 1 and (table == 0).any() and (table == MISSING).any():
+        raise ValueError(
+            "tracked must mark missing neurons by 0 if it counts from 1, got both 0 and -1, as in a table that counts "
+            "from 0; pass first=0"
+        )
     if first == 1:
         table = np.where(table > 0, table - 1, np.where(table == 0, MISSING, table))
     for index, column in enumerate(table.T):

@@ -80,6 +80,14 @@ def _warn_of_windows_without_recording(
     trains: list[NDArray[np.floating[Any]]], edges: NDArray[np.float64], empty: NDArray[np.bool_]
 ) -> None:
     """Warn if windows are empty and outside the recording, as with onsets in another unit or after its end."""
+    if len(edges) > _FEW:
+        length, gap = edges[0, -1] - edges[0, 0], np.median(np.diff(np.sort(edges[:, 0])))
+        if length > _OVERLAP * gap > 0:
+            warn(
+                f"windows of {length:g} overlap, because onsets are {gap:g} apart: each spike counts in about "
+                f"{length / gap:.0f} windows. Pass spikes, onsets and window in one unit, such as seconds",
+                MeasureWarning,
+            )
     ends = [float(train[place]) for train in trains if len(train) for place in (0, -1)]
     if not ends or not len(edges):
         return
@@ -96,6 +104,8 @@ def _warn_of_windows_without_recording(
         warn(f"{empty.sum():,} of {count(len(edges), 'window')} contain no spike ({where}). {remedy}", MeasureWarning)
 
 
+_FEW, _OVERLAP = 3, 5
+"""Number of windows, and multiple of the time between onsets, from which on overlapping windows are a mistake."""
 _OUTSIDE = 0.1
 """Share of windows outside the time of the spikes above which a warning is due."""
 _SPARSE, _EMPTY = 10, 0.9
@@ -125,6 +135,8 @@ def _trains(spikes: Any, clusters: Any) -> list[Any]:
         times, codes = np.ravel(to_host(spikes, "spikes")), np.ravel(to_host(clusters, "clusters"))
         if times.shape != codes.shape:
             raise ValueError(f"clusters must have one entry for each of the {len(times):,} spikes, got {len(codes):,}")
+        if codes.dtype.kind in "if" and (codes == _NOISE).any():
+            warn("cluster -1, in which many programs collect noise, is read as a neuron", MeasureWarning)
         order = np.argsort(codes, kind="stable")
         _, starts = np.unique(codes[order], return_index=True)
         trains: list[Any] = np.split(times[order], starts[1:])
@@ -146,6 +158,7 @@ def _trains(spikes: Any, clusters: Any) -> list[Any]:
     return trains
 
 
+_NOISE = -1
 _TIMES = re.compile(r"(spike_?)?times?(_s|_ms)?|timestamps?|t", re.IGNORECASE)
 _UNITS = re.compile(r"(spike_)?(unit|cluster|neuron|cell)s?(_?(id|index|label))?", re.IGNORECASE)
 

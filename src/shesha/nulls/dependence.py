@@ -476,7 +476,7 @@ def _is_discrete(sample: DiagnosticRows) -> bool:
 
 def _neighbours(squared: Matrix, windows: list[Index], lag: int = 1) -> tuple[float, float]:
     """p-value and mean rank of the distances between neighbours, or between rows at the given lag."""
-    places, ranked = _shuffled_neighbours(tuple(len(window) for window in windows), lag)
+    places, ranked = _neighbours_in_permutations(tuple(len(window) for window in windows), lag)
     distances = squared.ravel()
     ranks = _ranks(distances[places], np.sort(distances[ranked])).mean(axis=1)
     # If all distances are equal, the mean rank is 0.5.
@@ -484,7 +484,7 @@ def _neighbours(squared: Matrix, windows: list[Index], lag: int = 1) -> tuple[fl
 
 
 @lru_cache(maxsize=8)
-def _shuffled_neighbours(lengths: tuple[int, ...], lag: int) -> tuple[Index, Index]:
+def _neighbours_in_permutations(lengths: tuple[int, ...], lag: int) -> tuple[Index, Index]:
     """Indices of neighbouring pairs in the given and in permuted orders, and indices of random pairs."""
     rng, n = np.random.default_rng(0), sum(lengths)
     first, second = pairs_of_places([np.arange(length) for length in lengths], lag)

@@ -217,7 +217,7 @@ def strata_excess(
         The excess in the given order, followed by the excess in each shuffle.
     """
     rng = np.random.default_rng(0)
-    orders = [_permute_within(strata, rng) if design is None else design.draw(rng) for _ in range(_N_DRAWS)]
+    orders = [_permute_in_strata(strata, rng) if design is None else design.draw(rng) for _ in range(_N_DRAWS)]
     terms = natural_spline(values, max(1, n_terms))
     fixed = np.full((len(values), 1), len(values) ** -0.5)
     fixed = fixed if taken is None else np.concatenate([fixed, taken], axis=1)
@@ -256,7 +256,7 @@ def _effect(rows: Matrix, basis: Matrix, free: int) -> Matrix:
     return np.asarray(coefficients @ coefficients.T - noise * np.eye(basis.shape[1]))
 
 
-def _permute_within(strata: Index, rng: np.random.Generator) -> Index:
+def _permute_in_strata(strata: Index, rng: np.random.Generator) -> Index:
     order = np.empty(len(strata), dtype=np.intp)
     order[np.argsort(strata, kind="stable")] = np.lexsort((rng.random(len(strata)), strata))
     return order
@@ -287,7 +287,7 @@ def warn_of_series(sides: list[NDArray[Any]], design: Design) -> None:
         warn(f"p-values of this design may be too small: {problems}", CalibrationWarning)
 
 
-def undeclared_dependence(sides: Sequence[NDArray[Any]], codes: Labels | None = None) -> str:
+def find_undeclared_dependence(sides: Sequence[NDArray[Any]], codes: Labels | None = None) -> str:
     """Return the signs that rows depend on one another, for functions that offer `groups=` alone; empty without a sign.
 
     Labels that are permuted, as integer codes, are one more side: dependent rows matter only if labels depend on the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import ceil
 from typing import Any, Literal, TypeVar, cast, get_args
 
@@ -252,6 +253,26 @@ def open_tests(
     limits = (np.where(known, p_of_draws(total, all_draws), np.nan) for total in (low, upper))
     rejected = [correct(limit) <= alpha * (1 + 1e-9) for limit in limits]
     return np.asarray(rejected[0] & ~rejected[1] & known)
+
+
+def note_early_end(one: AnyNumber, stages: Sequence[int]) -> AnyNumber:
+    """Return the number with a note on the risk of another decision, if its test ended before all draws.
+
+    Examples
+    --------
+    >>> note_early_end(Number(n_draws=999), [999, 1999, 3999]).notes
+    ('p from 999 of 3,999 draws; with all draws, its test is decided otherwise with a probability of at most 0.001',)
+    >>> note_early_end(Number(n_draws=3999), [999, 1999, 3999]).notes
+    ()
+    """
+    # Fewer draws than the first number are all that there are.
+    if not stages[0] <= one.n_draws < stages[-1]:
+        return one
+    note = (
+        f"p from {one.n_draws:,} of {stages[-1]:,} draws; with all draws, its test is decided otherwise with a "
+        f"probability of at most {_RISK:g}"
+    )
+    return replace(one, notes=(*one.notes, note))
 
 
 def _holm_step_down(p: Vector) -> Vector:

@@ -389,7 +389,7 @@ def rank_models(
     chance, exchanged = chance_p_values(permuted, n_permutations, alpha, seed, notes, vectors)
     n_known: tuple[int, ...] = ()
     if vectors is not None and vectors.known is not None:
-        n_known, note = _known_pairs(problem, vectors)
+        n_known, note = _count_known_pairs(problem, vectors)
         notes.append(note)
     combination = (
         None if vectors is None or n_known else combine_models(problem, spawn(seed, _FOLDING), vectors, weights_of)
@@ -404,7 +404,7 @@ def rank_models(
         differences,
         len(problem.subjects),
         problem.n_rows,
-        _resampled(problem, groups, blocks),
+        _describe_resampling(problem, groups, blocks),
         ceiling_lower=float(evaluations.values.means[-1]) if evaluations.has_ceiling else np.nan,
         ceiling_upper=upper,
         combination=combination,
@@ -426,7 +426,7 @@ def _bytes(shapes: list[tuple[int, int]]) -> int:
     return 2 * 8 * sum(n * d for n, d in shapes)
 
 
-def _resampled(problem: Problem, groups: Any, blocks: Any) -> str:
+def _describe_resampling(problem: Problem, groups: Any, blocks: Any) -> str:
     """Return what is resampled, in words."""
     rows = f"{problem.n_units:,} groups of rows" if groups is not None else "rows"
     return f"{rows}{' within blocks' * (blocks is not None)}{' and subjects' * (len(problem.subjects) > 1)}"
@@ -453,7 +453,7 @@ def _warn_of_dependence(problem: Problem, design: dict[str, Any]) -> None:
             return
 
 
-def _known_pairs(problem: Problem, vectors: DistanceVectors) -> tuple[tuple[int, ...], str]:
+def _count_known_pairs(problem: Problem, vectors: DistanceVectors) -> tuple[tuple[int, ...], str]:
     """Number of pairs of rows with a distance in each subject (and all models), and a note that states them."""
     assert vectors.known is not None
     n_models, n_subjects = len(problem.models), len(problem.subjects)
@@ -488,7 +488,8 @@ def _check_problem(data: Any, models: Any, measure: Choice, groups: Any, blocks:
     sides = [entry.to_numpy for entry in aligned.values()]
     n = sides[0].n_rows
     for name, side in zip(aligned, sides, strict=True):
-        check.shape(side.shape, name, 0, 0)
+        if not side.has_distances_only:
+            check.shape(side.shape, name, 0, 0)
         if side.n_rows != n:
             raise ValueError(
                 f"{name} must have as many rows as {next(iter(aligned))} ({n}), got {side.n_rows}; if rows have names, "

@@ -41,7 +41,7 @@ _BLOCK = 1 << 21
 """Number of pair weights that are computed at a time, small enough for the processor's cache."""
 
 
-def resampled_correlations(
+def correlations_of_resamples(
     vectors: DistanceVectors, n_resamples: int, rng: np.random.Generator
 ) -> Iterator[tuple[Matrix, Matrix]]:
     """For each resample, yield the correlations after a small step towards it, and those at the resample."""
@@ -128,12 +128,12 @@ def variance_shares(with_data: Matrix, among_models: Matrix) -> Cube:
     if not (np.isfinite(with_data).all() and np.isfinite(among_models).all()):
         return np.full((len(with_data), 2 * n_models + 1), np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        r_squared, lost = _explained_and_lost(with_data, among_models)
+        r_squared, lost = _variance_shares(with_data, among_models)
     unique = np.maximum(np.clip(r_squared, 0.0, 1.0)[:, None] - np.clip(r_squared[:, None] - lost, 0.0, 1.0), 0.0)
     return np.column_stack([with_data**2, unique, np.clip(r_squared, 0.0, 1.0)])
 
 
-def _explained_and_lost(with_data: Matrix, among_models: Matrix) -> tuple[Vector, Matrix]:
+def _variance_shares(with_data: Matrix, among_models: Matrix) -> tuple[Vector, Matrix]:
     """Squared multiple correlation of each line of data with the models, and its loss without each model.
 
     If the models are linearly independent, the loss is the squared weight of the model divided by its entry on the
@@ -148,7 +148,7 @@ def _explained_and_lost(with_data: Matrix, among_models: Matrix) -> tuple[Vector
         return r_squared, weights**2 / np.diag(inverse)
     models = range(with_data.shape[1])
     others = [np.delete(models, k) for k in models]
-    without = [_explained_and_lost(with_data[:, o], among_models[np.ix_(o, o)])[0] if len(o) else 0.0 for o in others]
+    without = [_variance_shares(with_data[:, o], among_models[np.ix_(o, o)])[0] if len(o) else 0.0 for o in others]
     return r_squared, r_squared[:, None] - np.stack(without, axis=1)
 
 
@@ -165,7 +165,7 @@ def evaluate_distances(
     """
     observed = np.hstack(_values_and_shares(vectors, vectors.correlations(np.ones(vectors.n_pairs))))
     first, second = [], []
-    resampled = resampled_correlations(vectors, n_resamples, rng)
+    resampled = correlations_of_resamples(vectors, n_resamples, rng)
     with best_answer(lambda: _describe_models(problem, observed)):
         for moved, drawn in track(resampled, n_resamples, "resamples"):
             second.append(np.hstack(_values_and_shares(vectors, drawn)))
@@ -309,7 +309,7 @@ def chance_p_values(
         notes.append(f"There are no p-values against chance: {reason}.")
         return empty, ""
     orders = problem.design.draws(n_permutations, spawn(seed, _PERMUTING))
-    draws = _permuted_means(problem, orders)
+    draws = _means_of_permutations(problem, orders)
     if vectors is not None and problem.flexible:
         moved = [vectors.permute_models(order) for order in identity_first(orders)]
         scores = [each.score(each.split(each.correlations(np.ones(each.n_pairs)))[0]) for each in moved]
@@ -346,7 +346,7 @@ def _some_of_each(units: Index, n_kept: int, rng: np.random.Generator) -> Index:
     return units[np.ix_(chosen, positions)].ravel()
 
 
-def _permuted_means(problem: Problem, orders: Sequence[Index]) -> Matrix:
+def _means_of_permutations(problem: Problem, orders: Sequence[Index]) -> Matrix:
     """Mean over subjects for every model, first observed and then with permuted rows: one line per model."""
     measure, models = problem.measure, list(problem.models.values())
     if measure.symmetric:

@@ -38,7 +38,7 @@ from shesha.report import (
 from shesha.results.generic_page import every_number, generic_page, limit_rows
 from shesha.support import types as argument_types
 from shesha.support.files import write_text
-from shesha.support.provenance import is_warning, restricts_rows, warnings_among
+from shesha.support.provenance import distinct_warnings, is_warning, restricts_rows
 from shesha.support.wording import join_items, visible
 
 if TYPE_CHECKING:
@@ -356,7 +356,7 @@ class Result:
             raise ValueError(
                 f"result must be a whole result to have a sentence, got {type(self).__name__}, a part of one"
             )
-        doubts = "".join(f"; warning: {text}" for text in warnings_among(self.inputs))
+        doubts = "".join(f"; warning: {text}" for text in distinct_warnings(self.inputs))
         return f"{claim}{doubts} ({DISTRIBUTION} {__version__})."
 
     def _claim(self) -> str:
@@ -551,7 +551,7 @@ def texts_of_statements(statements: Sequence[str]) -> tuple[list[str], str]:
     'Read: a.npz, b.npz: left out label; rows paired by position.'
     """
     sources: dict[str, list[str]] = {}
-    doubts = warnings_among(statements)
+    doubts = distinct_warnings(statements)
     for statement in statements:
         if not restricts_rows(statement) and not is_warning(statement):
             source, colon, clause = statement.partition(": ")

@@ -76,14 +76,14 @@ class NoiseCeiling(Result):
             return f"no noise ceiling ({self.reason})"
         return (
             f"noise ceiling {self.lower:.4g} to {self.upper:.4g}, reliability {self.reliability:.4g} "
-            f"({self.n_repeats} repeats of {self.n_rows:,} rows{self._known_pairs_clause}; {self.closer} is closer)"
+            f"({self.n_repeats} repeats of {self.n_rows:,} rows{self._clause_on_known_pairs}; {self.closer} is closer)"
         )
 
     def _claim(self) -> str:
         return f"{say.add_source(self.measure)}: {self._ceiling}"
 
     @property
-    def _known_pairs_clause(self) -> str:
+    def _clause_on_known_pairs(self) -> str:
         if not self.n_known_pairs or min(self.n_known_pairs) == self.n_pairs:
             return ""
         low, high = min(self.n_known_pairs), max(self.n_known_pairs)
@@ -217,7 +217,7 @@ _HELD_OUT_NOTE = (
 )
 
 
-def held_out_sections(scores: Sequence[Score], folds: int | None) -> tuple[Section, ...]:
+def sections_of_held_out_values(scores: Sequence[Score], folds: int | None) -> tuple[Section, ...]:
     """Return the section of a page with held-out values; empty if not requested."""
     held_out_scores = [score for score in scores if score.held_out is not None]
     if not held_out_scores:

@@ -23,7 +23,7 @@ from shesha.report import (
     texts,
 )
 from shesha.results.base import reaches_level
-from shesha.results.comparison import RECOMMENDED, held_out_sections, pair_sentences, repeats_sections
+from shesha.results.comparison import RECOMMENDED, pair_sentences, repeats_sections, sections_of_held_out_values
 from shesha.results.generic_page import run_details
 from shesha.results.number import format_value
 from shesha.results.sentence_parts import format_share
@@ -150,7 +150,7 @@ def comparison_page(result: Comparison) -> Page:
         doubts=_doubt_parts(result, known),
         sections=(
             *repeats_sections(known),
-            *held_out_sections(known, result.folds),
+            *sections_of_held_out_values(known, result.folds),
             *((Section("Without a value", missing),) if missing else ()),
             *((Section("Notes", notes),) if notes else ()),
             *_measure_sections(known, first),

@@ -163,7 +163,7 @@ class LayerComparison(PairTables, Number):
         """
         grid = self.matrix().to_numpy(dtype=float)
         options = style_options(style, self._picture_title, full_range(grid, self.closer))
-        return heat_map(grid, self.rows, self.columns, closer=self.closer, framed=self.framed_cells, ax=ax, **options)
+        return heat_map(grid, self.rows, self.columns, closer=self.closer, framed=self.cells_to_frame, ax=ax, **options)
 
     @property
     def _picture_title(self) -> str:
@@ -173,7 +173,7 @@ class LayerComparison(PairTables, Number):
         return f"{self.name}: {self.aggregate} {self.value:.3g}, {score}"
 
     @property
-    def framed_cells(self) -> tuple[tuple[int, int], ...]:
+    def cells_to_frame(self) -> tuple[tuple[int, int], ...]:
         """Rows and columns of the partners of the layers; if pairs were tested, of those above chance (corrected)."""
         framed = [pair for pair in self.partners if pair.significant or not pair.has_null]
         framed = framed or ([self.closest] if self.partners else [])
@@ -311,7 +311,7 @@ class LayerComparison(PairTables, Number):
         values = tuple(map(tuple, self.matrix().to_numpy(dtype=float).tolist()))
         tested = any(pair.has_null for pair in self.scores)
         legend = f"closest partner of each layer{', if above chance' * tested}"
-        framed = self.framed_cells if self.partners else ()
+        framed = self.cells_to_frame if self.partners else ()
         label, pattern = self._labels
         rows, columns = (tuple(label[name] for name in names) for names in (self.rows, self.columns))
         size = f"{self.size}.{f' Tables leave out what the names share: {pattern}.' if pattern else ''}"

@@ -613,9 +613,9 @@ class SessionTable(Listed[Group], Result):
     @property
     def notes(self) -> tuple[str, ...]:
         """Trials that were not used, and sessions and areas that were left out."""
-        return (*self._unused_trials(), *self._exclusions())
+        return (*self._describe_unused_trials(), *self._exclusions())
 
-    def _unused_trials(self) -> Iterator[str]:
+    def _describe_unused_trials(self) -> Iterator[str]:
         """Yield how many trials are not used because conditions must have equally many."""
         for name in self.scores:
             known = [(line, line.scores[name]) for line in self.lines]

@@ -102,7 +102,7 @@ class RowMap(Result):
             sections=(
                 Section("Map", (points,), _MEANS),
                 Section("How far to trust the map", (self._trust(),), _TRUST.format(self.k)),
-                *self._moved_rows(),
+                *self._table_of_moved_rows(),
             ),
             ran=(
                 ("rows", f"{self.n_rows:,}, of which {len(self.rows):,} are shown"),
@@ -118,7 +118,7 @@ class RowMap(Result):
         }
         return Table.of(self.held, columns, "Trust", "map")
 
-    def _moved_rows(self) -> tuple[Section, ...]:
+    def _table_of_moved_rows(self) -> tuple[Section, ...]:
         if not self.neighbours_lost:
             return ()
         chosen = self.moved[:_LISTED]

@@ -455,7 +455,7 @@ def within_classes_page(result: WithinClasses) -> Page:
         question=f"Within which classes does {result.second} keep the geometry that {result.first} has?",
         answer=(result.headline, *filter(None, (result.mixing_note,))),
         numbers=(*_title_as_text(tables[:1]), Text(result.levels_note, "")),
-        doubts=(*map(Item, result.notes), *_excluded_classes(result)),
+        doubts=(*map(Item, result.notes), *_table_of_excluded_classes(result)),
         sections=(
             *(
                 Section(f"{name} within each class", (Drawing(_PICTURE.format(name), partial(result.plot, name)),))
@@ -477,7 +477,7 @@ def several_within_classes_page(result: SeveralWithinClasses) -> Page:
         question=f"Within which classes does each representation keep the geometry that {result.reference} has?",
         answer=(*(comparison.headline for comparison in result), *filter(None, (result.mixing_note,))),
         numbers=(*_title_as_text(tables[:1]), Text(f"* above chance. {result.levels_note}", "")),
-        doubts=(*map(Item, result.notes), *_excluded_classes(result.comparisons[0])),
+        doubts=(*map(Item, result.notes), *_table_of_excluded_classes(result.comparisons[0])),
         sections=(
             *(
                 Section(f"{name} within each class", (Drawing(_SEVERAL.format(name), partial(result.plot, name)),))
@@ -528,7 +528,7 @@ def calibrated_cell(result: WithinClasses, measure: str, name: str) -> str:
     return f"{numeral(result[name][measure].calibrated)}{' *' if result.is_above(measure, name) else '  '}"
 
 
-def _excluded_classes(result: WithinClasses) -> tuple[Part, ...]:
+def _table_of_excluded_classes(result: WithinClasses) -> tuple[Part, ...]:
     return (Item(result.excluded_note),) if result.excluded else ()
 
 

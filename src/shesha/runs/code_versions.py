@@ -64,14 +64,16 @@ def _own_source(function: Callable[..., Any] | type) -> str:
     try:
         return inspect.getsource(sys.modules[function.__module__])
     except (OSError, TypeError, KeyError):
-        return repr(_compiled(function))
+        return repr(_code_object(function))
 
 
-def _compiled(obj: Any) -> Any:
+def _code_object(obj: Any) -> Any:
     if isinstance(obj, type):
-        return [(name, _compiled(method)) for name, method in sorted(vars(obj).items()) if inspect.isfunction(method)]
+        return [
+            (name, _code_object(method)) for name, method in sorted(vars(obj).items()) if inspect.isfunction(method)
+        ]
     code = obj if isinstance(obj, CodeType) else getattr(inspect.unwrap(obj), "__code__", None)
     if code is None:
         return obj.__qualname__
-    constants = [_compiled(value) if isinstance(value, CodeType) else repr(value) for value in code.co_consts]
+    constants = [_code_object(value) if isinstance(value, CodeType) else repr(value) for value in code.co_consts]
     return code.co_code.hex(), constants, code.co_names

@@ -159,7 +159,7 @@ class ResultStore(sqlite.Database):
         """Return the text of a stored value; raise an error if its checksum does not match."""
         text = value[_SEAL:] if isinstance(value, str) else ""
         if not isinstance(value, str) or _add_checksum(text) != value:
-            raise sqlite.damaged_store_error(self.path, f"{kind} {key:.40}")
+            raise sqlite.store_damage(self.path, f"{kind} {key:.40}")
         return text
 
     @contextmanager
@@ -168,7 +168,7 @@ class ResultStore(sqlite.Database):
         try:
             yield
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
-            raise sqlite.damaged_store_error(self.path, f"{type(error).__name__}: {error}") from error
+            raise sqlite.store_damage(self.path, f"{type(error).__name__}: {error}") from error
 
     def forget(self, kind: str, keys: Iterable[str]) -> None:
         """Remove the texts under the given keys, if they exist."""

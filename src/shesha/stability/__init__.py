@@ -2,7 +2,7 @@
 
 from shesha.stability.estimate import estimate
 from shesha.stability.evaluation import shesha
-from shesha.stability.registry import Classes, Variant, card, registered_variants, stability
+from shesha.stability.registry import Classes, Variant, card, list_variants, stability
 from shesha.stability.scores.class_separation import (
     class_separation_ratio,
     label_conditioned_split,
@@ -42,9 +42,9 @@ __all__ = [
     "label_conditioned_split",
     "lda_stability",
     "lda_subspace_stability",
+    "list_variants",
     "rdm_drift",
     "rdm_similarity",
-    "registered_variants",
     "replicate_stability",
     "sample_split",
     "shesha",

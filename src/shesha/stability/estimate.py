@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.repeated_rows import repeats, row_hashes
-from shesha.nulls.design_warnings import undeclared_dependence, warn_of_series
+from shesha.nulls.design_warnings import find_undeclared_dependence, warn_of_series
 from shesha.nulls.null_summary import summarise
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import require_enough_draws
@@ -278,7 +278,7 @@ def _dependence(request: Request) -> tuple[str, ...]:
     # Zero rows are more likely to be missing measurements than copies.
     n_copies = sum(bool(row.any()) for row in rows[copies])
     if not n_copies:
-        signs = undeclared_dependence([rows], request.labels.codes if request.variant.needs_labels else None)
+        signs = find_undeclared_dependence([rows], request.labels.codes if request.variant.needs_labels else None)
         return (f"the interval may be too narrow: {signs}",) if signs else ()
     where = "" if len(rows) == n else f" among the first {len(rows):,}"
     return (
@@ -296,7 +296,9 @@ def _warn_of_series(request: Request, design: Design) -> None:
         if not request.variant.needs_labels:
             warn_of_series([rows.sample], design)
     elif request.design is None and (
-        signs := undeclared_dependence([rows.sample], request.labels.codes if request.variant.needs_labels else None)
+        signs := find_undeclared_dependence(
+            [rows.sample], request.labels.codes if request.variant.needs_labels else None
+        )
     ):
         warn(f"p-values may be too small: {signs}", CalibrationWarning)
 

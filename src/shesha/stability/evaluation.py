@@ -15,7 +15,7 @@ from shesha.nulls.design_builder import exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.stability.label_scores import estimate_one_by_one
-from shesha.stability.registry import Evidence, Request, Variant, explain_undirected_rows, registered_variants
+from shesha.stability.registry import Evidence, Request, Variant, explain_undirected_rows, list_variants
 from shesha.stability.row_matching import PairCount, check_pairs
 from shesha.support.seeds import generator
 from shesha.support.types import Seed
@@ -25,7 +25,7 @@ from shesha.views import Covariates, Rdm, Rows, hint_of_distances
 
 def variant_named(name: str) -> Variant:
     """Return the variant with this short or full name; the error for an unknown name lists the known ones."""
-    variants = {variant.name: variant for variant in registered_variants().values() if variant.needs != "replicates"}
+    variants = {variant.name: variant for variant in list_variants().values() if variant.needs != "replicates"}
     aliases = {variant.alias: variant.name for variant in variants.values() if variant.alias}
     full = aliases.get(name, name) if isinstance(name, str) else name
     return variants[check.choice(full, [*variants, *aliases], "variant")]
@@ -98,10 +98,10 @@ def build_request(
     covariates: ArrayLike | Rdm | None = None,
 ) -> Request:
     """Check the options, and the type and shape of the data, and return a request."""
-    score = _scored_variant(variant, y)
+    score = _require_scorable(variant, y)
     chosen = _options(score, options)
     n_bootstrap = check.count(n_bootstrap, "n_bootstrap", minimum=0)
-    variants = registered_variants().values()
+    variants = list_variants().values()
     _require_taken("pairs", pairs, score, [v for v in variants if v.samples_pairs])
     _require_taken("target_se", target_se, score, [v for v in variants if v.averages_draws])
     if target_se is not None:
@@ -132,7 +132,7 @@ def build_request(
     )
 
 
-def _scored_variant(variant: str | Variant, y: Any) -> Variant:
+def _require_scorable(variant: str | Variant, y: Any) -> Variant:
     """Return the variant; raise an error if it has no estimand, or if it needs labels and has none."""
     score = variant if isinstance(variant, Variant) else variant_named(variant)
     if not score.estimand:

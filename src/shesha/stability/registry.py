@@ -277,7 +277,7 @@ def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[.
     return VARIANTS.mark(Variant.__call__, **{**declared, "needs": needs, "invariant": invariant})
 
 
-def registered_variants() -> dict[str, Variant]:
+def list_variants() -> dict[str, Variant]:
     """Return all registered scores by name, including those from other packages, in their declared order."""
     return {variant.name: variant for variant in sorted(VARIANTS.load().values(), key=lambda variant: variant.place)}
 

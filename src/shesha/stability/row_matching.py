@@ -172,7 +172,7 @@ PAIRS = 100_000
 """Most pairs of rows for each rotation. A random subset of the pairs makes the null slightly wider, never narrower."""
 
 
-def unlinked_features_null(request: Request, rotations: Sequence[Draw]) -> Vector:
+def null_of_unlinked_features(request: Request, rotations: Sequence[Draw]) -> Vector:
     """Score the data with unrelated features, in the same way and with the same rotations as the data.
 
     A random rotation mixes all features, so both halves contain the features with a large variance. Even if features
@@ -189,7 +189,7 @@ def unlinked_features_null(request: Request, rotations: Sequence[Draw]) -> Vecto
     rows, metric = request.source.whole.rows, request.options["metric"]
     design, known = request.exchange, request.covariates
     if n_pairs(len(rows)) > PAIRS:
-        return sampled_null(rows, design, request, PAIRS, rotations, rotate_principal_axes)
+        return null_of_sample(rows, design, request, PAIRS, rotations, rotate_principal_axes)
     scores = []
     for rng, turn in zip(_draws(request), _turns(rotations), strict=False):
         kept = _drop_undirected(shuffle_features(rows, design, rng, known), metric)
@@ -253,7 +253,7 @@ def rotate_given_axes(rows: Matrix, metric: Metric, turn: Sequence[Draw]) -> Ite
         yield rows, Planes.build(rows.shape[1], [cast(np.random.Generator, draw)])
 
 
-def sampled_null(
+def null_of_sample(
     rows: Matrix,
     design: Exchange,
     request: Request,
@@ -464,7 +464,7 @@ def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> 
         n_pairs = min(request.pairs or NULL_PAIRS, NULL_PAIRS) // ROTATIONS
         rotations = rotations[:n_draws]
         rotate = rotate_given_axes if d <= WIDE_FEATURES else rotate_principal_axes
-        return sampled_null(halves.rows.read(chosen), design, request, n_pairs, rotations, rotate)
+        return null_of_sample(halves.rows.read(chosen), design, request, n_pairs, rotations, rotate)
     rows = halves.reader()(chosen)
     next_draw = halves.sampler(request.seed)
     draws = [next_draw() for _ in range(n_draws)]
@@ -543,7 +543,9 @@ def null_of_new_halves(request: Request, draws: Sequence[Draw]) -> Vector:
     """Return the null that permutes features if they are rotated, and otherwise adjusts permuted rows again."""
     if not request.n_permutations:
         return np.empty(0)
-    return (unlinked_features_null if request.variant.view_options.get("rotated") else residuals_null)(request, draws)
+    return (null_of_unlinked_features if request.variant.view_options.get("rotated") else residuals_null)(
+        request, draws
+    )
 
 
 ROW_SCALE = "row scale"

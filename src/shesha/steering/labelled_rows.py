@@ -15,7 +15,7 @@ from shesha.inputs import validation as check
 from shesha.inputs.validation import require_squarable
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls import summarise
-from shesha.nulls.design_warnings import undeclared_dependence
+from shesha.nulls.design_warnings import find_undeclared_dependence
 from shesha.nulls.group_halves import draw_group_half
 from shesha.results import SteeringScore
 from shesha.support.seeds import ALPHA, generator
@@ -186,7 +186,7 @@ def check_labelled(X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, n: int,
 
 def warn_of_dependence(rows: Matrix, labels: Labelled) -> None:
     """Warn if rows and labels depend on their neighbours, and no groups are declared."""
-    if not labels.grouped and (signs := undeclared_dependence([rows], labels.codes)):
+    if not labels.grouped and (signs := find_undeclared_dependence([rows], labels.codes)):
         warn(f"p-values may be too small: {signs}", CalibrationWarning)
 
 

@@ -45,14 +45,14 @@ def best_answer(text: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        if answer := _shown_answer():
+        if answer := _answer_line():
             interrupt.add_note(answer)
         raise
     finally:
         _answer.reset(token)
 
 
-def _shown_answer() -> str:
+def _answer_line() -> str:
     """Return the best answer so far in one line; it may contain names from the data."""
     return visible_name(_answer.get()())
 
@@ -77,7 +77,7 @@ class Lines:
             self._last = now
             spent = now - self._start
             estimate = f", about {spent * (1 - share) / share:.0f} s left" if share else ""
-            answer = f"; {answer}" if (answer := _shown_answer()) else ""
+            answer = f"; {answer}" if (answer := _answer_line()) else ""
             sys.stderr.write(f"shesha: {text}, {spent:.0f} s so far{estimate}{answer}\n")
             sys.stderr.flush()
 
@@ -139,7 +139,7 @@ def _terminal_bar(items: Iterable[Item], total: int, label: str) -> Iterator[Ite
             if time.monotonic() > due:
                 if bar is None:
                     bar, task = _bar(label, total)
-                bar.update(task, completed=done, description="\n".join(filter(None, (_shown_answer(), label))))
+                bar.update(task, completed=done, description="\n".join(filter(None, (_answer_line(), label))))
                 due = time.monotonic() + _REFRESH
     finally:
         if bar is not None:

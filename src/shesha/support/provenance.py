@@ -61,12 +61,12 @@ def is_warning(statement: str) -> bool:
     return statement.startswith(_WARNING)
 
 
-def warnings_among(statements: Iterable[str]) -> list[str]:
+def distinct_warnings(statements: Iterable[str]) -> list[str]:
     """Return the first sentence of each different warning among the statements, without its p-value.
 
     Examples
     --------
-    >>> warnings_among(["rows paired by position", "warning: p may be too small: rows repeat (p = 0.1). Pass groups="])
+    >>> distinct_warnings(["rows by position", "warning: p may be too small: rows repeat (p = 0.1). Pass groups="])
     ['p may be too small: rows repeat']
     """
     found = (text.removeprefix(_WARNING) for text in statements if is_warning(text))
@@ -101,7 +101,7 @@ def ignore_statements() -> Iterator[None]:
         _statements.reset(token)
 
 
-def collected_statements() -> tuple[str, ...]:
+def current_statements() -> tuple[str, ...]:
     """Return the statements that the innermost block has collected so far."""
     return tuple(_statements.get() or ())
 

@@ -85,9 +85,7 @@ def connect(path: Path, layout: Layout, *, create: bool = True, follow_links: bo
     except sqlite3.DatabaseError as error:
         connection.close()
         refused = (
-            _unusable(path, error)
-            if isinstance(error, sqlite3.OperationalError)
-            else damaged_store_error(path, str(error))
+            _unusable(path, error) if isinstance(error, sqlite3.OperationalError) else store_damage(path, str(error))
         )
         raise refused from error
     except BaseException:
@@ -192,7 +190,7 @@ def prepare(connection: sqlite3.Connection, path: Path, layout: Layout, *, creat
     if ("table", "about", _plain(_ABOUT)) not in found:
         raise StoreError(foreign)
     _require_version(connection, path, layout, foreign)
-    if found - _optional_tables(layout) not in _known_schemas(layout):
+    if found - _optional_tables(layout) not in _schemas_of_layout(layout):
         raise StoreError(f"{foreign}, whose tables differ from those of this layout")
     if create and layout.upgrade is not None and about(connection).get("schema") != layout.schema:
         with transaction(connection, path):
@@ -218,7 +216,7 @@ def _plain(sql: str) -> str:
 
 
 @cache
-def _known_schemas(layout: Layout) -> tuple[Schema, ...]:
+def _schemas_of_layout(layout: Layout) -> tuple[Schema, ...]:
     """Return the schemas of a new store, of one of each earlier layout, and of one that was upgraded."""
     known = []
     for version, tables in (*layout.earlier, (layout.schema, layout.tables)):
@@ -278,7 +276,7 @@ def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
         if isinstance(error, sqlite3.OperationalError) and "full" in str(error):
             raise OSError(errno.ENOSPC, f"no space left for {path}; finished results are kept") from error
         if type(error) is sqlite3.DatabaseError:
-            raise damaged_store_error(path, str(error)) from error
+            raise store_damage(path, str(error)) from error
         raise
 
 
@@ -288,10 +286,10 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        raise damaged_store_error(path, str(error)) from error
+        raise store_damage(path, str(error)) from error
 
 
-def damaged_store_error(path: Path, finding: str) -> StoreError:
+def store_damage(path: Path, finding: str) -> StoreError:
     """Return the error to raise for a damaged store."""
     return StoreError(
         f"store must be undamaged, got {path}, which is damaged ({finding}). Move the file away, or pass another file "

@@ -215,7 +215,7 @@ def restrict(
         if name in _LABELS and _n_entries(value) == n and len(entries := _find_unlabelled(name, value)) == n
     }
     if missing == "drop":
-        used = {name: _without_empty_columns(side, name) for name, side in used.items()}
+        used = {name: _drop_empty_columns(side, name) for name, side in used.items()}
         left_out |= _incomplete(used, n, metric)
     kept = _keep(left_out, n)
     if len(kept) < n:
@@ -314,7 +314,7 @@ class _Side:
             yield start, block.toarray() if hasattr(block, "toarray") else to_host(block)
 
 
-def _without_empty_columns(side: T, name: str) -> T:
+def _drop_empty_columns(side: T, name: str) -> T:
     """Leave out the columns of a matrix in memory that contain no number in any row, such as masked voxels."""
     if not isinstance(side, _Side) or isinstance(side.value, Rdm | Representation | Rows):
         return side

@@ -109,11 +109,11 @@ class Neighbours(View):
         if source.has_distances_only or metric not in ("cosine", "correlation"):
             return None
         whole = source.view(Neighbours, k=min(k + k // 2 + _SPARE, source.n_rows - 1), metric=metric)
-        if whole.tied or not is_numpy(whole.rows) or any(whole._fewest_within(subset) < k for subset in subsets):
+        if whole.tied or not is_numpy(whole.rows) or any(whole._count_fewest_listed(subset) < k for subset in subsets):
             return None
         return (whole._within(subset, k) for subset in subsets)
 
-    def _fewest_within(self, subset: Index) -> int:
+    def _count_fewest_listed(self, subset: Index) -> int:
         """Return the smallest number of listed neighbours that are in the subset, over its rows."""
         inside = np.zeros(self.n_rows, dtype=bool)
         inside[subset] = True

@@ -100,7 +100,7 @@ class RankedRdm(View):
             rdm = cls.from_distances(distances, n_rows, tolerance, overwrite=True)
             if np.isnan(float(rdm.ranks[0])):
                 raise NotEstimable(_EQUAL)
-            return rdm._of_method(method)
+            return rdm._convert_to_method(method)
         if spread(distances) <= tolerance:
             raise NotEstimable(_EQUAL)
         if method in WHITENED:
@@ -121,7 +121,7 @@ class RankedRdm(View):
             rdm = cls.from_distances(mean, views[0].n_rows, _SAME_SUM * spread(mean))
             if np.isnan(float(rdm.ranks[0])):
                 raise NotEstimable(_EQUAL)
-            return cls(rdm.n_rows, rdm.ranks)._of_method(method)  # type: ignore[return-value]
+            return cls(rdm.n_rows, rdm.ranks)._convert_to_method(method)  # type: ignore[return-value]
         length = sqrt(condensed_matrices.inner(mean, mean))
         if length <= _SAME_SUM:
             raise NotEstimable(_EQUAL)
@@ -150,12 +150,12 @@ class RankedRdm(View):
             return cls(n_rows, np.full(distances.shape[0], np.nan))
         return cls(n_rows, ranks.unit_ranks(distances, tolerance, distances if overwrite else None))
 
-    def _of_method(self, method: Method) -> RankedRdm:
+    def _convert_to_method(self, method: Method) -> RankedRdm:
         """Return the view whose inner products are the correlations of a method that ranks distances."""
         if method == "tau-a":
             return KendallRdm(self.n_rows, self.ranks)
         if method == "rho-a":
-            return RankedRdm(self.n_rows, self.ranks * sqrt(ranks.untied_share(self.ranks, 3)))
+            return RankedRdm(self.n_rows, self.ranks * sqrt(ranks.share_of_untied_pairs(self.ranks, 3)))
         return self
 
     @classmethod
@@ -285,7 +285,7 @@ class PartialRdm(RankedRdm):
             raise NotEstimable("distances between covariates explain all distances between rows")
         return cls(n_rows, residuals / length, known)
 
-    def permute(self, order: Index) -> PartialRdm:  # type: ignore[override]
+    def permute(self, order: Index) -> PartialRdm:
         """Permute the residuals, then regress the covariates out again."""
         return PartialRdm.remove_covariates(take_condensed(self.ranks, order, self.n_rows), self.known, self.n_rows)
 
@@ -369,7 +369,7 @@ class DistanceSubsets(OrderKept):
         """Memory for the rows, and for the matrices of one subset."""
         return 32 * n * d, 1000 * min(n, options["subset_size"]) ** 2
 
-    def normalised_distances(self, subset: int) -> Matrix:
+    def quantile_scaled_distances(self, subset: int) -> Matrix:
         """Square matrix of the distances within a subset, divided by the 0.9 quantile of its entries."""
         chosen = self.subsets[subset] if self.order is None else self.order[self.subsets[subset]]
         if self.rows is not None:

@@ -440,7 +440,7 @@ class Representation:
                     f"{self._array.n_missing:,} distances are missing (NaN), which only measures of correlated "
                     "distances, such as RSA, can leave out"
                 )
-            return _given_distances(self._array.condensed, squared)
+            return _copy_distances(self._array.condensed, squared)
         rows = self.standard(metric)
         return condensed_distances(rows, metric, squared=squared), distance_rounding(rows, metric)
 
@@ -448,7 +448,7 @@ class Representation:
         """Distances between the given pairs of rows, and the difference below which two count as equal."""
         check.choice(metric, METRICS, "metric")
         if isinstance(self._array, Rdm):
-            return _given_distances(self._array.condensed[condensed_index(i, j, self.n_rows)], squared)
+            return _copy_distances(self._array.condensed[condensed_index(i, j, self.n_rows)], squared)
         rows = self.standard(metric)
         return pair_distances(rows, i, j, metric, squared=squared), distance_rounding(rows, metric)
 
@@ -510,7 +510,7 @@ def choose_folding(a: Representation, b: Representation, folding: Folding) -> Fo
     return "columns" if len(kinds) > 1 else "rows" if kinds == {3} else folding
 
 
-def _given_distances(distances: Vector, squared: bool) -> tuple[Vector, float]:
+def _copy_distances(distances: Vector, squared: bool) -> tuple[Vector, float]:
     """Return a copy of given distances, or their squares with the same sign, and the tolerance for ties."""
     tolerance = ROUNDING * float(np.nanmax(np.abs(distances), initial=0.0))
     return distances * np.abs(distances) if squared else distances.copy(), tolerance
@@ -700,7 +700,7 @@ class Rows:
         for start, block in self.blocks(_ENTRIES):
             check.finite(block, self.name, first_row=start)
 
-    def undirected_rows(self, metric: Metric) -> Index:
+    def rows_without_direction(self, metric: Metric) -> Index:
         """Return the rows for which a metric is undefined, without a copy of all rows."""
         found = [start + find_undirected_rows(block, metric) for start, block in self.blocks(_ENTRIES)]
         return np.concatenate([np.empty(0, dtype=np.intp), *found])

@@ -231,7 +231,7 @@ class Store(sqlite.Database):
     def _number(self, value: Any) -> Any:
         """Return the value if it is a number or None; raise for other types, which SQLite permits."""
         if not isinstance(value, int | float | None):
-            raise sqlite.damaged_store_error(self.path, f"{value!r:.40} instead of a number")
+            raise sqlite.store_damage(self.path, f"{value!r:.40} instead of a number")
         return value
 
 

@@ -20,9 +20,9 @@ from shesha.kernels.class_statistics import (
     random_halves,
     ratios_of_pairs,
     separation_sums,
-    shuffled_mean_separations,
-    shuffled_variance_shares,
+    separations_of_shuffles,
     sums_of_groups,
+    variance_shares_of_shuffles,
 )
 from shesha.kernels.distances import METRICS, PANEL, Metric, n_pairs
 from shesha.kernels.rounding_and_scaling import safe_unit
@@ -197,7 +197,7 @@ def class_separation_ratio(
         estimate_by_counts,
         value=lambda X, y: class_variance_share(X, y.codes),
         resampled=class_variance_shares,
-        shuffled=shuffled_variance_shares,
+        shuffled=variance_shares_of_shuffles,
         reason="all rows are equal",
     ),
     audited=True,
@@ -245,7 +245,7 @@ def variance_ratio(data: Plain, y: Classes) -> float:
         estimate_by_counts,
         value=lambda X, y: mean_separation(X, y.members),
         resampled=mean_separations,
-        shuffled=shuffled_mean_separations,
+        shuffled=separations_of_shuffles,
         reason=_NO_SEPARATION,
     ),
     audited=True,

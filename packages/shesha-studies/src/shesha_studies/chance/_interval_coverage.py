@@ -12,7 +12,7 @@ from shesha.comparison.engine import Evidence, Group, group_by_view
 from shesha.measures import Measure
 from shesha.nulls import exchange
 from shesha.results import Score
-from shesha.stability import registered_variants
+from shesha.stability import list_variants
 from shesha.stability.estimate import as_estimate
 from shesha.stability.evaluation import build_request, evaluate
 from shesha.support.types import Labels, Matrix
@@ -72,7 +72,7 @@ NAMES = (
     "subspace overlap; OrthProc; ProcDist; SoftCorr; HardCorr; MagDiff; ConcDiff; UnifDiff; IMD; MMD; "
     "eigenspectrum similarity"
 )
-LABEL_SCORES = tuple(found.name for found in registered_variants().values() if found.audited and found.needs_labels)
+LABEL_SCORES = tuple(found.name for found in list_variants().values() if found.audited and found.needs_labels)
 Ends = dict[str, list[tuple[float, float]]]
 
 
