@@ -72,7 +72,7 @@ def test_canonical_variates_are_those_of_the_training_rows(seed):
         u, _, vt = np.linalg.svd(q.T @ p, full_matrices=False)
         x, y = X[test] @ np.linalg.solve(r, u), Y[test] @ np.linalg.solve(s, vt.T)
         correlations += [np.corrcoef(a, b)[0, 1] for a, b in zip(x.T, y.T, strict=True)]
-    assert held_out_score(as_measure("CCA"), X, Y, fold) == pytest.approx(np.mean(correlations), rel=1e-9)
+    assert score_held_out_rows(as_measure("CCA"), X, Y, fold) == pytest.approx(np.mean(correlations), rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(16))
