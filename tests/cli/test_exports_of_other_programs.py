@@ -222,6 +222,9 @@ def test_what_may_be_a_mistake_is_stated(audit, tmp_path):
     pd.DataFrame({"region": np.resize(["NA", "EU", "AS"], N)}).to_csv("y.csv", index=False)
     printed = " ".join(audit("x.npy", "--labels", "y.csv:region").out.split())
     assert f"region: {N // 3} rows labelled 'NA' are read as unlabelled; write another word" in printed
+    np.save("g.npy", np.arange(N))
+    printed = " ".join(audit("x.npy", "--groups", "g.npy").out.split())
+    assert "each of 24 groups has one row, so that groups declare no dependence" in printed
     np.save("d.npy", squareform(pdist(X)))
     assert "d looks like a matrix of distances, but is used as features" in " ".join(audit("d.npy").out.split())
     np.savez("q.npz", codes=rng.integers(-127, 127, (N, D)).astype(np.int8), scale=np.ones(D))

@@ -77,6 +77,7 @@ def test_errors_are_the_spread_over_samples():
 def test_errors_cover_the_largest_scales_too():
     kinds = {
         "uniform": lambda rng: rng.random((130, 10)),
+        "normal": lambda rng: rng.standard_normal((200, 4)),
         "clusters": lambda rng: np.eye(5)[rng.integers(3, size=130)] * 8 + rng.standard_normal((130, 5)),
     }
     for make in kinds.values():

@@ -99,6 +99,26 @@ def test_a_scale_in_the_file_is_used(tmp_path, kind):
     assert list(said) == [f"X: uint8 codes, dequantised by the {what} in the file"]
 
 
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "recording", "counts", "pixels"])
+def test_bits_of_floats_are_refused(tmp_path, kind):
+    X = vectors(50, 16)
+    values = {
+        "float16": X.astype("f2").view("u2"),
+        "bfloat16": (X.astype("f4").view("u4") >> 16).astype("u2"),
+        "recording": (1000 * X).astype("i2"),
+        "counts": RNG.poisson(300, (50, 16)).astype("u2"),
+        "pixels": RNG.integers(0, 65536, (50, 16)).astype("u2"),
+    }[kind]
+    np.save(tmp_path / "x.npy", values)
+    if "float" not in kind:
+        np.testing.assert_array_equal(open_file(tmp_path / "x.npy").representations["x"], values)
+        return
+    for bits in (values, values.view("i2")):
+        np.save(tmp_path / "x.npy", bits)
+        with pytest.raises(ValueError, match="look like the bits of bfloat16 or float16; save"):
+            open_file(tmp_path / "x.npy")
+
+
 def test_ranges_of_sentence_transformers_are_used():
     X = vectors(50, 16)
     codes, low, high = codes_of(X)

@@ -4,19 +4,23 @@ import contextlib
 import inspect
 import json
 import re
+import typing
 import warnings
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 from scipy.cluster.vq import kmeans2
 from scipy.spatial.distance import pdist
 from typer.testing import CliRunner
 
 import shesha
 from shesha import bio, coherence, drift, neuro, steering
-from shesha.cli._app import app
+from shesha.cli._app import COMMANDS, app
 from shesha.report import as_html
+from shesha.results.base import Result
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((60, 6))
@@ -52,7 +56,10 @@ CALLS = {
     "compare_several_within": partial(shesha.compare_several_within, X, {"Y": Y, "Z": Z}, CLASSES),
     "compare_within": partial(shesha.compare_within, X, Y, CLASSES),
     "consensus": partial(shesha.consensus, MEMBERS),
+    "descriptors.dimension_over_scale": partial(shesha.descriptors.dimension_over_scale, X),
     "diff": partial(shesha.diff, X, Y),
+    "doubts": partial(shesha.doubts, X.cumsum(axis=0)),
+    "drift_path": partial(shesha.drift_path, [X, Y, Z]),
     "estimate": partial(shesha.estimate, X),
     "estimate, sampled pairs": partial(shesha.estimate, X),
     "explore": partial(shesha.explore, X, Y),
@@ -71,14 +78,17 @@ CALLS = {
     "neuro.centroid_drift": partial(neuro.centroid_drift, TRIALS),
     "neuro.crossnobis_test": partial(neuro.crossnobis_test, TRIALS, SHOWN, noise=None),
     "neuro.discriminability": partial(neuro.discriminability, TRIALS, SHOWN),
+    "neuro.noise_ceiling": partial(neuro.noise_ceiling, TRIALS, SHOWN),
     "neuro.over_time": partial(neuro.over_time, np.stack([TRIALS, TRIALS[::-1]], axis=2), SHOWN),
     "neuro.searchlight": partial(neuro.searchlight, X[:8], pdist(Y[:8]), [[0, 1, 2], [3, 4, 5]]),
     "neuro.session_drift": partial(neuro.session_drift, {"one": (TRIALS, SHOWN), "two": (TRIALS[::-1], SHOWN)}),
     "neuro.session_table": partial(neuro.session_table, SESSIONS, scores=("trial_split",), min_neurons=3),
+    "neuro.stochastic_shape": partial(neuro.stochastic_shape, TRIALS, TRIALS[:, ::-1], SHOWN),
     "neuro.tertiles": partial(neuro.tertiles, TRIALS + 3),
     "neuro.time_clusters": partial(neuro.time_clusters, np.stack([TRIALS, TRIALS[::-1]], axis=2), SHOWN),
     "neuro.trial_split": partial(neuro.trial_split, TRIALS, SHOWN),
     "neuro.trials_needed": partial(neuro.trials_needed, TRIALS, SHOWN),
+    "neuro.wuc": partial(neuro.wuc, TRIALS, SHOWN),
     "steering.partial_correlations": partial(
         steering.partial_correlations, {"drop": X[:, 0], "a": X[:, 1], "b": X[:, 2]}, "drop", covariates=("b",)
     ),
@@ -86,12 +96,20 @@ CALLS = {
     "steering.rank_layers": partial(steering.rank_layers, LAYERS, CLASSES, n_splits=1),
     "steering.steerability": partial(steering.steerability, X, CLASSES, n_splits=1, n_directions=3),
 }
-"""A small call of every public function that takes a level and returns a result."""
+"""A small call of every public function that returns a result."""
 ELSEWHERE = {
     "bio.coherence_table": "as coherence_by_group",
+    "bio.find_controls": "names of controls",
     "bio.integration_table": "passes its options to compare_several_within",
     "bio.integration_test": "passes its options to compare_within",
+    "bio.perturbation_interval": "one number with an interval",
+    "calibrate_layers": "compare_layers with one measure",
+    "neuro.association": "one number with an interval, of the table of session_table",
+    "neuro.permutation_null": "the null of a function of the user",
+    "settings_table": "shows other results",
+    "steering.vector": "a vector: tests/steering",
 }
+"""Public functions with a result or a level that are not in the table, with the reason."""
 VALUES = {
     "alpha": 0.03,
     "confidence": 0.875,
@@ -108,6 +126,8 @@ VALUES = {
     "seed": 11,
 }
 """Another value for each option; permuted trials of a recording have only 79 different shifts."""
+FEW = {"n_permutations": 19, "n_draws": 39, "n_bootstrap": 0, "n_resamples": 20, "n_splits": 1, "n_directions": 3}
+"""Numbers of draws with which single options are tried."""
 SAMPLED = {"max_rows": ("diff",), "pairs": ("audit", "estimate, sampled pairs")}
 """Sizes of samples, which all texts of these functions give."""
 VERDICT = {
@@ -124,6 +144,7 @@ def function(name):
 
 
 UNFIT = {
+    ("neuro.noise_ceiling", "n_draws"),
     ("estimate, sampled pairs", "n_bootstrap"),
     ("neuro.session_table", "n_draws"),
     ("compare_all", "correction"),
@@ -166,19 +187,26 @@ def names_level(text, value):
     return any(level in text for level in (f"{value:g}", f"{100 * value:g} %", f"{100 * value:g}%"))
 
 
-def test_every_public_function_with_a_level_is_tried():
-    found = set()
-    for room in ("", "bio", "coherence", "drift", "neuro", "steering"):
+def public_functions():
+    """Return the public functions that return a result or have a level, by name."""
+    found = {}
+    for room in ("", "bio", "coherence", "descriptors", "drift", "neuro", "steering"):
         namespace = function(room) if room else shesha
         for name in namespace.__all__:
             member = getattr(namespace, name)
-            if inspect.isfunction(member) and {"alpha", "confidence"} & set(inspect.signature(member).parameters):
-                found.add(f"{room}.{name}".strip("."))
-    assert found - set(CALLS) == set(ELSEWHERE) - {"bio.integration_table", "bio.integration_test"} | NUMBERS
+            if inspect.isfunction(member):
+                inner, returns = inspect.unwrap(member), False
+                with contextlib.suppress(NameError):  # Types of libraries that are imported for type checking only.
+                    kind = eval(inner.__annotations__.get("return", "None"), inner.__globals__)
+                    returns = isinstance(kind, type) and issubclass(kind, Result)
+                if returns or {"alpha", "confidence"} & set(inspect.signature(member).parameters):
+                    found[f"{room}.{name}".strip(".")] = member
+    return found
 
 
-NUMBERS = {"bio.perturbation_interval", "neuro.association", "neuro.permutation_null", "neuro.wuc"}
-"""Functions that return one number with an interval, or the result of another function in the table."""
+def test_every_public_function_with_a_result_or_a_level_is_tried():
+    assert set(public_functions()) - set(CALLS) == set(ELSEWHERE)
+    assert {name.partition(",")[0] for name in CALLS} <= set(public_functions())
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -211,26 +239,180 @@ def test_words_and_numbers_follow_the_options(name):
             assert any(given.search(text) for text in texts.values()), f"no text gives {option}: {texts}"
 
 
-def test_held_out_values_and_commands_follow_their_options(tmp_path):
-    held_out = shesha.compare(X, Y, "LinReg", folds=3, seed=11)
-    assert "3 folds" in " ".join(str(held_out).split()) and json.loads(held_out.to_json())["folds"] == 3
-    for name, rows in {"one": X, "two": Y, "three": Z}.items():
-        np.save(tmp_path / f"{name}.npy", rows)
-    files = [str(tmp_path / f"{name}.npy") for name in ("one", "two", "three")]
-    common = ["--confidence", "0.875", "--seed", "11", "--json", str(tmp_path / "found.json")]
-    for command in (
-        ["audit", files[0], "--permutations", "38", "--bootstrap", "43"],
-        ["compare", *files[:2], "--calibrate", "--permutations", "38", "--measures", "cka"],
-        ["consensus", *files],
-        ["rank", *files[:2], "--data", files[2], "--permutations", "38"],
-    ):
+ROWS = {"neuro.searchlight": 8, "drift.conformal_stream": 120, **{name: 80 for name in CALLS if "neuro" in name}}
+GIVEN = {
+    "aggregate": "mean",
+    "alphas": (-1.0, 0.0, 1.0),
+    "block_length": 5,
+    "calibrate": False,
+    "cluster": lambda matrix: (matrix[:, 0] > 0).astype(int),
+    "covariates": np.arange(60.0),
+    "flexible": {"both": ["c", "d"]},
+    "folds": 3,
+    "keep": "row scale",
+    "labels": CLASSES,
+    "layer": "none",
+    "max_cells": 50,
+    "maximum": 0.9,
+    "n_neighbors": 7,
+    "n_neurons": 2,
+    "noise": "diagonal",
+    "names": ("first", "second"),
+    "obsm": "other",
+    "queries": np.arange(10),
+    "row_names": [f"item {k}" for k in range(60)],
+    "runs": np.arange(80) // 40,
+    "scores": ("centroid_drift",),
+    "shrinkage": 0.5,
+    "target_se": 0.0005,
+    "tests": ("energy",),
+    "texts": [f"text {k}" for k in range(60)],
+    "times": (10, 20),
+    "trials_per_half": "all",
+    "trials_per_run": "equal",
+    "tracked": [[0, 0], [1, 1], [2, 2], [3, 3]],
+    "variant": "basis_averaged_split",
+    "y": CLASSES,
+    ("compare", "names"): ("first", "second"),
+    ("neuro.searchlight", "names"): ("first", "second"),
+    ("neuro.time_clusters", "model"): pdist(TRIALS[:4]),
+    ("neuro.time_clusters", "pairs"): "all",
+    ("bio.e_distances", "pairs"): "all",
+    ("neuro.session_table", "by"): "division",
+    ("steering.partial_correlations", "covariates"): ("a",),
+}
+"""Other values for options, of one function or of all, that no rule derives from the default."""
+TOGETHER = {
+    ("coherence.coherence", "k"): {"method": "knn"},
+    ("coherence.coherence_by_group", "k"): {"method": "knn"},
+    ("coherence.coherence", "shrinkage"): {"method": "whitened"},
+    ("coherence.coherence_by_group", "shrinkage"): {"method": "whitened"},
+    ("diff", "blocks"): {"labels": CLASSES},
+    ("diff", "index_metric"): {"index": True},
+    ("diff", "max_loss"): {"index": True},
+    ("neuro.session_drift", "first"): {"tracked": [[1, 1], [2, 2], [3, 3], [4, 4]]},
+    **{
+        (name, option): {"min_rows": 5}
+        for name in ("compare_within", "compare_several_within")
+        for option in ("blocks", "groups")
+    },
+    **{
+        (name, "min_group"): {"groups": np.arange(60) // 4, "min_rows": 5}
+        for name in ("compare_within", "compare_several_within")
+    },
+    ("coherence.coherence", "null"): {"method": "knn"},
+    ("neuro.wuc", "n_splits"): {"how": "random"},
+    **{
+        (name, "n_blocks"): {"how": "blocks"}
+        for name in ("neuro.over_time", "neuro.session_table", "neuro.trial_split", "neuro.wuc")
+    },
+    **{(name, "block_length"): {"null": "stretches"} for name in CALLS if "neuro" in name},
+}
+"""Options without which others have no effect."""
+NO_EFFECT = {
+    **dict.fromkeys(("ids", "layer_axis", "match", "missing", "rows"), "for inputs with names, layers or NaN"),
+    **dict.fromkeys(("scheduler", "store", "workers"), "how to compute, not what"),
+    **dict.fromkeys(
+        ("again", "also", "conditions", "conditions_of_Y", "encoding", "layers_b", "permutations", "repeats"), "data"
+    ),
+    **dict.fromkeys(("truncate", "weights", "Y"), "data"),
+    **dict.fromkeys(("error", "exact"), "how exact a number is"),
+    **dict.fromkeys(("control", "groupby", "name", "skip"), "names of data"),
+}
+"""Options that tests of inputs try, with the reason."""
+
+
+def other_values(name, parameter):
+    """Return values that differ from the default of an option."""
+    option, default, n = parameter.name, parameter.default, ROWS.get(name, 60)
+    designs = {"blocks": np.arange(n) % 2, "groups": np.arange(n) // 4, "within": np.arange(n) % 3}
+    if (name, option) in GIVEN or option in GIVEN:
+        return [GIVEN.get((name, option), GIVEN.get(option))]
+    if option in designs:
+        return [designs[option]]
+    literals = re.findall(r"'([^']*)'", str(parameter.annotation).replace('"', "'"))
+    inner = inspect.unwrap(function(name))
+    with contextlib.suppress(NameError):
+        literals = list(typing.get_args(eval(str(parameter.annotation), inner.__globals__)))
+    literals = [one for one in literals if isinstance(one, str) and one != default]
+    if isinstance(default, bool):
+        return [not default]
+    if isinstance(default, int):
+        return [default + 1, 2 * default + 3, 10 * default + 100]
+    return [0.6 * default] if isinstance(default, float) else literals
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_option_changes_the_result_or_is_refused(name):
+    """A new option is tried by its default or its literals; otherwise it must be entered in a table above."""
+    parameters = inspect.signature(function(name)).parameters.values()
+    few = {one.name: FEW[one.name] for one in parameters if one.name in FEW}
+
+    def call(**options):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            done = CliRunner().invoke(app, [*command, *common])
-        assert done.exit_code == 0, done.output
-        numbers = leaves(json.loads((tmp_path / "found.json").read_text(encoding="utf-8")))
-        for value in (0.875, 11, *([38] if "--permutations" in command else [])):
-            assert value in numbers, f"{command[0]} does not store {value}"
+            try:
+                result = CALLS[name](**few | options)
+            except (ValueError, TypeError) as refusal:
+                return str(refusal)
+        return re.sub(r'"seconds": [^,}]*', "", result.to_json())
+
+    usual = call()
+    for one in parameters:
+        known = one.default is one.empty or one.kind is one.VAR_KEYWORD or one.name in NO_EFFECT
+        if known or (one.name in VALUES and (name, one.name) not in GIVEN):
+            continue
+        values, together = other_values(name, one), TOGETHER.get((name, one.name), {})
+        assert values, f"no other value for {one.name}={one.default!r}: enter one in GIVEN, or the reason in NO_EFFECT"
+        before = call(**together) if together else usual
+        assert any(call(**together, **{one.name: value}) != before for value in values), f"{one.name} is ignored"
+
+
+def test_held_out_values_say_their_folds():
+    held_out = shesha.compare(X, Y, "LinReg", folds=3, seed=11)
+    assert "3 folds" in " ".join(str(held_out).split()) and json.loads(held_out.to_json())["folds"] == 3
+
+
+COMMAND_VALUES = {"--confidence": 0.875, "--alpha": 0.04, "--seed": 11, "--permutations": 38, "--bootstrap": 43}
+COMMAND_LINES = {
+    "audit": ["one.npy"],
+    "compare": ["one.npy", "two.npy", "--calibrate", "--measures", "cka"],
+    "consensus": ["one.npy", "two.npy", "three.npy"],
+    "diff": ["one.npy", "two.npy"],
+    "drift": ["one.npy", "two.npy"],
+    "index": ["one.npy", "--way", "3", "--k", "3"],
+    "layers": ["first.npz", "second.npz"],
+    "rank": ["one.npy", "two.npy", "--data", "three.npy"],
+}
+PROGRAM = typer.main.get_command(app)
+
+
+def test_every_command_with_a_level_is_tried():
+    levels = {"--alpha", "--confidence"}
+    assert set(COMMAND_LINES) == {
+        name for name in COMMANDS if any(levels & set(one.opts) for one in PROGRAM.commands[name].params)
+    }
+
+
+@pytest.mark.parametrize("name", COMMAND_LINES)
+def test_commands_follow_their_options(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for file, rows in {"one": X, "two": Y, "three": Z}.items():
+        np.save(f"{file}.npy", rows)
+    np.savez("first.npz", a=X, b=Y)
+    np.savez("second.npz", a=Y, b=Z)
+    known = {option for one in PROGRAM.commands[name].params for option in one.opts}
+    values = {option: value for option, value in COMMAND_VALUES.items() if option in known}
+    options = [text for option, value in values.items() for text in (option, str(value))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        done = CliRunner().invoke(app, [name, *COMMAND_LINES[name], *options, "--json", "found.json"])
+    assert done.exit_code == 0, done.output
+    numbers = leaves(json.loads(Path("found.json").read_text(encoding="utf-8")))
+    for option, value in values.items():
+        assert value in numbers, f"{name} does not store {option} {value}"
+    text = " ".join(done.output.split())
+    assert not re.search(r"(at|<=|level) 0\.05\b|\b95 ?%|\(5 ?%", text), text
 
 
 def test_a_verdict_of_a_comparison_follows_its_level():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -202,7 +203,8 @@ def doubts(
         source = source.take_rows(kept)
         classes = None if classes is None else classes[kept]
         about = {name: quantity[kept] for name, quantity in about.items()}
-    return find_doubts(source, metric, classes=classes, known=about, order=order, seed=seed, numbers=kept)
+    found = find_doubts(source, metric, classes=classes, known=about, order=order, seed=seed, numbers=kept)
+    return replace(found, seed=seed)
 
 
 def _single_array(X: Any, ids: str | None) -> tuple[Any, dict[str, Vector]]:

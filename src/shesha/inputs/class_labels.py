@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.support.provenance import state
+from shesha.support.provenance import state, state_warning
 from shesha.support.types import Index
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -67,7 +67,12 @@ def class_name(value: Any) -> str:
 
 
 def state_suspicious_classes(labels: NDArray[Any], name: str) -> None:
-    """State which classes have the form of a code for missing labels, such as -999, or differ in letter case only."""
+    """State which classes have the form of a code for missing labels, such as -999, or differ in letter case only.
+
+    Groups of one row each are stated as well.
+    """
+    if name == "groups" and len(labels) > 1 and len(set(labels.tolist())) == len(labels):
+        state_warning(f"each of {len(labels):,} groups has one row, so that groups declare no dependence")
     first: dict[str, str] = {}
     for label in dict.fromkeys(labels.tolist()) if labels.dtype.kind in "OU" else ():
         own = class_name(label) if isinstance(label, str) else ""

@@ -32,6 +32,8 @@ relative decrease of the distance between unequal bytes that are unrelated.
 _N_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)
 _PQ = re.compile(r"(?<![a-z])o?pq(?![a-z])|product_?quant", re.IGNORECASE)
 """Names of codes of product quantisation."""
+_NARROW, _SIZES = 0x2000, (0x2000, 0x4800)
+"""Largest range, and range of the median, of the bits of floats without their sign, for values of about 0.01 to 10."""
 _CODES = re.compile(r"(?<![a-z])u?int8(?![0-9])", re.IGNORECASE)
 _BITS = re.compile(r"(?<![a-z])u?binary(?![a-z])|packed_?bits|bit_?packed", re.IGNORECASE)
 """Names of codes and of packed bits, as embedding services and libraries write them."""
@@ -60,6 +62,23 @@ def as_bytes(values: Array, name: str, *, scaled: bool = False) -> Array:
             codes = values.astype(kind)
             return codes if named or are_centroid_numbers(codes) else values
     return values
+
+
+def refuse_float_bits(values: Array, name: str) -> None:
+    """Refuse integers of 16 bits that are the bits of bfloat16 or float16, as NumPy shows types that it lacks.
+
+    Their highest bit is the sign, which differs between values of nearly the same size. Signed integers of a recording
+    lie on both sides of 0, and counts have no sign.
+    """
+    if values.ndim != 2 or values.dtype not in (np.uint16, np.int16) or len(values) < _FEWEST_ROWS:
+        return
+    bits = np.asarray(values[:: max(1, len(values) // _LOOKED_AT)][:_LOOKED_AT]).view(np.uint16)
+    low, middle, high = np.quantile(bits & 0x7FFF, (0.05, 0.5, 0.95))
+    if 0.1 < float((bits >> 15).mean()) < 0.9 and high - low < _NARROW and _SIZES[0] < middle < _SIZES[1]:
+        raise ValueError(
+            f"{name} must contain numbers, got {values.dtype} values that look like the bits of bfloat16 or float16; "
+            "save tensor.float().numpy() instead, or values.view('float16') if they are float16"
+        )
 
 
 def infer_storage(codes: Array) -> Storage:

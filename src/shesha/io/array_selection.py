@@ -23,7 +23,7 @@ from shesha.inputs import (
     is_identity_name,
 )
 from shesha.inputs.matrix_shapes import is_one_hot
-from shesha.inputs.quantised import as_bytes, decode, scale_names
+from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, scale_names
 from shesha.inputs.table_columns import label_like_names
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
 from shesha.support import files
@@ -368,7 +368,8 @@ def visible_names(path: Path, contents: Mapping[str, Value]) -> Mapping[str, Val
 
 
 def _decode_bytes(name: str, array: Array, arrays: Mapping[str, StoredArray]) -> Array:
-    """Decode vectors that are stored as bytes."""
+    """Decode vectors that are stored as bytes, and refuse the bits of floats."""
+    refuse_float_bits(array, name)
     array = as_bytes(array, name)
     if array.ndim != 2 or array.dtype not in (np.uint8, np.int8):
         return array

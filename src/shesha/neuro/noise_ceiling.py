@@ -31,6 +31,7 @@ from shesha.nulls.design_warnings import CEILING_TOO_HIGH, warn_of_dependent_rep
 from shesha.results import NoiseCeiling
 from shesha.support import provenance
 from shesha.support.provenance import keep_statements
+from shesha.support.seeds import number
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.views.representation import Rdm
 
@@ -133,8 +134,14 @@ def noise_ceiling(
             _, _, reliability = _ceilings(_rdms_of_runs(trials, run, equal, metric, normalize)[0], scaled)
             notes = (*notes, f"with equal numbers of trials, the reliability is {float(reliability.mean()):.3g}")
     warn_of_dependent_repeats(draws[0], CEILING_TOO_HIGH)
-    fields = {"measure": f"RDM {method}", "n_repeats": draws.shape[1], "n_rows": n_conditions, "notes": notes}
-    return _summarise(draws, scaled, fields)
+    fields: dict[str, Any] = {
+        "measure": f"RDM {method}",
+        "n_repeats": draws.shape[1],
+        "n_rows": n_conditions,
+        "notes": notes,
+    }
+    fields["seed"] = number(seed)
+    return _summarise(draws, scaled, {"measure": f"RDM {method}", **fields})
 
 
 def _summarise(draws: Cube, scaled: Callable[[Matrix], Matrix], fields: Mapping[str, Any]) -> NoiseCeiling:

@@ -62,6 +62,7 @@ class Doubts(Result):
     """Number of rows that were checked. The checks of row lengths, repeated rows and columns used every row instead."""
     reason: str = ""
     """Why checks were skipped; empty if every check ran."""
+    seed: int | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
