@@ -89,9 +89,11 @@ def draw(found: list, names: list[str], out: Path) -> None:
     fell = [lost(clean, right) for *_, right in found[1:]]
     figure, (above, below) = plt.subplots(2, 1, figsize=(6.4, 5.2), sharex=True, layout="constrained")
     above.loglog(levels, drifts, "o-", color="#c55a11", label="RDM drift of 60 canaries")
-    above.axhline(found[0][1].scores[0].threshold, color="#7f7f7f", linestyle="--", label="threshold, 39 re-encodings")
+    threshold = found[0][1].scores[0].threshold
+    # Re-encodings that are equal have a threshold of 0, which a logarithmic axis cannot show.
+    if threshold > min(drifts) / 1e3:
+        above.axhline(threshold, color="#7f7f7f", linestyle="--", label="threshold, 39 re-encodings")
     above.axhline(0.05, color="#7f7f7f", linestyle=":", label="tolerance 0.05")
-    above.set_ylim(bottom=min(*drifts, max(found[0][1].scores[0].threshold, 1e-16)) / 3)
     above.set_ylabel("drift")
     below.semilogx(levels, accuracies, "s-", color="#1f4e79", label="accuracy on other sentences")
     below.axhline(clean.mean(), color="#7f7f7f", linewidth=1, label="clean encoder")

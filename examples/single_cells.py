@@ -32,16 +32,17 @@ def screen() -> anndata.AnnData:
 
 
 def violins(adata: anndata.AnnData, table: pd.DataFrame, ax: plt.Axes) -> None:
-    """Draw the cosines of the cells of each target, the most coherent first, and the threshold of the mean."""
+    """Draw the cosines of the cells of each target, the most coherent first, and the chance level of their mean."""
     names = list(table.index)
     cosines = [adata.obs.loc[adata.obs["target"] == name, "coherence_cosine"].dropna() for name in names]
     for body in ax.violinplot(cosines, showextrema=False, widths=0.9)["bodies"]:
         body.set(facecolor="#0072b2", alpha=0.5)
     places = np.arange(1, len(names) + 1)
     ax.scatter(places, table["coherence"], s=16, color="#0072b2", zorder=3, label="coherence (mean)")
-    ax.hlines(table["threshold"], places - 0.4, places + 0.4, color="#7f7f7f", label="chance rarely exceeds")
+    ax.hlines(table["coherence_chance"], places - 0.4, places + 0.4, color="#7f7f7f", label="chance level of the mean")
     ax.set_xticks(places, names, rotation=90, fontsize="small")
-    ax.set(ylabel="cosine of a cell's shift with the mean shift", title="Cells of each target")
+    ax.set(ylabel="cosine of a cell's shift with the mean shift")
+    ax.set_title("Cells of each target", fontsize="medium")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize="small")
 

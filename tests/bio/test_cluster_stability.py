@@ -8,7 +8,7 @@ from scipy.cluster.vq import kmeans2
 from sklearn.metrics import adjusted_rand_score, jaccard_score
 
 from shesha import bio
-from shesha.bio.cluster_stability import _clustered_matrix, _compare, _recorded_resolution
+from shesha.bio.cluster_stability import _clustered_matrix, _compare, _interval, _recorded_resolution
 from shesha.support import provenance
 
 
@@ -73,6 +73,17 @@ def test_groups_are_stable_if_data_without_clusters_are_not_divided():
     assert [each.value for each in found.significant] == [1.0, 1.0, 1.0]
     assert found.agreement.significant
     assert found.numbers[0].chance == 0
+
+
+def test_the_interval_covers_the_mean_of_clusters_that_are_seldom_lost():
+    """Nine of ten subsamples find the cluster again; the interval of ten equal values is not a single point."""
+    rng, inside = np.random.default_rng(0), 0
+    for _ in range(200):
+        ends = _interval(np.where(rng.random(10) < 0.9, 1.0, 0.4))
+        inside += ends["low"] <= 0.94 <= ends["high"]
+    assert inside >= 190
+    ends = _interval(np.ones(10))
+    assert (ends["low"], ends["high"]) == (pytest.approx(0.025**0.1, abs=0.02), pytest.approx(1))
 
 
 def test_noise_is_seldom_stable():

@@ -84,6 +84,8 @@ def test_rows_of_own_vectors_are_matched_by_name():
     turned = stored_vectors(X, {"mixed": np.round(X, 1)[order], "unit": X / np.linalg.norm(X, axis=1, keepdims=True)})
     assert any("warning: mixed finds no more neighbours than chance" in text for text in turned.inputs)
     assert any(text.startswith("unit: row lengths are 1 in all rows, and were") for text in turned.inputs)
+    twice = stored_vectors(np.repeat(X[:20], 3, axis=0), ["binary"], k=4)
+    assert any("warning: 50% of the 4 nearest vectors are copies of the query" in text for text in twice.inputs)
     missing = full.copy()
     missing.iloc[3] = np.nan
     assert stored_vectors(missing, ["int8"], k=5, missing="drop")["int8"].n_rows == 59

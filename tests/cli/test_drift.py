@@ -68,7 +68,7 @@ def test_features_are_matched_by_name(tmp_path, invoke_main, monkeypatch):
     assert found.numbers == expected.numbers
     assert found.inputs == ("features matched by name, in another order in window",)
     ended = invoke_main("drift", "first.csv", "mixed.csv", "--test", "energy", "--json", "found.json")
-    assert "features matched by name, in another order in mixed.csv" in ended.out
+    assert "features matched by name, in another order in mixed.csv" in " ".join(ended.out.split())
     assert json.loads(Path("found.json").read_text())["numbers"][0]["value"] == pytest.approx(expected.numbers[0].value)
 
 
@@ -85,6 +85,33 @@ def test_rows_with_shared_identifiers_are_not_independent(tmp_path, invoke_main,
     assert (f"Warning: both samples share {n_shared} of 60 ids, so" in text) == (n_shared > 0)
     start = f"Whether the samples differ cannot be decided, because both samples share {n_shared} of 60 ids"
     assert text.startswith(start) == (n_shared > 0)
+
+
+SAME = {
+    "all": (lambda X, Y: X[::-1], "both samples share 60 of 60 rows with equal values"),
+    "some": (lambda X, Y: np.vstack([X[:9], Y]), "both samples share 9 of 60 rows with equal values"),
+    "none": (lambda X, Y: Y, ""),
+    "counts": (lambda X, Y: np.round(np.abs(Y)), ""),
+}
+
+
+@pytest.mark.filterwarnings("ignore::shesha.support.warnings.CalibrationWarning")
+@pytest.mark.parametrize("kind", SAME)
+def test_rows_with_equal_values_are_not_independent(kind):
+    change, expected = SAME[kind]
+    first = np.round(np.abs(sample(0))) if kind == "counts" else sample(0)
+    found = two_sample_tests(first, change(first, sample(1)), tests=["energy"])
+    assert expected in found.headline and ("share" in found.headline) == bool(expected)
+
+
+def test_features_that_alone_separate_samples_are_named(tmp_path, invoke_main, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, week in (("first", 1), ("second", 5)):
+        frame = pd.DataFrame(sample(week), columns=GENES).assign(dose=week, cost=1e4 * sample(week + 9)[:, 0])
+        frame.to_csv(f"{name}.csv", index=False)
+    text = " ".join(invoke_main("drift", "first.csv", "second.csv", "--test", "energy").out.split())
+    assert "Warning: feature dose is constant in each sample with another value, which alone separates them" in text
+    assert "Warning: feature cost is 100.0% of the variance, so distances depend on little else" in text
 
 
 LENGTHS = {

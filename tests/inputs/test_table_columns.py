@@ -131,7 +131,18 @@ TABLES = {
     "saved twice": ({"Unnamed: 0.1": range(N), "Unnamed: 0": RNG.permutation(N), **PLAIN}, 4, None),
     "counted rows": ({"nr": range(1, N + 1), **PLAIN}, 4, None),
     "counts of rows": ({"count": TOKENS, "n_obs": TOKENS, **PLAIN}, 4, None),
-    "times and parts": ({"event_time": 1.7e9 + TOKENS, "is_train": TOKENS > 99, "unix_ts": TOKENS, **PLAIN}, 4, None),
+    "times and parts": (
+        {
+            "unix_ms": 10**9 * (1700 + TOKENS),
+            "build": 7,
+            "event_time": 1.7e9 + TOKENS,
+            "is_train": TOKENS > 99,
+            "unix_ts": TOKENS,
+            **PLAIN,
+        },
+        4,
+        None,
+    ),
     "measured times": ({"time_in_hospital": TOKENS, "reaction_time": X[:, 0], **PLAIN}, 6, None),
     "epochs": ({"time": [-0.1, 0, 0.1] * 10, "epoch": np.arange(N) // 3, "STI 014": TOKENS, **PLAIN}, 4, None),
     "events of a cytometer": ({"Time": np.arange(N) // 2 / 10, **PLAIN}, 4, None),
@@ -163,6 +174,16 @@ TABLES = {
         6,
         None,
     ),
+    "clusters and predictions": (
+        {**PLAIN, "cluster_kmeans": TOKENS % 3, "pred_proba": X[:, 0], "sample_weight": X[:, 1], "site": 1, "visit": 2},
+        4,
+        None,
+    ),
+    "tokens of other numbers beside vectors": (
+        {"colbert_vecs": [[[1.0, 2.0]] * (1 + i % 3) for i in range(N)], "dense_vecs": list(X)},
+        D,
+        None,
+    ),
     "codes of labels": (
         {**PLAIN, "label": [5, 7] * 15, "kind": [0.0, 1.0] * 15, "outcome_code": [2, 0, 1] * 10},
         4,
@@ -187,8 +208,9 @@ def test_columns_of_numbers(tmp_path, ending, kind):
     if ending == "memory":
         values, names = split_names(frame, "t")
     else:
-        if ending == "csv" and kind == "tokens beside vectors":
-            frame = frame.assign(embedding=frame["embedding"].map(lambda row: str(row.tolist())))
+        if ending == "csv":
+            arrays = [name for name in frame if isinstance(frame[name][0], np.ndarray)]
+            frame = frame.assign(**{name: frame[name].map(lambda row: str(row.tolist())) for name in arrays})
         path = tmp_path / f"t.{ending}"
         {"csv": frame.to_csv, "parquet": frame.to_parquet}[ending](path, index=False)
         found = open_file(path)

@@ -136,6 +136,16 @@ def test_uuids_match_their_text_and_their_bytes():
         assert Names.build(np.array(spelled, dtype=object)).has_same_order(Names.build(np.array(ids, dtype=object)))
 
 
+def test_times_in_two_zones_are_the_same_instants():
+    times = pd.date_range("2024-07-01", periods=5, freq="h", tz="UTC")
+    berlin = times.tz_convert("Europe/Berlin")
+    for zoned in (berlin, berlin.strftime("%Y-%m-%dT%H:%M:%S%z"), times.strftime("%Y-%m-%d %H:%M:%SZ")):
+        assert Names.build(np.array(zoned, dtype=object)).has_same_order(Names.build(np.array(times, dtype=object)))
+    local = Names.build(np.array(berlin.tz_localize(None).strftime("%Y-%m-%d %H:%M")))
+    with pytest.raises(ValueError, match="rename the rows, if the times without a time zone are in UTC"):
+        orders({"a": Names.build(np.array(times, dtype=object)), "b": local})
+
+
 def test_zeros_that_distinguish_identifiers_are_kept():
     assert Names.build(["007", "07", "7"]).distinct
 

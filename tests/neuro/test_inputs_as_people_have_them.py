@@ -7,7 +7,15 @@ import pandas as pd
 import pytest
 
 import shesha
-from shesha.neuro import behaviour_coupling, crossnobis, noise_ceiling, over_time, spike_counts, trial_split
+from shesha.neuro import (
+    behaviour_coupling,
+    crossnobis,
+    crossnobis_test,
+    noise_ceiling,
+    over_time,
+    spike_counts,
+    trial_split,
+)
 
 RNG = np.random.default_rng(0)
 SPIKES = [np.sort(RNG.uniform(0, 100, 300)) for _ in range(3)]
@@ -91,6 +99,20 @@ def test_a_cluster_of_noise_is_named(noise):
         warnings.simplefilter("always")
         spike_counts(np.concatenate(SPIKES), ONSETS, clusters=np.repeat([noise, 1, 2], 300))
     assert ["cluster -1" in str(one.message) for one in found] == [True] * (noise < 0)
+
+
+@pytest.mark.parametrize(
+    ("shown", "blocked"),
+    [(np.repeat(np.arange(4), 10), True), (np.random.default_rng(3).permutation(np.repeat(np.arange(4), 10)), False)],
+)
+def test_conditions_that_are_blocked_in_time_are_named(shown, blocked):
+    calls = [
+        lambda: crossnobis_test(CUBE, shown, n_permutations=199),
+        lambda: trial_split(CUBE, shown, null="permute", n_permutations=39),
+    ]
+    for call in calls:
+        assert any("the trials of each condition follow one another" in text for text in call().inputs) == blocked
+    assert not any("follow" in text for text in trial_split(CUBE, shown, n_permutations=19).inputs)
 
 
 def test_codes_of_missing_outcomes_are_stated():
@@ -184,6 +206,8 @@ def test_only_good_channels_of_data_of_epochs_are_used():
     found = over_time(epochs, shown, n_permutations=19)
     assert found.inputs[0] == "X: 3 of 5 channels left out: EOG (eog), STI (stim), Pz (bad)"
     assert found.values == over_time(CUBE[:, [0, 2]], shown, n_permutations=19).values
+    epochs.set_channel_types({"Cz": "mag"}, on_unit_change="ignore")
+    assert any("of several types (eeg, mag)" in text for text in over_time(epochs, shown, n_permutations=19).inputs)
     epochs.set_channel_types(dict.fromkeys(("Fz", "Cz", "Pz"), "misc"), on_unit_change="ignore")
     with pytest.raises(ValueError, match=r"X must have channels of data, got misc, eog, stim; to use all, pass X"):
         over_time(epochs, shown)

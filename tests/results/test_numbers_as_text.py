@@ -10,7 +10,7 @@ from shesha.support.wording import shorten
 
 NAN = float("nan")
 FORMATTERS = {
-    "change": diff.format_number,
+    "change": diff.format_change,
     "cell": numeral,
     "share": model_ranking.format_share,
 }

@@ -55,6 +55,8 @@ def test_drift_path_is_the_drift_from_the_first_and_the_one_before(rng, method, 
     layers = {f"step {k}": rng.standard_normal((20, 4)) for k in range(4)}
     X = list(layers.values())
     path = shesha.drift_path(layers, method=method, metric=metric)
+    with pytest.warns(shesha.CalibrationWarning, match="begins with checkpoint-1000 and is not that of the numbers"):
+        shesha.drift_path({f"checkpoint-{k}": X for k, X in zip((1000, 2000, 500), layers.values(), strict=False)})
     assert path.names == tuple(layers)
     assert path.from_first[0] == path.from_previous[0] == 0
     assert_allclose(path.from_first[1:], [1 - expected_similarity(X[0], Y, method, metric) for Y in X[1:]], atol=1e-12)

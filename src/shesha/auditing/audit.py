@@ -37,7 +37,7 @@ from shesha.stability import Variant, list_variants
 from shesha.stability.estimate import as_estimate
 from shesha.stability.evaluation import build_request, evaluate, resolve_design
 from shesha.stability.row_matching import PairCount, check_pairs
-from shesha.stability.scores.rdm_drift import EQUAL, drift_of_ranks
+from shesha.stability.scores.rdm_drift import EQUAL, drift_of_ranks, warn_of_order
 from shesha.stability.split_scores import exact_bytes
 from shesha.support import types as kinds
 from shesha.support.device_arrays import array_shape
@@ -498,6 +498,8 @@ def audit(
         findings = equal_width_scores(subjects, findings, settings, stored)
         finished = {finding.name: subjects[finding.name] for finding in findings}
         drift, reason = measure_drift(finished, findings, metric, stored)
+        if drift is not None:
+            warn_of_order(drift.names)
     plain = {name: getattr(settings, name) for name in RECORDED}
     if nonempty_arguments(settings.design):
         plain["design"] = tuple(nonempty_arguments(settings.design))

@@ -139,19 +139,22 @@ def cluster_stability(
     Returns
     -------
     ClusterStability
-        One line per cluster, with an interval for the mean over other subsamples of these cells. Its p-value is the
+        One line per cluster, with an interval for the mean over other subsamples of these cells. It assumes no
+        distribution, so it is wide with few subsamples: ten values of 1 give 0.69 to 1. The p-value of a cluster is the
         mean share of clusters of a draw that are at least as stable, and its corrected p-value is the share of draws
         whose most stable cluster is at least as stable. `agreement` is the adjusted Rand index over all clusters.
 
     References
     ----------
-    Hennig 2007, "Cluster-wise assessment of cluster stability". Compare Grabski, Street and Irizarry 2023 (sc-SHC),
-    who test each split of a tree against a single Gaussian.
+    Hennig 2007, "Cluster-wise assessment of cluster stability". Gaffke 2005, "Three test statistics for a nonparametric
+    one-sided hypothesis on the mean of a nonnegative variable", for the intervals. Compare Grabski, Street and Irizarry
+    2023 (sc-SHC), who test each split of a tree against a single Gaussian.
 
     Notes
     -----
-    Stability is not proof of separate types: a curved trajectory without gaps is also divided more reproducibly than a
-    Gaussian. Do not use the test on clusters of the same cells to support a later comparison of these clusters.
+    Stability is not proof of separate types: a curved trajectory without gaps, or one group with heavy tails, is also
+    divided more reproducibly than a Gaussian. Do not use the test on clusters of the same cells to support a later
+    comparison of these clusters.
 
     Examples
     --------
@@ -288,16 +291,23 @@ def _gaussian(X: Matrix, rng: np.random.Generator) -> Matrix:
 
 
 def _interval(values: Vector) -> dict[str, Any]:
-    """Return a confidence interval of the mean over subsamples, within 0 to 1."""
-    from scipy.stats import t
+    """Return a confidence interval of the mean over subsamples, for any distribution from 0 to 1 (Gaffke 2005).
 
+    Most subsamples find a stable cluster again and a few lose it, so Student's intervals are often a single point, and
+    contained the mean in 47 % of simulations.
+    """
     known = values[~np.isnan(values)]
     if len(known) < 2:
         return {}
-    low, high = known.mean() + known.std(ddof=1) / np.sqrt(len(known)) * np.array(
-        t.interval(CONFIDENCE, len(known) - 1)
-    )
-    return {"low": max(0.0, float(low)), "high": min(1.0, float(high)), "confidence": CONFIDENCE}
+    weights = np.random.default_rng(0).dirichlet(np.ones(len(known) + 1), size=4_000)
+    # One more value, the worst or the best possible, stands for subsamples that were not drawn.
+    low, high = (weights @ np.append(known, bound) for bound in (0.0, 1.0))
+    tail = (1 - CONFIDENCE) / 2
+    return {
+        "low": float(np.quantile(low, tail)),
+        "high": min(1.0, float(np.quantile(high, 1 - tail))),
+        "confidence": CONFIDENCE,
+    }
 
 
 def _clustered_matrix(adata: Any, obsm: str | None, by_graph: bool) -> Matrix:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,7 +29,7 @@ from shesha.support import types as kinds
 from shesha.support.device_arrays import smallest
 from shesha.support.progress import collect
 from shesha.support.provenance import keep_statements, state, state_warning
-from shesha.support.seeds import CONFIDENCE, spawn
+from shesha.support.seeds import CONFIDENCE, number, spawn
 from shesha.support.types import Array, Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.wording import agree, count, join_names
 from shesha.views import Representation, select_rows
@@ -270,6 +271,8 @@ def _linear(new: Matrix, old: Matrix, fold: Index) -> Matrix:
 
 _PERSISTENCE = 0.9
 """Weight of each rank relative to the rank before it in rank-biased overlap."""
+_COPIES = 0.05
+"""Share of copies among the nearest vectors from which a warning says so."""
 _WORST = 3
 """Number of queries that the report names for each way."""
 
@@ -296,6 +299,7 @@ class StoredVectorsTable(NumberTable):
     queries: tuple[int, ...] = ()
     """Numbers of the rows that are queries; empty if all are."""
     interrupted: bool = False
+    seed: int | None = None
 
     WHAT: ClassVar[str] = "ways of storing vectors"
     NAMES: ClassVar[tuple[str, ...]] = ("rank_biased_overlap",)
@@ -430,6 +434,11 @@ def stored_vectors(
         arrays = {name: check.require_squarable(check.matrix(array, name)) for name, array in arrays.items()}
     for name in given if metric == "cosine" else ():
         _state_lengths(arrays["X"], arrays[name], names_of_ways[name], queries)
+    if queries is None and (share := _copies_share(arrays["X"], k)) >= _COPIES:
+        state_warning(
+            f"{share:.0%} of the {k} nearest vectors are copies of the query, which any way of storing finds; leave "
+            "out repeated rows to measure the others"
+        )
     truth = _nearest(arrays["X"], _unchanged, queries, k, metric)
 
     def recall_of(name: str) -> StoredVectors:
@@ -462,9 +471,15 @@ def stored_vectors(
             "in another order; check that row i of both sides is the same input"
         )
     chosen = () if queries is None else tuple(queries.tolist())
-    return StoredVectorsTable(
-        numbers=tuple(numbers), k=k, metric=metric, rows=names, queries=chosen, interrupted=interrupted
-    )
+    table = StoredVectorsTable(numbers=tuple(numbers), k=k, metric=metric, rows=names, interrupted=interrupted)
+    return replace(table, queries=chosen, seed=number(seed))
+
+
+def _copies_share(vectors: Array, k: int) -> float:
+    """Return which share of the k nearest vectors, on average, are equal to the query."""
+    rows = [row.tobytes() for row in np.ascontiguousarray(vectors)]
+    counts = Counter(rows)
+    return float(np.mean([min(counts[row] - 1, k) for row in rows])) / k
 
 
 _QUERIES, _FEWEST_QUERIES = 1_000, 100

@@ -301,9 +301,12 @@ def hold_directories(files: Sequence[Path]) -> bool:
 
 def in_natural_order(files: Sequence[Path]) -> list[Path]:
     """Return files in natural order, with layer_2 before layer_10, if they are sorted as text, as shells sort them."""
+    from shesha.io.array_selection import short_paths
+
     natural = wording.in_natural_order(files, natural_place)
     if natural != list(files):
-        state(f"files in the order of their numbers: {natural[0].name} to {natural[-1].name}")
+        first, *_, last = short_paths(natural)
+        state(f"files in the order of their numbers: {first} to {last}")
     return natural
 
 

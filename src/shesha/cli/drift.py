@@ -33,7 +33,7 @@ def drift_command(run: Run, reference: Path, window: Path) -> None:
     shesha drift january.npy february.npy
     shesha drift january.parquet february.parquet --key embedding --test energy
     """
-    from shesha.drift.two_sample_tests import DEFAULT, two_sample_tests
+    from shesha.drift.two_sample_tests import DEFAULT, sample_differences, two_sample_tests
     from shesha.inputs.identity import NamedRows
     from shesha.inputs.table_columns import feature_order
 
@@ -48,4 +48,4 @@ def drift_command(run: Run, reference: Path, window: Path) -> None:
     if order is not None:
         second = NamedRows(second.values[:, order], second.known) if hasattr(second, "known") else second[:, order]
     options = run.arguments(two_sample_tests, "reference", "window") | {"tests": run.test or DEFAULT}
-    run.outputs.write(two_sample_tests(first, second, **options), [reference, window])
+    run.outputs.write(sample_differences(first, second, names, **options), [reference, window])

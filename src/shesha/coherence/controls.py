@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from shesha.coherence.chunked_matrix import RowPieces
 from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import ledoit_wolf
+from shesha.support.device_arrays import to_dense
 from shesha.support.types import Index, Mask, Matrix, Vector
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.support.wording import agree, count
@@ -267,14 +268,14 @@ def build_pool(rows: RowPieces, numbers: Index, largest: int) -> Pool:
     pool_rows = rows.take(numbers)
     if wide and len(numbers) < rows.shape[1]:
         return Pool(_span_coordinates(pool_rows), numbers)
-    dense = np.asarray(pool_rows.toarray() if hasattr(pool_rows, "toarray") else pool_rows)
+    dense = to_dense(pool_rows)
     return Pool(np.ascontiguousarray(dense - dense.mean(axis=0)), numbers)
 
 
 def _span_coordinates(pool_rows: Any) -> Matrix:
     """Return fewer coordinates with the same centred inner products, which suffice for all scores."""
     gram = pool_rows @ pool_rows.T
-    gram = np.asarray(gram.toarray() if hasattr(gram, "toarray") else gram)
+    gram = to_dense(gram)
     gram = gram - gram.mean(axis=0)
     gram -= gram.mean(axis=1, keepdims=True)
     values, vectors = np.linalg.eigh((gram + gram.T) / 2)

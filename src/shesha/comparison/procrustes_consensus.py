@@ -46,8 +46,6 @@ _TIE = 1e-9
 """Share of the observed length by which a draw must be shorter to be certainly no tie."""
 _SMALLEST = 1e-6
 """Distance below which two shapes are equal up to rounding."""
-_COPY = 1e-3
-"""Relative difference of inner products below which two shapes are copies, perhaps in another precision."""
 
 
 @keep_statements
@@ -122,7 +120,7 @@ def consensus(
     if groups is None and (signs := find_undeclared_dependence(list(configurations.values()))):
         warn(f"what all share may be their order, and intervals too narrow: {signs}", CalibrationWarning)
     evidence = Evidence.draw_subsets(row_exchange, alpha, confidence, seed)
-    copies = _find_copies(configurations)
+    copies = kernel.find_copies(configurations)
     n_different = len(configurations) - len(copies)
     names = [name for name in configurations if n_different < _FEWEST or name not in copies]
     # Only one copy of each shape is held.
@@ -169,23 +167,6 @@ def consensus(
         interrupted,
         copies,
     )
-
-
-def _find_copies(shapes: Mapping[str, Matrix]) -> dict[str, str]:
-    """Return the representations that equal an earlier one up to rotation and scale, with the name of that one."""
-    probe = np.random.default_rng(0).standard_normal(len(next(iter(shapes.values()))))
-    copies: dict[str, str] = {}
-    images: dict[str, Vector] = {}
-    for name, shape in shapes.items():
-        # Equal inner products map a random vector alike, whatever the axes.
-        image = shape @ (probe @ shape)
-        image /= np.linalg.norm(image)
-        same = (known for known, other in images.items() if np.linalg.norm(image - other) <= _COPY)
-        if (first := next(same, None)) is None:
-            images[name] = image
-        else:
-            copies[name] = first
-    return copies
 
 
 def mean_shape(representations: Mapping[str, ArrayLike], *, scale: bool = True) -> Matrix:

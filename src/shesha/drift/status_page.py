@@ -7,17 +7,18 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from shesha.drift.monitor import DriftMonitor, as_number, draw_drift
 from shesha.report import Drawing, Page, Section, Table, as_html
+from shesha.results.drift import State
 from shesha.support.optional import require
 from shesha.support.wording import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-STATES = ("ok", "watch", "alert", "not estimable")
+STATES = get_args(State)
 _ROWS = 50
 """Largest number of checks and of updates on the page."""
 _MOVED = 10

@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 from shesha.inputs import validation as validate
 from shesha.kernels.distances import Metric
 from shesha.results import DriftPath
+from shesha.results.drift import State
 from shesha.stability import drift_path
 from shesha.support.thread_locks import Locked
 from shesha.support.types import Array
@@ -109,9 +110,8 @@ def _copy(rows: Any) -> Any:
 
 
 PREFIX = "canary"
-LEVELS = {"ok": 0, "watch": 1, "alert": 2}
-"""States as numbers for loggers; 'not estimable' is `_UNKNOWN`, the highest."""
-_UNKNOWN = 3
+LEVELS = {state: number for number, state in enumerate(get_args(State))}
+"""States as numbers for loggers; 'not estimable' is the highest, and stands for unknown states."""
 
 
 class Verdict(Protocol):
@@ -180,7 +180,7 @@ def level(verdict: Verdict) -> int:
     if isinstance(verdict, Checkpoint):
         return LEVELS["ok"]
     state = verdict.to_dict().get("state")
-    return LEVELS.get(str(getattr(state, "value", state)).lower(), _UNKNOWN)
+    return LEVELS.get(str(getattr(state, "value", state)).lower(), LEVELS["not estimable"])
 
 
 def numbers(verdict: Verdict, prefix: str = PREFIX) -> dict[str, float]:

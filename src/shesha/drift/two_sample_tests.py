@@ -14,6 +14,7 @@ from shesha.drift.canary_check import p_value, threshold
 from shesha.drift.row_dependence import dependence_text
 from shesha.inputs import MissingRows, Names, align_features, split_names
 from shesha.inputs import validation as check
+from shesha.inputs.table_columns import column_names
 from shesha.inputs.validation import require_squarable
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls.null_summary import holm, number_against_null, undecided
@@ -22,11 +23,11 @@ from shesha.results import sentence_parts as say
 from shesha.results.number import Number, NumberTable
 from shesha.support import memory
 from shesha.support import types as kinds
-from shesha.support.provenance import keep_statements, state
+from shesha.support.provenance import keep_statements, state, state_warning
 from shesha.support.seeds import ALPHA, generator, number, spawn
-from shesha.support.types import Matrix, Seed, Vector
+from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
-from shesha.support.wording import lowercase_start, plural
+from shesha.support.wording import agree, join_items, join_names, lowercase_start, plural
 from shesha.views import select_rows
 
 Test = Literal["energy", "mmd", "sliced wasserstein", "c2st"]
@@ -40,6 +41,10 @@ _BYTES = 24
 _MOST_ROWS, _SAMPLING = 2_500, 7
 """Number of rows drawn from each sample if the distances between all rows exceed the memory."""
 _SHARED = "both samples share"
+_FEWEST_EQUAL, _EQUAL, _LOOKED_AT = 3, 0.05, 1 << 28
+"""Smallest number and share of equal rows that are described, and largest number of bytes that are looked at."""
+_DOMINANT = 0.9
+"""Share of the variance above which distances depend on little but one feature."""
 
 
 def _shared_rows_text(reference: Names | None, window: Names | None) -> str:
@@ -58,9 +63,28 @@ def _shared_rows_text(reference: Names | None, window: Names | None) -> str:
     return f"{_SHARED} {n_shared:,} of {n_rows:,} {plural(reference.word)}. {remedy}" if n_shared else ""
 
 
+def _equal_rows_text(reference: Any, window: Any) -> str:
+    """Describe how many rows of both samples have equal values, with advice; empty if rows repeat in each sample."""
+    arrays = [np.asarray(side) for side in (reference, window) if getattr(side, "nbytes", 0) <= _LOOKED_AT]
+    if len(arrays) < 2 or any(one.ndim != 2 or one.dtype.kind not in "fiu" for one in arrays):
+        return ""
+    first, second = ([row.tobytes() for row in np.ascontiguousarray(one, dtype=np.float32)] for one in arrays)
+    n_rows = min(len(first), len(second))
+    known = set(first)
+    n_shared = sum(row in known for row in second)
+    # Counts and binary features repeat within a sample as well.
+    n_repeated = max(len(rows) - len(set(rows)) for rows in (first, second))
+    if n_shared < max(_FEWEST_EQUAL, _EQUAL * n_rows) or 2 * n_repeated > n_shared:
+        return ""
+    return (
+        f"{_SHARED} {min(n_shared, n_rows):,} of {n_rows:,} rows with equal values. Leave these rows out of one sample"
+    )
+
+
 def _same_features(reference: ArrayLike, window: ArrayLike) -> tuple[dict[str, Any], str]:
     """Return both samples, with the features of tables in the order of the reference, and which rows they share."""
-    shared = _shared_rows_text(split_names(reference, "reference")[1], split_names(window, "window")[1])
+    (first, names), (second, others) = (split_names(side) for side in (reference, window))
+    shared = _shared_rows_text(names, others) or _equal_rows_text(first, second)
     if shared:
         fact, _, remedy = shared.partition(". ")
         warn(
@@ -118,6 +142,13 @@ def two_sample(
     check.fraction(alpha, "alpha", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
     sides, shared = _same_features(reference, window)
+    return _test_sides(sides, shared, test, n_permutations, alpha, seed)
+
+
+def _test_sides(
+    sides: dict[str, Any], shared: str, test: Test, n_permutations: int, alpha: float, seed: Seed
+) -> TwoSample:
+    """Test two samples, of which `shared` describes the rows that both have."""
     few = _few_rows(sides, seed)
     x, y = (require_squarable(check.matrix(side, name), name) for name, side in few.items())
     if x.shape[1] != y.shape[1]:
@@ -171,6 +202,27 @@ def _few_rows(sides: dict[str, Any], seed: Seed) -> dict[str, Any]:
         state(f"{len(chosen):,} random rows of {len(side):,} in the {name}")
         few[name] = np.asarray(side[chosen])
     return few
+
+
+def _state_separating_features(reference: Any, window: Any, features: Names | None) -> None:
+    """State which features are constant in each sample, with other values, and which one determines the distances."""
+    first, second = map(_some_rows, (reference, window))
+    if first.ndim != 2 or first.shape[1:] != second.shape[1:] or not (len(first) and len(second)):
+        return
+
+    def listing(places: Index) -> str:
+        known = features is not None and len(features) == first.shape[1]
+        words = join_names(map(str, features.values[places])) if known and features is not None else join_items(places)
+        return f"feature{'s' * (len(places) != 1)} {words} {agree(len(places), 'is', 'are')}"
+
+    constant = np.flatnonzero((np.ptp(first, axis=0) == 0) & (np.ptp(second, axis=0) == 0) & (first[0] != second[0]))
+    if len(constant):
+        state_warning(f"{listing(constant)} constant in each sample with another value, which alone separates them")
+    variances = np.concatenate([first, second]).var(axis=0)
+    largest = np.flatnonzero(variances > _DOMINANT * variances.sum())
+    if len(largest) and len(variances) > 2:
+        share = f"{variances[largest[0]] / variances.sum():.1%}"
+        state_warning(f"{listing(largest)} {share} of the variance, so distances depend on little else")
 
 
 def _some_rows(side: Any) -> Matrix:
@@ -360,6 +412,23 @@ def two_sample_tests(
     >>> two_sample_tests(X, Y).headline, two_sample_tests(X, 2 * Y).significant[0].name
     ('No difference between the two samples was found (60 and 40 rows, level 0.05).', 'energy')
     """
+    options = {"n_permutations": n_permutations, "alpha": alpha, "missing": missing, "seed": seed}
+    return sample_differences(reference, window, column_names(reference), tests=tests, **cast(Any, options))
+
+
+@keep_statements
+def sample_differences(
+    reference: ArrayLike,
+    window: ArrayLike,
+    features: Names | None,
+    *,
+    tests: Iterable[Test],
+    n_permutations: int,
+    alpha: float,
+    missing: MissingRows,
+    seed: Seed,
+) -> TwoSampleTests:
+    """Return what `two_sample_tests` does; statements name the features if their names are known."""
     names = [check.choice(name, TESTS, "tests") for name in kinds.several(tests, str, "tests", "names")]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"tests must be different names, at least one, got {names}")
@@ -368,10 +437,10 @@ def two_sample_tests(
         name: split_names(select_rows({name: X}, missing=missing, metric="euclidean")[0][name], name)[0]
         for name, X in both.items()
     }
-    results = [
-        two_sample(**sides, test=cast(Test, name), n_permutations=n_permutations, alpha=alpha, seed=seed)
-        for name in names
-    ]
+    n_permutations = check.count(n_permutations, "n_permutations")
+    check.fraction(alpha, "alpha", closed=False)
+    _state_separating_features(sides["reference"], sides["window"], features)
+    results = [_test_sides(sides, shared, cast(Test, name), n_permutations, alpha, seed) for name in names]
     numbers = []
     for each in results:
         one: Number = number_against_null(
@@ -390,14 +459,11 @@ def two_sample_tests(
     if min(corrected) <= alpha and (lengths := describe_lengths(*map(_some_rows, sides.values()), paired=False)):
         rows = {name: check.matrix(side, name) for name, side in _few_rows(sides, seed).items()}
         unit = {name: side / np.linalg.norm(side, axis=1, keepdims=True) for name, side in rows.items()}
-        again = [
-            two_sample(**unit, test=cast(Test, name), n_permutations=n_permutations, alpha=alpha, seed=seed)
-            for name in names
-        ]
+        again = [_test_sides(unit, "", cast(Test, name), n_permutations, alpha, seed) for name in names]
         n_left = int(sum(holm([each.p_value for each in again]) <= alpha))
         found = f"{n_left} of {len(again)} tests find" if n_left else "no test finds"
         lengths = f"{lengths}; with rows of length 1, {found} a difference"
-    dependence = shared or results[0].dependence
+    dependence = results[0].dependence
     doubt = (f"p-values are too small: {dependence}",) if dependence and not shared else ()
     return TwoSampleTests(
         numbers=tuple(replace(each, corrected_p_value=float(p)) for each, p in zip(numbers, corrected, strict=True)),

@@ -16,7 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs._other_libraries import split_names
-from shesha.inputs.identity import NamedRows, Names, could_identify, is_condition_name, joined_values, named_index
+from shesha.inputs.identity import (
+    INSTANT,
+    NamedRows,
+    Names,
+    could_identify,
+    is_condition_name,
+    joined_values,
+    named_index,
+)
 from shesha.inputs.table_columns import is_side_name
 from shesha.support.provenance import state
 from shesha.support.types import Index
@@ -443,7 +451,9 @@ def _renaming(names: Names, reference: Names) -> str:
         if is_distinct and len(shared) >= max(2, 0.5 * min(len(left), len(right))):
             pairs = [(first[0][0], left[0]), (second[0][0], right[0])]
             changes = [f"{name} were {short}" for name, short in pairs if name != short]
-            return f"{len(shared):,} would match if {' and '.join(changes)}; rename the rows. "
+            zoned = {INSTANT.fullmatch(str(one.values[0])) is not None for one in (names, reference)}
+            condition = ", if the times without a time zone are in UTC" if len(zoned) > 1 else ""
+            return f"{len(shared):,} would match if {' and '.join(changes)}; rename the rows{condition}. "
     return ""
 
 

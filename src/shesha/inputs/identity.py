@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Literal
 from uuid import UUID
@@ -185,6 +186,8 @@ _FEWEST_NAMES = 3
 _NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
 """Text that is an integer which certainly fits into 64 bits."""
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+INSTANT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{3}|\.\d{6})?)?(Z|[+-]\d\d:?\d\d)", re.ASCII)
+"""Times with a time zone."""
 _LARGEST = 10**18
 
 
@@ -204,6 +207,9 @@ def _comparable(array: NDArray[Any]) -> NDArray[Any]:
             return numbers
     if text and all(map(_UUID.fullmatch, text)):
         text = [value.lower() for value in text]
+    if text and all(map(INSTANT.fullmatch, text)):
+        # Times in two zones are the same instants.
+        text = [f"{datetime.fromisoformat(value).astimezone(UTC)}" for value in text]
     names = np.empty(len(text), dtype=object)
     names[:] = text
     return names

@@ -30,7 +30,7 @@ from shesha.inputs.identity import (
     look_like_genes,
     words_of,
 )
-from shesha.inputs.vector_columns import Vectors, find_vectors, is_missing, shorten
+from shesha.inputs.vector_columns import Vectors, find_vectors, is_missing, quote_start
 from shesha.support import provenance
 from shesha.support.types import Index
 from shesha.support.wording import join_items, join_names
@@ -72,7 +72,7 @@ _SIDE = re.compile(
     r"|epoch(_(number|id|nr))?|(image|object)_number|location_\w+|sti_\d{3}"
     r"|(stim(ulus)?|condition|trial|session|subject|participant|animal|mouse|run|block|repeat|repetition)"
     r"(_(id|idx|index|num|number|no|nr|name|code))?"
-    r"|\w+_(label|class|target|cluster|code|encoded)|pct_counts_\w+|doublet_score|usage|lat(itude)?|lon(gitude)?|lng"
+    r"|\w+_(label|class|target|cluster|code|encoded)|(leiden|louvain|k?means|h?dbscan)_\w+|pct_counts_\w+|doublet_score|usage|lat(itude)?|lon(gitude)?|lng"
 )
 """Names of columns of numbers that describe the rows."""
 _TIME = re.compile(r"time|date|at|epoch|created|updated|modified|when")
@@ -355,7 +355,10 @@ def _describes_rows(column: Column) -> str:
     head = [value for value in column.head() if not is_missing(value)]
     if not head:
         return ""
-    if has_word(column.name, _TIME) and any(low < min(head) and max(head) < high for low, high in _UNIX_TIMES):
+    units = [low < min(head) and max(head) < high for low, high in _UNIX_TIMES]
+    # Few other whole numbers are as large as times in milliseconds or smaller units.
+    fine = any(units[1:]) and all(float(value).is_integer() for value in head)
+    if fine or (has_word(column.name, _TIME) and any(units)):
         return "contains times"
     if has_word(column.name, _EVENT) and len(head) >= _FEWEST:
         # Times of recording increase, in each epoch from the same start; durations are in any order.
@@ -484,7 +487,7 @@ def _vector_columns(
         if found is None and _promises_vectors(column.name):
             value = next((value for value in column.head() if not is_missing(value)), None)
             if value is not None:
-                found = Vectors("", None, problem=f"contains {column.content} such as {shorten(str(value))}")
+                found = Vectors("", None, problem=f"contains {column.content} such as {quote_start(str(value))}")
         if found is not None:
             (bad if found.problem or found.parse is None else good)[column.name] = column, found
     named = {name for name in good if has_word(name, _VECTOR)}
@@ -498,6 +501,8 @@ def _vector_columns(
         good = {name: entry for name, entry in good.items() if name in named | strong}
     for name, (column, found) in bad.items():
         if not _promises_vectors(name) and (good or has_family or _NO_VECTOR.fullmatch(name)):
+            continue
+        if found.are_tokens and good:
             continue
         if found.parse is not None:
             # Reading all values finds the row at fault.
@@ -604,7 +609,7 @@ def _require_numbers(family: Sequence[Column], source: str) -> None:
             row, value = _first_text(column.values())
             raise ValueError(
                 f"column {column.name!r} of {source} must contain numbers, as the other numbered columns do, got "
-                f"{shorten(value)} in row {row}"
+                f"{quote_start(value)} in row {row}"
             )
 
 
@@ -627,7 +632,7 @@ def _require_clean_text(usable: Sequence[Column], source: str, option: str) -> N
             example = max(decorated, key=lambda value: len(re.findall(r"\W", value)))
             raise ValueError(
                 f"column {column.name!r} of {source} must contain plain numbers such as 1234.5, got "
-                f"{shorten(example)}; remove separators of thousands, units and signs of currencies"
+                f"{quote_start(example)}; remove separators of thousands, units and signs of currencies"
                 + f", or name the features in {option}"
                 * bool(option)
             )
@@ -642,7 +647,7 @@ def _require_clean_text(usable: Sequence[Column], source: str, option: str) -> N
         # Codes such as chromosomes (1, 2, X) are whole numbers beside letters; measurements are not.
         if row >= 0 and (_MARK.fullmatch(value) or not all(number.lstrip("+-").isdigit() for number in numbers)):
             raise ValueError(
-                f"column {column.name!r} of {source} must contain numbers in every row, got {shorten(value)} in "
+                f"column {column.name!r} of {source} must contain numbers in every row, got {quote_start(value)} in "
                 f"row {row}" + f"; correct it, or name the features in {option}" * bool(option)
             )
 

@@ -62,6 +62,8 @@ class Vectors:
     whole: bool = False
     """Whether the sample contains integers only, as token numbers and codes do."""
     problem: str = ""
+    are_tokens: bool = False
+    """Whether each value contains several vectors, of which there are other numbers in other rows."""
 
 
 def find_vectors(sample: Sequence[Any]) -> Vectors | None:
@@ -107,7 +109,8 @@ def _find_lists(present: Sequence[Any]) -> Vectors | None:
         return None
     other = next((shape for shape in shapes if shape != shapes[0]), None)
     problem = "" if other is None else f"contains lists of different lengths, {shapes[0]} and {other}"
-    return Vectors("", stack_lists, int(np.prod(shapes[0])), first.dtype.kind in "iub", problem)
+    tokens = other is not None and all(len(shape) == 2 and shape[1] == shapes[0][-1] for shape in shapes)
+    return Vectors("", stack_lists, int(np.prod(shapes[0])), first.dtype.kind in "iub", problem, tokens)
 
 
 def stack_lists(values: Iterable[Any], name: str, first_row: int = 0) -> Array:
@@ -224,11 +227,12 @@ def _find_text(present: Sequence[Any]) -> Vectors | None:
         problem = ""
         if len(known) < len(texts):
             odd = layouts.index(None)
-            problem = f"contains vectors as text, but not in row {odd}: {shorten(texts[odd])}"
+            problem = f"contains vectors as text, but not in row {odd}: {quote_start(texts[odd])}"
         elif len(widths) > 1:
             problem = f"contains vectors of different lengths as text, from {min(widths)} to {max(widths)} numbers"
         whole = not layout.decimal_comma and all("." not in text and "e" not in text.lower() for text in texts)
-        return Vectors("text", layout.parse, max(widths), whole, problem)
+        tokens = len(widths) > 1 and all(text.lstrip().startswith("[[") for text in texts)
+        return Vectors("text", layout.parse, max(widths), whole, problem, tokens)
     if all(_BASE64.fullmatch(text) and len(text) % 4 == 0 for text in texts):
         return _find_encoded(texts, base64.b64decode)
     if all(text.startswith("\\x") for text in texts):
@@ -270,7 +274,7 @@ def _find_json(texts: Sequence[str]) -> Vectors | None:
     return Vectors("JSON text", parse, found.width, found.whole, found.problem)
 
 
-def shorten(text: str) -> str:
+def quote_start(text: str) -> str:
     """Return the start of a text, in quotes."""
     return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")
 
@@ -357,7 +361,7 @@ class _TextLayout:
                 vector = [_number(token) for token in self.tokens(text)]
             except (ValueError, TypeError, AttributeError):
                 raise ValueError(
-                    f"{name} must contain a vector in every row, got {shorten(str(text))} in row {row}"
+                    f"{name} must contain a vector in every row, got {quote_start(str(text))} in row {row}"
                 ) from None
             width = width or len(vector)
             inner = text.count("[") - 1 if self.n_inner else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -79,6 +79,33 @@ _FEW = 8
 _EPS = float(np.finfo(float).eps)
 _HISTORY, _IN_A_ROW, _SMALLEST_SIZE = 5, 2, 1e-6
 """Moves from which a quasi-Newton step is estimated; small gains in a row that end the search; smallest step."""
+
+
+_COPY = 1e-3
+"""Relative difference of inner products below which two shapes are copies, perhaps in another precision."""
+
+
+def find_copies(shapes: Mapping[str, Matrix]) -> dict[str, str]:
+    """Return the centred shapes that equal an earlier one up to rotation and scale, with the name of that one.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).standard_normal((9, 3))
+    >>> find_copies({"a": rows, "b": 1 - rows[:, ::-1] ** 3, "c": -2 * rows[:, ::-1]})
+    {'c': 'a'}
+    """
+    copies: dict[str, str] = {}
+    images: dict[str, Vector] = {}
+    for name, shape in shapes.items():
+        # Equal inner products map a random vector alike, whatever the axes.
+        image = shape @ (np.random.default_rng(0).standard_normal(len(shape)) @ shape)
+        image /= max(float(np.linalg.norm(image)), np.finfo(float).tiny)
+        same = (known for known, other in images.items() if np.linalg.norm(image - other) <= _COPY)
+        if (first := next(same, None)) is None:
+            images[name] = image
+        else:
+            copies[name] = first
+    return copies
 
 
 def rotate_onto(rows: Matrix, target: Matrix) -> Matrix:

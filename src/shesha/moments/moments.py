@@ -32,7 +32,7 @@ from shesha.moments.sums import (
     storage_rounding,
 )
 from shesha.support import types as kinds
-from shesha.support.device_arrays import to_host
+from shesha.support.device_arrays import to_dense, to_host
 from shesha.support.files import open_regular, replacing
 from shesha.support.thread_locks import Locked
 from shesha.support.types import Array, Index, Matrix, Vector
@@ -110,7 +110,7 @@ def save(path: str | os.PathLike[str], state: Accumulator, header: Mapping[str, 
         arrays |= _part_arrays(f"part {place}", part)
     pending = state.join_pending() if state.n_pending else []
     for place, side in enumerate(pending):
-        arrays[f"pending {place}"] = _plain(side)
+        arrays[f"pending {place}"] = to_dense(side)
     description = dict(header) | {
         "format": FORMAT,
         "widths": list(state.widths),
@@ -199,12 +199,6 @@ def _part(arrays: Any, name: str, widths: tuple[int, ...], pairs: list[tuple[int
 def _require_shape(array: Array, shape: tuple[int, ...]) -> None:
     if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
         raise ValueError(f"array must have shape {shape}, got {array.shape}")
-
-
-def _plain(side: Any) -> Array:
-    from shesha.support.device_arrays import to_host
-
-    return np.asarray(side.toarray() if hasattr(side, "toarray") else to_host(side))
 
 
 class Moments(Locked):

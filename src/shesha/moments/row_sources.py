@@ -25,14 +25,13 @@ from shesha.moments.sums import (
     batch_sides,
     check_batch,
     compact_parts,
-    dense,
     merge,
     panel_rows,
     require_finite,
     sum_panel,
 )
 from shesha.support import memory
-from shesha.support.device_arrays import stays, to_host
+from shesha.support.device_arrays import stays, to_dense, to_host
 from shesha.support.files import file_stamp
 from shesha.support.optional import require
 from shesha.support.progress import track
@@ -132,7 +131,7 @@ def _check_stream(known: list[Any], start: int, sides: Sequence[Any]) -> None:
     for row in (0, *(1 << bit for bit in range(stop.bit_length()))):
         if not start <= row < stop:
             continue
-        rows = [dense(side[row - start : row - start + 1]) for side in sides]
+        rows = [to_dense(side[row - start : row - start + 1]) for side in sides]
         sums = [[float(one.sum(dtype=np.float64)), float(np.abs(one).sum(dtype=np.float64))] for one in rows]
         if row not in recorded:
             known.append([row, sums])

@@ -19,7 +19,16 @@ from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import parallel
 from shesha.nulls.dependence import DiagnosticRows, find_dependence
 from shesha.support import memory
-from shesha.support.device_arrays import convert_like, doubles, is_numpy, namespace, squared_lengths, stays, to_host
+from shesha.support.device_arrays import (
+    convert_like,
+    doubles,
+    is_numpy,
+    namespace,
+    squared_lengths,
+    stays,
+    to_dense,
+    to_host,
+)
 from shesha.support.memory import memory_budget
 from shesha.support.types import Array, Matrix, Vector
 
@@ -63,7 +72,7 @@ def require_finite(sides: Sequence[Any], names: Sequence[str], first_row: int) -
     """Raise an error for NaN and infinity; `first_row` is the position of the batch in the stream."""
     for side, name in zip(sides, names, strict=True):
         if not is_finite(side):
-            rows = np.flatnonzero(~np.isfinite(dense(side)).all(axis=1))
+            rows = np.flatnonzero(~np.isfinite(to_dense(side)).all(axis=1))
             raise ValueError(
                 f"{name} must be finite, got NaN or infinity in rows {check.join_items(rows.tolist())} of the batch "
                 f"that begins at row {first_row:,}; this batch was not added"
@@ -103,11 +112,6 @@ def is_finite(side: Any) -> bool:
     return not xp.isdtype(side.dtype, "real floating") or bool(xp.all(xp.isfinite(side)))
 
 
-def dense(side: Any) -> Any:
-    """Return a matrix as a NumPy array."""
-    return side.toarray() if hasattr(side, "toarray") else to_host(side)
-
-
 class FirstRows:
     """The first rows of a stream, in which dependence between rows is looked for, because sums no longer show it."""
 
@@ -120,7 +124,7 @@ class FirstRows:
         """Keep the rows of a batch until there are enough."""
         n = min(_FIRST_ROWS - self._n_rows, sides[0].shape[0])
         if n > 0:
-            self._batches.append([np.array(dense(side[:n])) for side in sides])
+            self._batches.append([np.array(to_dense(side[:n])) for side in sides])
             self._n_rows += n
 
     @property
@@ -683,4 +687,4 @@ def concatenate(blocks: Sequence[Any]) -> Any:
         return vstack(blocks)
     if all(stays(block) for block in blocks):
         return namespace(first).concat(list(blocks), axis=0)
-    return np.concatenate([block.toarray() if hasattr(block, "toarray") else to_host(block) for block in blocks])
+    return np.concatenate([to_dense(block) for block in blocks])

@@ -31,6 +31,8 @@ AXIS_WORDS = {
     _TRIAL: "trial presentation event epoch sweep stimulus stimuli rep repeat repetition",
 }
 """Words in the names of the axes of labelled arrays, in the singular; the first entry that fits decides."""
+_MANY_TRIALS, _BLOCKED = 20, 0.5
+"""Number of trials, and share of the changes of condition in random order below which conditions are blocked."""
 Conditions = ArrayLike | str | Sequence[str]
 
 
@@ -171,6 +173,19 @@ class Trials:
             f"leave out these {hint}; to leave out these trials, pass missing='drop'"
         )
 
+    def state_blocked_conditions(self) -> None:
+        """Warn in the result if trials of one condition follow one another, so that drift looks like a difference."""
+        codes = self.codes[self.codes >= 0]
+        shares = np.bincount(codes, minlength=1) / max(1, len(codes))
+        n_changes = int((np.diff(codes) != 0).sum())
+        expected = (len(codes) - 1) * (1 - float((shares**2).sum()))
+        if self.n_conditions > 1 and len(codes) >= _MANY_TRIALS and n_changes < _BLOCKED * expected:
+            provenance.state_warning(
+                f"the trials of each condition follow one another ({n_changes + 1} stretches of {self.n_conditions} "
+                "conditions), so drift looks like a difference between conditions. If trials are in the order of "
+                "recording, compare conditions within runs, or use null='shift' where it is offered"
+            )
+
     @property
     def n_trials(self) -> int:
         """Number of trials that have responses and a condition, including those of conditions that are left out."""
@@ -241,6 +256,12 @@ def _data_channels(epochs: Any, name: str) -> Array:
     aside += [f"{channel} (bad)" for channel in bad]
     if aside:
         provenance.state(f"{name}: {len(aside)} of {count(len(types), 'channel')} left out: {check.join_items(aside)}")
+    several = sorted({kind for channel, kind in types.items() if kind in of_data and channel not in bad})
+    if len(several) > 1:
+        provenance.state_warning(
+            f"{name}: channels of several types ({', '.join(several)}) have different units, so one type dominates "
+            "distances. Pass one type at a time, such as epochs.pick('mag'), or standardised channels"
+        )
     used = [channel for channel, kind in types.items() if kind in of_data and channel not in bad]
     return np.asarray(epochs.get_data(picks=used))
 

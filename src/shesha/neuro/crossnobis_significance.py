@@ -452,6 +452,8 @@ def crossnobis_test(
         )
     trials = Trials.build(X, conditions, min_trials=1, missing=missing)
     parts, run_names = run_codes(X, trials, runs)
+    if runs is None:
+        trials.state_blocked_conditions()
     pairs = list(combinations(range(trials.n_conditions), 2))
     keys = generator(seed).random((n_permutations, trials.n_trials))
     with single_threaded_blas():

@@ -232,5 +232,6 @@ def check_outcome(outcome: ArrayLike, n_trials: int, name: str = "outcome") -> V
     if np.isinf(values).any():
         rows = check.join_items(np.flatnonzero(np.isinf(values)))
         raise ValueError(f"{name} must be finite, got infinity in rows {rows}")
-    state_suspicious_classes(values, name)
+    # Outcomes are often coded -1 and 1.
+    state_suspicious_classes(values[values != -1], name)
     return values

@@ -299,6 +299,10 @@ class TimeCluster(Number):
     """Places of its entries among all pairs of times; empty for times of each time with itself."""
 
 
+_ENOUGH = 5
+"""How many draws for each entry above its threshold suffice to form clusters."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TimeClusters(NumberTable):
     """Clusters of neighbouring times, each compared with the largest cluster of every draw from the null."""
@@ -331,9 +335,14 @@ class TimeClusters(NumberTable):
         """Which times belong to clusters above chance."""
         found = self.significant
         where = f": {join_items(each.name for each in found)}" if found else ""
+        # A few draws that repeat the given order may exceed the threshold of a time alone.
+        few = not self.numbers and self.n_draws < _ENOUGH / self.forming
         return (
             f"{count(len(found), 'cluster')} of times above chance ({self.alpha:g}, corrected for all times){where} "
-            f"({self.what})."
+            f"({self.what})"
+            + f"; {self.n_draws} draws are too few to exclude one, pass n_permutations={_ENOUGH / self.forming:.0f}"
+            * few
+            + "."
         )
 
     def _claim(self) -> str:

@@ -339,6 +339,10 @@ def _map(result: PairwiseComparison, measure: str) -> HeatMap:
     return HeatMap(f"{measure} of each pair", result.names, result.names, values, closer)
 
 
+_SHOW_COPIES, _ROUNDING = ("CKA", "unbiased CKA", "RSA"), 1e-9
+"""Measures that are 1 for copies only, and how far from 1 rounding brings them."""
+
+
 def _extremes_sentence(result: PairwiseComparison, measure: str) -> str:
     known = [pair for pair in result.scores if pair.name == measure and pair.has_value]
     if not known:
@@ -346,5 +350,6 @@ def _extremes_sentence(result: PairwiseComparison, measure: str) -> str:
     closer = known[0].closer
     ordered = sorted(known, key=lambda pair: pair.value, reverse=closer == "higher")
     near, far = ordered[0], ordered[-1]
-    start = f"{measure}: the closest pair is {near.pair()} ({near.value:.3g})"
+    copies = ", like copies" if measure in _SHOW_COPIES and near.value > 1 - _ROUNDING else ""
+    start = f"{measure}: the closest pair is {near.pair()} ({near.value:.3g}{copies})"
     return f"{start}." if near is far else f"{start}, and the farthest is {far.pair()} ({far.value:.3g})."

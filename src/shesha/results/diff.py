@@ -11,7 +11,7 @@ from shesha.report import Columns, Drawing, Explained, Item, Page, Part, Section
 from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes
 from shesha.results.generic_page import run_details
-from shesha.results.number import Number, frame_of_numbers, table_of_numbers
+from shesha.results.number import NAN, Number, frame_of_numbers, table_of_numbers
 from shesha.results.row_map import RowMap
 from shesha.support.seeds import CONFIDENCE
 from shesha.support.wording import count, join_names
@@ -187,7 +187,6 @@ class SeparationChange(Result):
 IndexAdvice = Literal["keep", "map", "re-embed", "undecided"]
 IndexMetric = Literal["cosine", "ip", "l2"]
 METRICS = {"cosine": "cosine similarity", "ip": "inner product", "l2": "Euclidean distance"}
-NAN = float("nan")
 _WHOLE = ("as it is", "re-encodings")
 """Options that were tested among all rows."""
 
@@ -480,7 +479,7 @@ def headline(result: Diff) -> str:
         beyond = " beyond noise" if any(layer.value > largest.value for layer in known) else ""
         beyond = beyond if changed else " among them" if beyond else ""
         answer = f"{answer}. The largest change{beyond} is in {largest.name}"
-    limit = f"; a change must exceed {format_number(largest.limit)}" if largest.limit != largest.noise else ""
+    limit = f"; a change must exceed {format_change(largest.limit)}" if largest.limit != largest.noise else ""
     noise = f"{_format_noise(largest)} ({result.noise_source}){limit}"
     return f"{compared}{answer}: {_format_drift(largest)}. {noise}."
 
@@ -513,8 +512,8 @@ def _count_undecided(n: int) -> str:
 def _format_noise(layer: LayerChange) -> str:
     """Return the noise floor: that of re-encodings and that of other seeds have different names."""
     if len(layer.floors) < 2:
-        return f"Noise alone reaches {format_number(layer.noise)}"
-    kinds = [f"{_FLOORS.get(kind, kind)} reaches {format_number(noise)}" for kind, noise in layer.floors.items()]
+        return f"Noise alone reaches {format_change(layer.noise)}"
+    kinds = [f"{_FLOORS.get(kind, kind)} reaches {format_change(noise)}" for kind, noise in layer.floors.items()]
     return join_names(kinds)[0].upper() + join_names(kinds)[1:]
 
 
@@ -546,8 +545,8 @@ def _count_changes(layers: Sequence[LayerChange], changed: Sequence[LayerChange]
 
 def _format_drift(change: LayerChange, of: str = "", name: str | None = None) -> str:
     name = (change.scores[0].title if change.scores else "change") if name is None else name
-    interval = f" [{format_number(change.low)}, {format_number(change.high)}]" if change.low == change.low else ""
-    return f"{name} {of}{format_number(change.value)}{interval}".lstrip()
+    interval = f" [{format_change(change.low)}, {format_change(change.high)}]" if change.low == change.low else ""
+    return f"{name} {of}{format_change(change.value)}{interval}".lstrip()
 
 
 def first_title(result: Diff) -> str:
@@ -559,7 +558,7 @@ def first_title(result: Diff) -> str:
 _RDM_DRIFT = "RDM drift is 1 - Spearman correlation of the cosine distances between all pairs of rows (Raju 2026)"
 
 
-def format_number(value: float) -> str:
+def format_change(value: float) -> str:
     """Format a number with three decimals, or two digits of a small one."""
     return "0" if value == 0 else numeral(value, 0.01) or "none"
 
@@ -567,7 +566,7 @@ def format_number(value: float) -> str:
 def cell(score: MeasureChange) -> str:
     """Format a change for the table; a share of neighbours is given in percent."""
     is_share = score.title == "neighbours lost" and score.value == score.value
-    return f"{score.value:.1%}" if is_share else format_number(score.value)
+    return f"{score.value:.1%}" if is_share else format_change(score.value)
 
 
 def _explain_scale(result: Diff) -> str:
@@ -636,7 +635,7 @@ def _layers(result: Diff) -> Table:
     columns: Columns = {
         "verdict": [layer.verdict for layer in layers],
         titles[0] if titles else "change": [_format_drift(layer, name="") for layer in layers],
-        "limit": [format_number(layer.limit) for layer in layers],
+        "limit": [format_change(layer.limit) for layer in layers],
         **({lost: _cells(layers, titles.index(lost))} if lost in titles else {}),
     }
     return Table.of([layer.name for layer in layers], columns, "Layers", "layer", important=_key_layers(layers))
@@ -650,7 +649,7 @@ def _noise_section(result: Diff) -> Section:
     """Return the noise of each layer, and the change by further measures."""
     layers = list(result)
     further = enumerate(layers[0].scores[1:], 1) if layers else ()
-    columns: Columns = {"noise": [format_number(layer.noise) for layer in layers]}
+    columns: Columns = {"noise": [format_change(layer.noise) for layer in layers]}
     columns |= {score.title: _cells(layers, i) for i, score in further}
     table = Table.of([layer.name for layer in layers], columns, "Noise and other measures", "layer")
     return Section("Noise and other measures", (table,), printed=False)
@@ -683,8 +682,8 @@ def _classes(result: Diff) -> Table:
     pairs = result.classes
     columns: Columns = {
         "verdict": [pair.verdict for pair in pairs],
-        "before": [format_number(pair.before) for pair in pairs],
-        "after": [format_number(pair.after) for pair in pairs],
+        "before": [format_change(pair.before) for pair in pairs],
+        "after": [format_change(pair.after) for pair in pairs],
         "change": [f"{pair.change:+.3f}" for pair in pairs],
         "p": [pair.p_value for pair in pairs],
         "corrected p": [pair.corrected_p_value for pair in pairs],
@@ -722,7 +721,7 @@ def _movement_sections(result: Diff) -> tuple[Section, ...]:
         "label": [row.label for row in result.moved],
         "neighbours lost": [f"{row.neighbours_lost:.0%}" for row in result.moved],
         _noise_column(result): ["" if row.noise != row.noise else f"{row.noise:.0%}" for row in result.moved],
-        "moved": [format_number(row.movement) for row in result.moved],
+        "moved": [format_change(row.movement) for row in result.moved],
     }
     parts = [Table.of([row.name for row in result.moved], columns, f"In {result.moved_layer}", "row")]
     if result.lost_by_class:

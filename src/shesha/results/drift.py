@@ -27,7 +27,7 @@ from shesha.report import (
 from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes
 from shesha.results.generic_page import run_details
-from shesha.results.number import Number, frame_of_numbers
+from shesha.results.number import NAN, Number, frame_of_numbers
 from shesha.support.wording import count
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 
 State = Literal["ok", "watch", "alert", "not estimable"]
-NAN = float("nan")
 _SAID = {
     "ok": "no change beyond that of unchanged encodings",
     "watch": "a sign of change, but no alarm",

@@ -102,6 +102,11 @@ def to_host(array: Any, name: str = "X") -> NDArray[Any]:
         raise ValueError(f"{name} must be an array, got lists of unequal lengths: {error}") from error
 
 
+def to_dense(array: Any) -> NDArray[Any]:
+    """Return any array or sparse matrix as a NumPy array."""
+    return np.asarray(array.toarray()) if hasattr(array, "toarray") else to_host(array)
+
+
 def array_shape(value: Any) -> tuple[int, ...]:
     """Return the shape of any array; lists of unequal lengths count as having one axis."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -14,7 +15,7 @@ from shesha.results import DriftPath
 from shesha.stability.registry import explain_undirected_rows, mean_score, stability
 from shesha.support import memory
 from shesha.support import types as kinds
-from shesha.support.warnings import NotEstimable
+from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import (
     Distances,
     RankedRdm,
@@ -171,6 +172,7 @@ def drift_path(
         raise ValueError(f"representations must contain at least 2 matrices, got {len(arrays)}")
     check.choice(method, CORRELATIONS, "method")
     check.choice(metric, METRICS, "metric")
+    warn_of_order(names)
     sources = _check_same_rows(dict(zip(names, arrays, strict=True)))
     first, previous = [0.0], [0.0]
     start = before = _rank_distances(sources[0], names[0], method, metric)
@@ -184,6 +186,20 @@ def drift_path(
         if reason:
             check.not_estimable(f"drift of {name}: {reason}")
     return DriftPath(names, tuple(first), tuple(previous), method, metric, reasons)
+
+
+def warn_of_order(names: Sequence[str]) -> None:
+    """Warn if names are numbered, such as those of checkpoints, but not in the order of the numbers."""
+    parts = [re.fullmatch(r"(.*?)(\d{1,18})(\D*)", name) for name in names]
+    numbers = [int(part[2]) for part in parts if part is not None]
+    if len(numbers) < len(names) or len({(part[1], part[3]) for part in parts if part is not None}) > 1:
+        return
+    if numbers not in (sorted(numbers), sorted(numbers, reverse=True)):
+        warn(
+            f"drift follows the given order, which begins with {names[0]} and is not that of the numbers in the names. "
+            "Pass the representations in their order",
+            CalibrationWarning,
+        )
 
 
 def similarity(data: Mapping[str, Data], method: Method, metric: Metric) -> float:

@@ -1,7 +1,14 @@
-"""Simulated data with a known answer for each function that answers a single question."""
+"""Measure false positives, power and coverage of clusters, trials needed and flexible models on simulated data.
+
+    python scripts/measure_cluster_rates.py [--only "k-means, 3"] [--runs 100]
+
+The script prints one line per question and kind of data, as in docs/single_cells.md, docs/false_positives.md and
+docs/intervals.md.
+"""
 
 from __future__ import annotations
 
+import argparse
 import random
 import warnings
 from collections.abc import Callable, Mapping
@@ -346,3 +353,24 @@ CONDITIONS: Mapping[tuple[str, str], Condition] = {
     ("changes.stored_vectors, recall", "8 of 32 dimensions"): (SOME, 100, recall),
     ("changes.diff(index=True), recall", "8 of 32 dimensions"): (SOME, 100, index_recall),
 }
+
+
+def main() -> None:
+    """Print the mean of each number over the data sets of a condition."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--only", default="", help="questions and data that contain this")
+    chosen = parser.parse_args()
+    for (question, data), (effect, n_seeds, measured) in CONDITIONS.items():
+        if chosen.only in f"{question}, {data}":
+            rows = pd.DataFrame([measured(seed) for seed in range(min(chosen.runs, n_seeds))])
+            if "significant" in rows:
+                rows["any significant"] = rows.significant > 0
+            means = ", ".join(f"{name} {value:.3f}" for name, value in rows.mean().items())
+            print(
+                f"| {question} | {data} | {'effect' if effect else 'no effect'} | {len(rows)} | {means} |", flush=True
+            )
+
+
+if __name__ == "__main__":
+    main()
