@@ -220,3 +220,11 @@ def test_controls_that_depend_in_file_order_are_noticed(effect, warned):
         warnings.simplefilter("always")
         bio.coherence_table(data, "gene", n_draws=19)
     assert any("control rows that follow one another" in str(one.message) for one in found) == warned
+
+
+@pytest.mark.parametrize(("change", "same"), [(0.0, True), (0.1, False)])
+def test_an_integration_that_changed_nothing_is_named(change, same):
+    data = screen(np.repeat(["A", "B"], 30))
+    data.obsm["X_new"] = data.obsm["X_pca"] + change * np.random.default_rng(1).standard_normal((60, 6))
+    found = bio.integration_test(data, "X_pca", "X_new", "gene", "RSA", n_permutations=79)
+    assert any("X_pca and X_new contain the same values" in text for text in found.inputs) == same

@@ -29,7 +29,7 @@ from shesha.support import types as kinds
 from shesha.support.device_arrays import smallest
 from shesha.support.progress import collect
 from shesha.support.provenance import keep_statements, state, state_warning
-from shesha.support.seeds import CONFIDENCE, spawn
+from shesha.support.seeds import CONFIDENCE, number, spawn
 from shesha.support.types import Array, Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.wording import agree, count, join_names
 from shesha.views import Representation, select_rows
@@ -299,6 +299,7 @@ class StoredVectorsTable(NumberTable):
     queries: tuple[int, ...] = ()
     """Numbers of the rows that are queries; empty if all are."""
     interrupted: bool = False
+    seed: int | None = None
 
     WHAT: ClassVar[str] = "ways of storing vectors"
     NAMES: ClassVar[tuple[str, ...]] = ("rank_biased_overlap",)
@@ -470,9 +471,8 @@ def stored_vectors(
             "in another order; check that row i of both sides is the same input"
         )
     chosen = () if queries is None else tuple(queries.tolist())
-    return StoredVectorsTable(
-        numbers=tuple(numbers), k=k, metric=metric, rows=names, queries=chosen, interrupted=interrupted
-    )
+    table = StoredVectorsTable(numbers=tuple(numbers), k=k, metric=metric, rows=names, interrupted=interrupted)
+    return replace(table, queries=chosen, seed=number(seed))
 
 
 def _copies_share(vectors: Array, k: int) -> float:
