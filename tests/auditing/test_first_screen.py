@@ -63,6 +63,9 @@ def test_the_answer_names_dominant_features_and_different_numbers_of_rows(quick_
     text = " ".join(" ".join(audit_page(quick_audit({"train": clear, "test": mixed[:40]})).answer).split())
     assert "A few features dominate (test): 1 of 24 features (5) determines" in text
     assert "Numbers of rows: train 60, test 40." in text
+    layers = quick_audit({"layer0": clear, "layer1": mixed, "layer2": mixed + 0.0, "layer3": -2 * clear})
+    copies = ("layer2 has the same distances as layer1", "layer3 has the same distances as layer0")
+    assert all(f"{copy}, like a copy" in layers.inputs for copy in copies)
 
 
 def test_advice_waits_for_problems_that_explain_the_score(quick_audit):

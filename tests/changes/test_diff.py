@@ -8,6 +8,7 @@ import pytest
 
 import shesha
 from shesha.changes.class_distance_changes import judge, noise_limit
+from shesha.changes.layer_sources import ALONE, _as_mapping
 
 
 def rotation(d, rng):
@@ -150,3 +151,9 @@ def test_rows_that_moved_are_looked_for_among_some_of_very_many(monkeypatch, lay
     assert "used 60 random rows of 120" in found.notes[0]
     assert found.rows["row"].between(0, 119).all()
     assert found.rows["row"].max() > 60
+
+
+def test_lists_of_rows_are_one_layer_and_lists_of_arrays_are_several(rng):
+    X = rng.standard_normal((6, 3))
+    assert list(_as_mapping(X.tolist(), "before", None)) == list(_as_mapping(X, "before", None)) == [ALONE]
+    assert list(_as_mapping([X, X], "before", None)) == [0, 1]

@@ -114,6 +114,11 @@ def test_features_that_alone_separate_samples_are_named(tmp_path, invoke_main, m
     assert "Warning: feature cost is 100.0% of the variance, so distances depend on little else" in text
 
 
+def test_a_window_of_equal_rows_is_stated():
+    found = two_sample_tests(sample(0), np.ones((60, 5)), tests=["energy"])
+    assert "warning: all 60 checked rows of the window are equal, as those of a broken encoder are" in found.inputs
+
+
 LENGTHS = {
     "normalised": (lambda X: X / np.linalg.norm(X, axis=1, keepdims=True), "Row lengths are 1 in all rows, and were"),
     "longer": (lambda X: 2 * X, "Row lengths are"),

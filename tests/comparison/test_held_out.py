@@ -62,6 +62,19 @@ def test_regression_is_that_of_the_training_rows(seed):
     assert score_held_out_rows(as_measure("LinReg"), X, Y, fold) == pytest.approx(1 - errors / spread, rel=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_canonical_variates_are_those_of_the_training_rows(seed):
+    X, Y = pair(seed)
+    fold, correlations = np.arange(60) % 3, []
+    for k in range(3):
+        train, test = fold != k, fold == k
+        (q, r), (p, s) = (np.linalg.qr(one[train] - one[train].mean(axis=0)) for one in (X, Y))
+        u, _, vt = np.linalg.svd(q.T @ p, full_matrices=False)
+        x, y = X[test] @ np.linalg.solve(r, u), Y[test] @ np.linalg.solve(s, vt.T)
+        correlations += [np.corrcoef(a, b)[0, 1] for a, b in zip(x.T, y.T, strict=True)]
+    assert score_held_out_rows(as_measure("CCA"), X, Y, fold) == pytest.approx(np.mean(correlations), rel=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(16))
 def test_one_fold_is_what_netrep_scores(seed):
     """Rotations by `score`; canonical variates by `transform`, correlated over the test rows."""

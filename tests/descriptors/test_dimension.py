@@ -8,6 +8,7 @@ from scipy.spatial.distance import cdist
 import shesha
 from shesha.descriptors import dimension_over_scale, intrinsic_dimension
 from shesha.kernels import neighbours as kernel
+from shesha.views import NeighbourDistances, Representation
 
 
 def random_data(seed):
@@ -140,3 +141,8 @@ def test_six_distinct_rows_are_the_fewest_with_errors():
     assert len(dimension_over_scale(rows).dimensions) > 0
     with pytest.raises(shesha.NotEstimable, match="at least 6 distinct rows"):
         dimension_over_scale(rows[[0, 1, 2, 3, 4, 4]])
+
+
+@pytest.mark.parametrize(("n", "n_ranks"), [(8, 3), (9, 4), (16, 4), (17, 5)])
+def test_neighbours_are_read_at_powers_of_two_below_the_number_of_rows(rng, n, n_ranks):
+    assert Representation.build(rng.standard_normal((n, 3))).view(NeighbourDistances).distances.shape == (n, n_ranks)

@@ -346,10 +346,10 @@ def test_the_headline_is_the_feature_split_of_the_same_draws():
 
 
 def test_the_share_of_tied_neighbours_is_that_of_a_loop(rng):
-    n = 14
-    levels = rng.integers(0, 3, n * (n - 1) // 2)
+    n = 600
+    levels = rng.integers(0, 60, n * (n - 1) // 2)
     shares = []
-    for row in squareform(levels) + np.diag([9] * n):
+    for row in squareform(levels) + np.diag([99] * n):
         last = sorted(row)[9]
         free = 10 - (row < last).sum()
         shares.append(free / 10 * (1 - free / (row == last).sum()))

@@ -100,3 +100,9 @@ def test_tokens_and_maps_keep_their_shape_and_are_checked_row_by_row(shape):
         check.representation(X)
     with pytest.raises(ValueError, match=r"got (shape|0)"):
         check.representation(np.empty((5, 0, *shape[2:])))
+
+
+def test_labels_in_cells_are_taken_out():
+    cells = np.empty((4, 1), dtype=object)
+    cells[:, 0] = [np.array([name]) for name in "abba"]
+    assert "".join(check.label_vector(cells, 4)) == "abba"

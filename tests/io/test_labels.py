@@ -80,6 +80,11 @@ def test_lines_of_text(tmp_path):
         files.read_labels(path)
 
 
+def test_the_heading_of_a_list_of_labels_is_no_label(tmp_path):
+    (tmp_path / "y.txt").write_text("condition\n" + "a\nb\n" * 3)
+    assert files.read_labels(tmp_path / "y.txt").tolist() == ["a", "b"] * 3
+
+
 def test_labels_of_a_table_in_a_text_file(tmp_path):
     (tmp_path / "t.txt").write_text("name,kind\n" + "".join(f"n{row},k{row % 2}\n" for row in range(6)))
     assert files.read_labels(tmp_path / "t.txt", "kind").tolist() == ["k0", "k1"] * 3

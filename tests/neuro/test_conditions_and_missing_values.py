@@ -312,6 +312,13 @@ def test_tables_that_count_from_one_are_not_shifted():
         shesha.neuro.session_drift(days, np.repeat(np.arange(1, 31)[:, None], 2, axis=1))
 
 
+def test_tables_of_few_neurons_may_only_count_from_zero(rng):
+    shown = np.tile(np.arange(6), 20)
+    days = [(rng.poisson(3, (120, 4)), shown)] * 2
+    found = shesha.neuro.session_drift(days, np.repeat(np.arange(3)[:, None], 2, axis=1), n_permutations=19)
+    assert found.pairs[0].n_shared == 3
+
+
 def test_changes_between_sessions_are_tested():
     rng = np.random.default_rng(8)
     tuning, shown = rng.gamma(1, 2, size=(6, 30)), np.tile(np.arange(6), 20)

@@ -83,3 +83,12 @@ def test_of_trials_it_is_that_of_the_distances_of_runs(recording) -> None:
 def test_bad_distances(rdms, message) -> None:
     with pytest.raises(ValueError, match=message):
         noise_ceiling(rdms)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "correlation"])
+def test_distances_of_runs_are_those_of_mean_responses(rng, metric):
+    shown, runs = np.tile([0, 0, 1, 2, 3], 12), np.repeat(np.arange(3), 20)
+    X = 2 * rng.standard_normal((4, 5))[shown] + rng.standard_normal((60, 5))
+    means = [[X[(shown == one) & (runs == run)].mean(axis=0) for one in range(4)] for run in range(3)]
+    of_runs = noise_ceiling(X, shown, runs, metric=metric, normalize=False)
+    assert of_runs.left_out == noise_ceiling(np.array([pdist(run, metric) for run in means])).left_out

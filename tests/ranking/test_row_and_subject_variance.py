@@ -93,3 +93,10 @@ def test_degrees_of_freedom_are_never_below_one():
     values = np.random.default_rng(0).standard_normal((9, 1, 3))
     agreeing = without_noise_of_pairs(np.zeros((2, 3)), np.repeat(values, 2, axis=1), 2)
     assert agreeing.freedom == pytest.approx(np.ones(3))
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_p_values_do_not_depend_on_the_unit_of_the_values(rng, scale):
+    observed, on_rows = rng.standard_normal((5, 3)), rng.standard_normal((40, 5, 3))
+    plain, scaled = (without_noise_of_pairs(one * observed, one * on_rows, 12).p_values() for one in (1.0, scale))
+    np.testing.assert_allclose(scaled, plain)

@@ -44,7 +44,7 @@ from shesha.support.device_arrays import array_shape
 from shesha.support.layer_axis import LayerAxis, split_layers
 from shesha.support.memory import memory_budget
 from shesha.support.progress import collect, mute_progress, track
-from shesha.support.provenance import keep_statements
+from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import CONFIDENCE, N_BOOTSTRAP, N_PERMUTATIONS, draw_seed, generator
 from shesha.support.sqlite import StoreError
 from shesha.support.types import Index, Seed
@@ -351,6 +351,8 @@ def _find_files(representations: Any, layer_axis: LayerAxis, ids: str | None) ->
 
 Data = ArrayLike | Rdm | Representation | Rows
 _FEWEST_DRAWS = 19
+_SAME = 1e-9
+"""Drift up to which rounding may make the distances of two copies differ."""
 _MANY_CLASSES = 0.5
 """Share of distinct labels per row above which labels are assumed to be row names."""
 
@@ -500,6 +502,12 @@ def audit(
         drift, reason = measure_drift(finished, findings, metric, stored)
         if drift is not None:
             warn_of_order(drift.names)
+            for name, before, change in zip(drift.names[1:], drift.names, drift.from_previous[1:], strict=False):
+                if abs(change) <= _SAME:
+                    state(f"{name} has the same distances as {before}, like a copy")
+            for name, change in zip(drift.names[2:], drift.from_first[2:], strict=True):
+                if abs(change) <= _SAME:
+                    state(f"{name} has the same distances as {drift.names[0]}, like a copy")
     plain = {name: getattr(settings, name) for name in RECORDED}
     if nonempty_arguments(settings.design):
         plain["design"] = tuple(nonempty_arguments(settings.design))

@@ -541,8 +541,7 @@ def _independence_p_value(counts: Matrix) -> float:
 def _has_dependence(values: Matrix, codes: Index) -> bool:
     """Return whether rows with one code are closer than random groups of these sizes, in all of 199 permutations."""
     members = (codes == np.unique(codes)[:, None]).astype(np.float64)
-    if len(members) < 2 or members.sum(axis=1).min() < 2:
-        members = members[members.sum(axis=1) >= 2]
+    members = members[members.sum(axis=1) >= 2]
     if len(members) < 2:
         return False
     values = values - values.mean(axis=0)

@@ -85,9 +85,9 @@ def _view_bytes(measure: Measure, before: Representation, after: Representation)
 
 
 def bytes_of_drift(measure: Measure, shapes: Sequence[tuple[int, int]]) -> int:
-    """Return the memory for a reference of this shape, and for the drift of another encoding by one measure."""
+    """Return the memory for a reference of this shape, another encoding, unit rows of both, and one measure's drift."""
     one = Representation(np.broadcast_to(np.float64(0), shapes[0]), 0.0)
-    return _view_bytes(measure, one, one) + 8 * math.prod(one.shape)
+    return _view_bytes(measure, one, one) + 4 * 8 * math.prod(one.shape)
 
 
 def drift(measure: Measure, before: Representation, after: Representation) -> float:

@@ -215,6 +215,10 @@ def _state_separating_features(reference: Any, window: Any, features: Names | No
         words = join_names(map(str, features.values[places])) if known and features is not None else join_items(places)
         return f"feature{'s' * (len(places) != 1)} {words} {agree(len(places), 'is', 'are')}"
 
+    for name, rows in (("reference", first), ("window", second)):
+        if (rows == rows[0]).all():
+            state_warning(f"all {len(rows):,} checked rows of the {name} are equal, as those of a broken encoder are")
+            return
     constant = np.flatnonzero((np.ptp(first, axis=0) == 0) & (np.ptp(second, axis=0) == 0) & (first[0] != second[0]))
     if len(constant):
         state_warning(f"{listing(constant)} constant in each sample with another value, which alone separates them")

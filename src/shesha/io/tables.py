@@ -272,7 +272,7 @@ def contents_of_table(
 
 def _as_rows(layout: Layout, rows: Names | None) -> Layout:
     """Return the columns in the order of the rows if both have the same names, as in tables of distances."""
-    if rows is None or len(layout.matrix) < 2 or len(rows) != len(layout.matrix):
+    if rows is None or len(rows) != len(layout.matrix):
         return layout
     columns = {class_name(column.name): column for column in layout.matrix}
     names = [str(name) for name in rows.values.tolist()]
