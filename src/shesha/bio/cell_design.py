@@ -411,10 +411,12 @@ def _doubts_about_distances(groupby: str, source: str, matrix: Any) -> Iterator[
 
 def _doubts_about_repeats(matrix: Any, rows: Index) -> Iterator[str]:
     """Yield that cells occur twice, as in data concatenated with themselves; matrices on disk are not read."""
-    if not (isinstance(matrix, np.ndarray) or sparse.issparse(matrix)) or np.prod(matrix.shape) > _MOST_PROJECTED:
+    is_read = isinstance(matrix, np.ndarray) or sparse.issparse(matrix)
+    if not is_read or np.prod(np.shape(matrix)) > _MOST_PROJECTED:
         return
+    whole: Any = matrix
     # Equal cells have equal projections, up to rounding.
-    found = np.sort(np.asarray(matrix @ np.random.default_rng(0).standard_normal(matrix.shape[1])).ravel()[rows])
+    found = np.sort(np.asarray(whole @ np.random.default_rng(0).standard_normal(whole.shape[1])).ravel()[rows])
     scale = float(np.abs(found).max(initial=0.0))
     n_repeats = int(((np.diff(found) <= _SAME * scale) & (np.abs(found[1:]) > _SAME * scale)).sum())
     if n_repeats > _MOST_REPEATS * len(rows):

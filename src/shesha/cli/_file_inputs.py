@@ -275,6 +275,7 @@ def load_labels(path: Path, column: str | None, rows: RowOptions = EVERY_ROW) ->
     from shesha.io.read import read_named_labels
 
     with ignore_statements(), collect_statements() as statements:
+        labels: Any
         if rows.by_position:
             labels = read_labels(path, column)
         else:

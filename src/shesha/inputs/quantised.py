@@ -226,11 +226,13 @@ def _dequantise(codes: Array, name: str, others: Mapping[str, Any]) -> Array | N
     lowest, highest = limits or (find(_LOWEST), find(_HIGHEST))
     width, scale, zero = find(_WIDTHS), find(_SCALES), find(_ZEROS)
     whole = codes.astype(np.float64)
-    if lowest is not None and (highest is not None or width is not None or scale is not None):
+    if lowest is not None and highest is not None:
+        width = highest - lowest
+    steps = scale if width is None else width / 255
+    if lowest is not None and steps is not None:
         whole += 128 * (codes.dtype == np.int8)
         # FAISS stores the middle of each step.
         whole += 0.5 * ("vdiff" in short)
-        steps = scale if highest is None and width is None else (highest - lowest if width is None else width) / 255
         state(f"{name}: {codes.dtype} codes, dequantised by the ranges in the file")
         return np.asarray(lowest + whole * steps)
     if scale is None or (zero is None and any(key in short for key in _ZEROS)):

@@ -281,7 +281,7 @@ class ParquetMatrix(MatrixInParts):
         """Return the values of the column that identifies the rows, or None if there is none."""
         if self._identity is None or Names.build(values := self._identity.values()).counts_rows:
             return None
-        return values.astype(str)
+        return np.asarray(values, dtype=str)
 
     @property
     def is_list(self) -> bool:
@@ -397,8 +397,8 @@ def file_ids(matrix: Any) -> Array | None:
 def require_same_ids(matrices: Mapping[str, Any]) -> None:
     """Refuse matrices whose identifiers show that row i of each is not the same input."""
     found = {name: ids for name, matrix in matrices.items() if (ids := file_ids(matrix)) is not None}
-    (first, known), *others = found.items() or [("", None)]
-    for name, ids in others:
+    for name, ids in found.items():
+        first, known = next(iter(found.items()))
         if len(ids) == len(known) and not np.array_equal(ids, known):
             row = int(np.flatnonzero(ids != known)[0])
             got, expected = (visible_name(str(values[row])) for values in (ids, known))
