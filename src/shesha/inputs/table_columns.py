@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from shesha.inputs.class_labels import DECORATED
 from shesha.inputs.identity import (
     Names,
     choose_condition,
@@ -128,10 +129,6 @@ _NAMED = 4
 _MUCH = 4
 _UNNAMED = re.compile(r"(Unnamed: \d+|__index_level_\d+__)(\.\d+)?")
 """Names of columns without a name of their own; a table that is saved twice has two."""
-_DECORATED = re.compile(
-    r"[-+(]?\s*[$€£¥]?\s*[-+]?(\d{1,3}([,.'\u2019 \u00a0\u202f]\d{3})+|\d+)([.,]\d+)?\s*[%$€£¥]?\s*\)?"
-)
-"""Numbers with separators of thousands, a percent sign or a currency, which may be in brackets."""
 _MARK = re.compile(
     r"[<>≤≥]?\s*\W*|[<>≤≥].*|#.*|n\.?/?[ad]\.?|null|none|missing|error|nan|b?l[ol][dq]|bdl|bql", re.IGNORECASE
 )
@@ -627,7 +624,7 @@ def _require_clean_text(usable: Sequence[Column], source: str, option: str) -> N
         present = [str(value).strip() for value in column.head() if not is_missing(value)]
         numbers = [value for value in present if is_number(value)]
         others = [value for value in present if not is_number(value)]
-        decorated = [value for value in others if _DECORATED.fullmatch(value)]
+        decorated = [value for value in others if DECORATED.fullmatch(value)]
         if present and decorated and len(numbers) + len(decorated) > len(present) // 2:
             example = max(decorated, key=lambda value: len(re.findall(r"\W", value)))
             raise ValueError(
