@@ -77,8 +77,8 @@ class Searchlight(NumberTable):
         best = self.maximum
         where = f" Largest correlation: {say.format_number(best.value)} at {best.name}." if best.has_value else ""
         return (
-            f"{n} of {count(len(known), 'centre')}{tested} {verb} the model above chance ({best.alpha:g}, corrected by the "
-            f"maximum over centres).{where}"
+            f"{n} of {count(len(known), 'centre')}{tested} {verb} the model above chance ({best.alpha:g}, corrected by "
+            f"the maximum over centres).{where}"
         )
 
     @draws_axes
