@@ -1,6 +1,7 @@
 """Files as other programs export them: what is read, which rows belong together, and what is refused."""
 
 import json
+import re
 import struct
 
 import numpy as np
@@ -526,3 +527,20 @@ def test_several_lines_of_column_names_are_refused(audit):
     levels = pd.MultiIndex.from_product([["DLC"], ["nose", "tail"], ["x", "y", "likelihood"]])
     pd.DataFrame(X, columns=levels).to_csv("a.csv")
     assert "one line of column names, got 3, as pandas writes" in audit("a.csv").err
+
+
+@pytest.mark.parametrize("names", [("doc", "chunk"), ("clip_id", "frame")])
+def test_parts_of_documents_are_matched_and_their_dependence_is_stated(invoke_main, tmp_path, monkeypatch, names):
+    monkeypatch.chdir(tmp_path)
+    keys = {names[0]: [f"d{i // 3}" for i in range(N)], names[1]: np.arange(N) % 3}
+    for name, matrix, order in (("a", X, np.arange(N)), ("b", Y, np.arange(N).reshape(-1, 3)[:, ::-1].ravel())):
+        frame = pd.DataFrame({**keys, **{f"f{j}": matrix[:, j] for j in range(matrix.shape[1])}})
+        frame.iloc[order].to_csv(f"{name}.csv", index=False)
+    plain, grouped = (
+        invoke_main("compare", "a.csv", "b.csv", "--measures", "CKA", "--calibrate", *more)
+        for more in ((), ("--permutations", 19, "--alpha", 0.1, "--groups", names[0]))
+    )
+    found = [re.search(r"CKA +([\d.]+) \[", ended.out) for ended in (plain, grouped)]
+    assert found[0] and found[1] and found[0][1] == found[1][1] > "0.5"
+    warning = f"rows of one {names[0]} may resemble one another"
+    assert warning in one_line(plain.out) and warning not in one_line(grouped.out)

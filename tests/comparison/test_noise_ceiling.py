@@ -197,10 +197,10 @@ def test_repeats_that_are_no_independent_measurements_are_warned_of(ceiling):
     if ceiling is neuro.noise_ceiling:
         repeats, drifting = (np.array([pdist(X) for X in each]) for each in (repeats, drifting))
     ceiling(repeats)
-    with pytest.warns(CalibrationWarning, match="too high.* 2 repeats equal an earlier one"):
+    with pytest.warns(CalibrationWarning, match=r"too high.*\(counted from 0\), 3 of 2, 5 of 1 are copies"):
         found = ceiling(repeats[[0, 1, 2, 2, 3, 1]])
-    assert "2 repeats equal an earlier one" in " ".join(found.sentence().split())
-    with pytest.warns(CalibrationWarning, match="neighbouring repeats are closer than random ones"):
+    assert "3 of 2, 5 of 1 are copies" in " ".join(found.sentence().split())
+    with pytest.warns(CalibrationWarning, match=r"neighbouring (repeats|subjects) are closer than random ones"):
         ceiling(drifting)
 
 

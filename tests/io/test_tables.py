@@ -55,7 +55,8 @@ def test_keys_are_columns(table):
 def test_a_table_of_labels_is_not_a_representation(tmp_path):
     (tmp_path / "t.csv").write_text("sentence,label\ngood,1\nbad,0\n")
     with pytest.raises(
-        files.UnreadableFileError, match=r"got sentence \(contains text.*label \(is named like a label column; name"
+        files.UnreadableFileError,
+        match=r"got sentence \(identifies the rows.*label \(is named like a label column; name",
     ):
         files.read(tmp_path / "t.csv")
     assert files.read(tmp_path / "t.csv", keys=["label"])["t"].shape == (2, 1)

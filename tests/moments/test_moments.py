@@ -158,7 +158,7 @@ def test_batches_of_one_to_all_rows_merged_at_random_give_every_measure_far_from
     rng = np.random.default_rng(2)
     expected = shesha.compare(X, Y, LINEAR)
     seen = set()
-    for _ in range(30):
+    for _ in range(12):
         cuts = np.cumsum(np.exp(rng.uniform(0, np.log(20_001), 60)).astype(int))
         cuts = cuts[cuts < 20_000]
         pieces = [Moments.of(x, y) for x, y in zip(np.split(X, cuts), np.split(Y, cuts), strict=True)]

@@ -110,6 +110,9 @@ def test_centres_without_distances_are_named():
     assert [each.has_value for each in found] == [False, False, True]
     assert "no distance here" in found.numbers[1].reason
     assert "not estimable" not in searchlight(X, model, [[3]], n_permutations=19).headline
+    alone = searchlight(X, model, [[0], [1]], n_permutations=19)
+    assert alone.headline.startswith("No centre could be tested: a condition has no distance")
+    assert any("every neighbourhood has one feature" in statement for statement in alone.inputs)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+import shesha
 from shesha.nulls import draw_permutations, equal_groups, exchange
 
 SESSIONS = np.array([1, 1, 0, 0, 0, 1, 2])
@@ -181,3 +182,13 @@ def test_a_design_of_some_rows_is_what_the_same_arguments_give():
         drawn = [design.draw(np.random.default_rng(seed)).tolist() for design in (whole.take(rows), part)]
         assert drawn[0] == drawn[1]
     assert whole.take(rows).text == part.text
+
+
+@pytest.mark.parametrize("form", ["{:,}", "{:.1f}%", "{:.2f}"])
+def test_texts_of_measurements_are_no_strata(form):
+    values = [form.format(1_000.25 + 7 * row) for row in range(40)]
+    with pytest.raises(ValueError, match=r"within must contain numbers or classes, got texts of numbers"):
+        exchange(40, within=values)
+    with pytest.raises(ValueError, match=r"covariates must contain numbers or classes, got texts of numbers"):
+        shesha.calibrate(np.eye(40), np.eye(40), covariates=np.array(values))
+    assert exchange(40, within=[str(100 + row // 4) for row in range(40)]).named == ("within strata",)

@@ -51,6 +51,8 @@ def test_every_number_of_a_sentence_is_one_of_the_result(real_kind, real_result)
     assert "nan" not in said
     # Levels that no field names, and sections of sources, are 0.05 and numbers of their own.
     known = [0.05, *(one for one in numbers_in(found.to_dict()) if one == one)]
+    # The lengths of rows are described in words.
+    known += map(float, NUMBER.findall(getattr(found, "lengths", "")))
     # The rates of a monitor are in percent.
     known += [100 * one for one in known] if real_kind == "DriftVerdict" else []
     for text in NUMBER.findall(SECTION.sub("", said.removesuffix(f"{shesha.__version__})."))):

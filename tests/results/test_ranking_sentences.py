@@ -11,7 +11,8 @@ NAN = float("nan")
 
 def ranking(n_models, n_best, p=0.01):
     models = [Ranking(name=f"m{i}", value=0.5 - 0.01 * i, p_ceiling=0.1 - 0.05 * i) for i in range(n_models)]
-    pairs = [Ranking(corrected_p_value=p)] if p is not None else []
+    pair = {"first": "m0", "second": "m1", "value": 0.1, "low": 0.05, "high": 0.15}
+    pairs = [Ranking(corrected_p_value=p, **pair)] if p is not None else []
     return Ranking(
         **{"models": models, "best": [one.name for one in models[:n_best]], "measure": "RSA", "pairs": pairs},
         **{"has_ceiling": True, "alpha": 0.05, "ceiling_lower": 0.6, "ceiling_upper": 0.75},

@@ -329,7 +329,8 @@ class StoredVectorsTable(NumberTable):
         recall = np.array(cast(StoredVectors, self[name]).of_queries)
         worst = np.argsort(recall, kind="stable")[: check.count(n, "n")]
         rows = np.array(self.queries)[worst] if self.queries else worst
-        return pd.DataFrame({"row": np.array(self.rows)[rows] if self.rows else rows, "recall": recall[worst]})
+        named = len(self.rows) > rows.max(initial=0)
+        return pd.DataFrame({"row": np.array(self.rows)[rows] if named else rows, "recall": recall[worst]})
 
     def _numbers(self) -> tuple[Part, ...]:
         """Return one row per way, and the queries that lose most."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from shesha.doubting.doubt_input import Subject, doubt
 from shesha.doubting.row_doubts import FEW_ROWS_ADVICE, far_rows_first
-from shesha.doubting.row_lengths import describe_lengths
+from shesha.doubting.row_lengths import describe_changes
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector
@@ -182,8 +182,7 @@ def copies(subject: Subject) -> Doubt | None:
     grams = [subject.products(side, subject.places) for side in range(2)]
     first, second = subject.samples
     if not 1 - linear_cka(grams, np.arange(len(subject.places))) < _SAME:
-        unit = safe_unit(np.array(subject.units))
-        return _other_lengths(first * (subject.units[0] / unit), second * (subject.units[1] / unit))
+        return _other_lengths((first, second), np.array(subject.units))
     if first.shape == second.shape and np.array_equal(first * subject.units[0], second * subject.units[1]):
         text = "both representations contain the same values"
     else:
@@ -192,15 +191,17 @@ def copies(subject: Subject) -> Doubt | None:
     return Doubt("copies", 1.0, None, text, advice)
 
 
-def _other_lengths(first: Matrix, second: Matrix) -> Doubt | None:
-    """Return the doubt that rows differ in their lengths only."""
+def _other_lengths(sides: tuple[Matrix, Matrix], units: Vector) -> Doubt | None:
+    """Return the doubt that rows differ in their lengths only; the values of each side are in a unit of its own."""
+    first, second = sides
     if first.shape != second.shape:
         return None
-    norms = [np.linalg.norm(rows, axis=1) for rows in (first, second)]
-    cosines = np.einsum("ij,ij->i", first, second)
-    if not (cosines >= (1 - _PARALLEL) * norms[0] * norms[1]).all():
+    # Products by einsum need no copies of the rows.
+    norms = [np.sqrt(np.einsum("ij,ij->i", rows, rows)) for rows in sides]
+    if not (np.einsum("ij,ij->i", first, second) >= (1 - _PARALLEL) * norms[0] * norms[1]).all():
         return None
-    lengths = describe_lengths(first, second, paired=True)
+    scales = units / safe_unit(units)
+    lengths = describe_changes(norms[0] * scales[0], norms[1] * scales[1], paired=True)
     if not lengths:
         return None
     text = f"rows have the same directions on both sides, and differ in their lengths only: {lengths}"

@@ -36,7 +36,11 @@ def describe_lengths(before: Matrix, after: Matrix, *, paired: bool) -> str:
     >>> describe_lengths(rows, rows[:, ::-1], paired=True)
     ''
     """
-    first, second = (np.linalg.norm(rows, axis=1) for rows in (before, after))
+    return describe_changes(*(np.linalg.norm(rows, axis=1) for rows in (before, after)), paired=paired)
+
+
+def describe_changes(first: Vector, second: Vector, *, paired: bool) -> str:
+    """Describe the lengths of rows before and after if they differ, from these lengths."""
     if not (first.all() and second.all()):
         return ""
     ratios = second / first if paired else np.array([np.median(second) / np.median(first)])

@@ -68,6 +68,8 @@ def _equal_rows_text(reference: Any, window: Any) -> str:
     arrays = [np.asarray(side) for side in (reference, window) if getattr(side, "nbytes", 0) <= _LOOKED_AT]
     if len(arrays) < 2 or any(one.ndim != 2 or one.dtype.kind not in "fiu" for one in arrays):
         return ""
+    if max(np.abs(one).max(initial=0) for one in arrays) > np.finfo(np.float32).max:
+        return ""
     first, second = ([row.tobytes() for row in np.ascontiguousarray(one, dtype=np.float32)] for one in arrays)
     n_rows = min(len(first), len(second))
     known = set(first)

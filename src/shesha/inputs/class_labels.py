@@ -16,10 +16,16 @@ from shesha.support.types import Index
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WHOLE_TEXT = re.compile(r"^([+-]?\d+)\.0+$")
 """Whole numbers as other programs write a column of numbers with missing values, such as 1.0."""
+DECORATED = re.compile(
+    r"[-+(]?\s*[$€£¥]?\s*[-+]?(\d{1,3}([,.'\u2019 \u00a0\u202f]\d{3})+|\d+)([.,]\d+)?\s*[%$€£¥]?\s*\)?"
+)
+"""Numbers with separators of thousands, a percent sign or a currency, which may be in brackets."""
 NO_LABEL = ("", "nan", "NaN", "<NA>")
 """Texts that stand for a missing label, which other programs write."""
 _MISSING_CODES = (-1, -99, -999, -9999, -99999)
 """Numbers that many programs write for a missing label, or for a row without a cluster."""
+_ROWS_OF_A_CLASS = 10
+"""Number of rows per class below which texts of numbers are measurements."""
 _ROUNDING = 4
 """Number of rounding steps within which two numbers are one class."""
 _WHOLE = 2.0**53
@@ -85,6 +91,19 @@ def state_suspicious_classes(labels: NDArray[Any], name: str) -> None:
         # Beside 1 alone, -1 is the other of two classes.
         if labels.dtype.kind in "ifOUT" and n_rows and (code < -1 or len(np.unique(labels.astype(str))) > 2):
             state(f"{name}: {code} is used as a class of {n_rows:,} rows; if it means no label, leave it empty")
+
+
+def refuse_measurements_as_text(classes: NDArray[Any], n_rows: int, name: str) -> None:
+    """Refuse classes that are texts of measurements, such as '1,234' or '5.1%', of which each would be a class."""
+    if classes.dtype.kind not in "OUT" or len(classes) <= max(2, n_rows // _ROWS_OF_A_CLASS):
+        return
+    texts = [value.strip() for value in classes.tolist() if isinstance(value, str)]
+    # Digits alone may be the names of subjects or batches.
+    if len(texts) == len(classes) and all(map(DECORATED.fullmatch, texts)) and not all(map(str.isdigit, texts)):
+        raise ValueError(
+            f"{name} must contain numbers or classes, got texts of numbers such as {classes[-1]!r} with "
+            f"{len(classes):,} different values in {n_rows:,} rows; convert them to numbers"
+        )
 
 
 def class_names(classes: Iterable[Any]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from shesha.inputs.class_labels import DECORATED
 from shesha.inputs.identity import (
     Names,
     choose_condition,
@@ -106,6 +107,8 @@ _PART = re.compile(
     r"(_(id|idx|index|num|number|no|nr))?"
 )
 """Names of columns that number the parts of a document or recording."""
+_WHOLE = re.compile(r"(doc(ument)?|source|file|article|book|video|clip|url|path)(_?name)?")
+"""Names of columns of text that name the whole, beside the number of a part."""
 _LEVEL = re.compile(
     r"(metadata_)?(plate|barcode|subj(ect)?|sub|participant|patient|donor|animal|mouse|monkey|user|item|session|ses|run"
     r"|block|trial|repeat|repetition|rep|stim(ulus)?|site|field|fov|slide|tile|visit|experiment|recording|day)"
@@ -128,10 +131,6 @@ _NAMED = 4
 _MUCH = 4
 _UNNAMED = re.compile(r"(Unnamed: \d+|__index_level_\d+__)(\.\d+)?")
 """Names of columns without a name of their own; a table that is saved twice has two."""
-_DECORATED = re.compile(
-    r"[-+(]?\s*[$€£¥]?\s*[-+]?(\d{1,3}([,.'\u2019 \u00a0\u202f]\d{3})+|\d+)([.,]\d+)?\s*[%$€£¥]?\s*\)?"
-)
-"""Numbers with separators of thousands, a percent sign or a currency, which may be in brackets."""
 _MARK = re.compile(
     r"[<>≤≥]?\s*\W*|[<>≤≥].*|#.*|n\.?/?[ad]\.?|null|none|missing|error|nan|b?l[ol][dq]|bdl|bql", re.IGNORECASE
 )
@@ -232,7 +231,7 @@ def decide(
     if identity is not None and certain:
         parts = {identity.name, *identity.name.split(_AND)}
         usable = [c for c in usable if c.name not in parts]
-        aside |= {c.name: c.refusal or IDENTIFIES for c in columns if c.name in parts}
+        aside |= {c.name: aside.get(c.name) or c.refusal or IDENTIFIES for c in columns if c.name in parts}
     _require_one_model(usable, source)
     numeric = [c for c in usable if c.kind == "numbers"]
     families = _families([c for c in usable if c.kind in ("numbers", "text")])
@@ -451,7 +450,7 @@ def _identity(
 def _joined_identifiers(able: Sequence[Column]) -> Column | None:
     """Return columns that only together identify rows, such as doc_id and chunk, or subject, session and trial."""
     parts = [c for c in able if _PART.fullmatch("_".join(words_of(c.name)))]
-    wholes = [c for c in able if c not in parts and is_certain_identity(c.name)]
+    wholes = [c for c in able if c not in parts and (is_certain_identity(c.name) or _WHOLE.fullmatch(c.name.lower()))]
     levels = [
         c for c in able if c in parts or is_certain_identity(c.name) or _LEVEL.fullmatch("_".join(words_of(c.name)))
     ]
@@ -627,7 +626,7 @@ def _require_clean_text(usable: Sequence[Column], source: str, option: str) -> N
         present = [str(value).strip() for value in column.head() if not is_missing(value)]
         numbers = [value for value in present if is_number(value)]
         others = [value for value in present if not is_number(value)]
-        decorated = [value for value in others if _DECORATED.fullmatch(value)]
+        decorated = [value for value in others if DECORATED.fullmatch(value)]
         if present and decorated and len(numbers) + len(decorated) > len(present) // 2:
             example = max(decorated, key=lambda value: len(re.findall(r"\W", value)))
             raise ValueError(
@@ -725,10 +724,13 @@ def state_layout(
         else:
             taken = f"{len(names):,} columns of numbers ({_some_of(names)})"
     identity = layout.identity.name if layout.identity is not None and layout.certain else ""
+    parts = identity.split(_AND)
     others = [
         column
         for column, reason in layout.left_out.items()
-        if column != identity and reason not in (INDEX, IDENTIFIES) and not column.startswith(("(", "Unnamed: 0"))
+        if column not in (identity, *parts)
+        and reason not in (INDEX, IDENTIFIES)
+        and not column.startswith(("(", "Unnamed: 0"))
     ]
     # A numbered family, or a table in memory that contains nothing but features, needs no statement.
     is_plain = not (layout.vectors or others or layout.certain or len(layout.matrix) <= _FEW_STATED or layout.families)
@@ -740,6 +742,11 @@ def state_layout(
         f"left out: {listing}"
     ] * bool(others)
     provenance.state(f"{source}: {taken}, {size}{f' ({chr(59).join(notes)})' if notes else ''}".replace(";", "; "))
+    if len(parts) > 1 and layout.left_out.get(parts[0]) == IDENTIFIES:
+        provenance.state_warning(
+            f"rows of one {parts[0]} may resemble one another, so that p-values are too small; if they do, declare "
+            f"groups (--groups {parts[0]})"
+        )
 
 
 def _some_of(names: Sequence[str]) -> str:

@@ -82,7 +82,7 @@ _HISTORY, _IN_A_ROW, _SMALLEST_SIZE = 5, 2, 1e-6
 
 
 _COPY = 1e-3
-"""Relative difference of inner products below which two shapes are copies, perhaps in another precision."""
+"""Procrustes distance below which two shapes of unit size are copies, perhaps in another precision."""
 
 
 def find_copies(shapes: Mapping[str, Matrix]) -> dict[str, str]:
@@ -100,12 +100,20 @@ def find_copies(shapes: Mapping[str, Matrix]) -> dict[str, str]:
         # Equal inner products map a random vector alike, whatever the axes.
         image = shape @ (np.random.default_rng(0).standard_normal(len(shape)) @ shape)
         image /= max(float(np.linalg.norm(image)), np.finfo(float).tiny)
-        same = (known for known, other in images.items() if np.linalg.norm(image - other) <= _COPY)
+        # Images of different shapes may be alike where one direction has nearly all of the variance.
+        near = (known for known, other in images.items() if np.linalg.norm(image - other) <= _COPY)
+        same = (known for known in near if _is_copy(shape, shapes[known]))
         if (first := next(same, None)) is None:
             images[name] = image
         else:
             copies[name] = first
     return copies
+
+
+def _is_copy(rows: Matrix, others: Matrix) -> bool:
+    """Return whether two centred shapes are equal up to rotation, scale and rounding."""
+    sizes = float(np.linalg.norm(rows) * np.linalg.norm(others))
+    return sizes > 0 and closeness(rows, others) >= (1 - _COPY**2 / 2) * sizes
 
 
 def rotate_onto(rows: Matrix, target: Matrix) -> Matrix:

@@ -24,7 +24,7 @@ from shesha.results.base import draws_axes
 from shesha.results.number import TIE, Number, NumberTable
 from shesha.support import types as kinds
 from shesha.support.progress import track
-from shesha.support.provenance import keep_statements, state
+from shesha.support.provenance import keep_statements, state, state_warning
 from shesha.support.seeds import ALPHA, number
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
@@ -69,13 +69,16 @@ class Searchlight(NumberTable):
     @property
     def headline(self) -> str:
         """How many centres match the model, and which one matches best."""
-        n = len(self.significant)
-        verb = agree_with_share(n, len(self), "matches", "match")
+        n, known = len(self.significant), [each for each in self.numbers if each.has_value]
+        if not known:
+            return f"No centre could be tested: {self.numbers[0].reason}."
+        tested = f" that could be tested (of {len(self):,})" * (len(known) < len(self))
+        verb = agree_with_share(n, len(known), "matches", "match")
         best = self.maximum
         where = f" Largest correlation: {say.format_number(best.value)} at {best.name}." if best.has_value else ""
         return (
-            f"{n} of {count(len(self), 'centre')} {verb} the model above chance ({best.alpha:g}, corrected by the "
-            f"maximum over centres).{where}"
+            f"{n} of {count(len(known), 'centre')}{tested} {verb} the model above chance ({best.alpha:g}, corrected by "
+            f"the maximum over centres).{where}"
         )
 
     @draws_axes
@@ -197,12 +200,14 @@ def searchlight(
             at_least = (draws >= scores[:, :1] - TIE).sum(axis=1)
             table[:, places] = scores[:, 0], at_least, draws.mean(axis=1), draws.std(axis=1)
             maxima = np.maximum(maxima, scores.max(axis=0, initial=-np.inf))
+    if (sizes := np.diff(graph.indptr)).max(initial=0) == 1 < graph.shape[1]:
+        state_warning("every neighbourhood has one feature; check the unit of the radius")
     shared: dict[str, Any] = {
         **{"alpha": alpha, "best": 1.0, "n_rows": n_conditions, "n_draws": len(models) - 1, "seed": number(seed)},
         "exchanged": "the conditions" if exchanged == "all rows" else exchanged,
     }
     return Searchlight(
-        **_numbers(table, maxima, labels, np.diff(graph.indptr), shared),
+        **_numbers(table, maxima, labels, sizes, shared),
         metric="cross-validated euclidean" if len(patterns) > 1 else metric,
         n_conditions=n_conditions,
     )

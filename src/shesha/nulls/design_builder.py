@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from shesha.inputs import validation as check
+from shesha.inputs.class_labels import refuse_measurements_as_text
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.support.device_arrays import to_host
 from shesha.support.provenance import state
@@ -169,6 +170,7 @@ def strata_within_blocks(within: ArrayLike, block: Index, groups: ArrayLike | No
     """Return a stratum per row; in each block, numbers with many values are cut into similar values."""
     n = len(block)
     codes, values = check.labels(within, n, "within", min_classes=1)
+    refuse_measurements_as_text(values, n, "within")
     unit = np.arange(n) if groups is None else _units_of_one_value(groups, codes)
     n_units = int(unit.max()) + 1
     if values.dtype.kind not in "iuf" or len(values) <= max(2, n_units // rows_of_a_stratum(n_units)):

@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
 from shesha.kernels.regression import natural_spline
-from shesha.kernels.repeated_rows import repeats as repeated_rows
-from shesha.kernels.repeated_rows import row_hashes
 from shesha.kernels.rounding_and_scaling import safe_unit
+from shesha.kernels.shapes import find_copies
 from shesha.nulls.dependence import (
     _N_ORDERS,
     FEWEST_ROWS,
@@ -33,7 +32,7 @@ from shesha.results.doubts import DRIFT, LEVEL, describe_period
 from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import CalibrationWarning, warn
-from shesha.support.wording import agree, count, lowercase_start
+from shesha.support.wording import agree, count, join_items, lowercase_start
 
 _MOST_ROWS = 4096
 """Largest number of rows whose neighbours are compared with the permutations of a design."""
@@ -304,30 +303,36 @@ def find_undeclared_dependence(sides: Sequence[NDArray[Any]], codes: Labels | No
 CEILING_TOO_HIGH = "the noise ceiling may be too high"
 
 
-def warn_of_dependent_repeats(repeats: Sequence[NDArray[Any]], consequence: str) -> None:
+def warn_of_dependent_repeats(repeats: Sequence[NDArray[Any]], consequence: str, what: str = "repeat") -> None:
     """Warn if repeated measurements are copies of one another, or are most similar to those next to them.
 
     Parameters
     ----------
     repeats : sequence of arrays
-        Features or distances of each repeat. Only repeats of one shape without NaN are checked.
+        Features or distances of each repeat. Copies may be rotated and scaled. Repeats of different shapes or with NaN
+        are not compared with their neighbours.
     consequence : str
         What may be wrong if the repeats depend on one another.
+    what : str
+        What a repeat is called.
     """
-    if len({side.shape for side in repeats}) > 1:
+    columns = [np.nan_to_num(side.reshape(len(side), -1).astype(np.float64)) for side in repeats]
+    shapes = {str(k): (rows - rows.mean(axis=0)) / (np.abs(rows).max() or 1.0) for k, rows in enumerate(columns)}
+    if copies := find_copies(shapes) if len({len(rows) for rows in columns}) == 1 else {}:
+        pairs = join_items(f"{copy} of {first}" for copy, first in copies.items())
+        sign = (
+            f"of {count(len(repeats), what)} (counted from 0), {pairs} {agree(len(copies), 'is a copy', 'are copies')}"
+        )
+    elif len({side.shape for side in repeats}) > 1 or not all(np.isfinite(side).all() for side in repeats):
         return
-    vectors = np.stack([np.ravel(side)[:_MOST_ENTRIES] for side in repeats]).astype(np.float64)
-    if not np.isfinite(vectors).all():
-        return
-    n_copies = len(repeated_rows(row_hashes(vectors)))
-    found = find_dependence([DiagnosticRows(vectors)], screened=True)
-    if n_copies:
-        sign = f"{count(n_copies, 'repeat')} {agree(n_copies, 'equals', 'equal')} an earlier one"
-    elif found.has_order:
-        sign = f"neighbouring repeats are closer than random ones (p = {found.p_value:.1g})"
     else:
-        return
-    warn(f"{consequence}: {sign}. Repeats must be independent measurements", CalibrationWarning)
+        found = find_dependence(
+            [DiagnosticRows(np.stack([np.ravel(side)[:_MOST_ENTRIES] for side in columns]))], screened=True
+        )
+        if not found.has_order:
+            return
+        sign = f"neighbouring {what}s are closer than random ones (p = {found.p_value:.1g})"
+    warn(f"{consequence}: {sign}. {what.capitalize()}s must be independent measurements", CalibrationWarning)
 
 
 def _short_series(test: Dependence, blocks: ArrayLike | None) -> list[str]:

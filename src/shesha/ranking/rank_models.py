@@ -16,7 +16,6 @@ from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import n_pairs
 from shesha.kernels.ranks import SortedVectors, weighted_correlations
-from shesha.kernels.shapes import find_copies
 from shesha.measures import as_measure
 from shesha.measures.registry import Choice
 from shesha.nulls.dependence import find_dependence
@@ -383,7 +382,6 @@ def rank_models(
     vectors, evaluations = _score_models(problem, count, seed)
     notes += _resample_notes(problem, evaluations)
     _warn_of_dependence(problem, {"groups": groups, "blocks": blocks})
-    _warn_of_copies(problem)
     permuted = problem
     if vectors is not None and not problem.exact and (vectors.sampled or vectors.n_pairs > RANKED_AGAIN):
         permuted = fewer_rows(problem, vectors.n_pairs, spawn(seed, _ROWS))
@@ -437,7 +435,7 @@ def _describe_resampling(problem: Problem, groups: Any, blocks: Any) -> str:
 def _warn_of_dependence(problem: Problem, design: dict[str, Any]) -> None:
     """Warn if subjects depend on one another, or if rows do in the data and in a model and no design is declared."""
     subjects = [s.distances.condensed if s.has_distances_only else s.to_numpy.rows for s in problem.subjects]
-    warn_of_dependent_repeats(subjects, f"intervals may be too narrow and {CEILING_TOO_HIGH}")
+    warn_of_dependent_repeats(subjects, f"intervals may be too narrow and {CEILING_TOO_HIGH}", "subject")
     sides = [side for side in (problem.subjects[0], *problem.models.values()) if not side.has_distances_only]
     if (
         len(sides) < 2
@@ -453,23 +451,6 @@ def _warn_of_dependence(problem: Problem, design: dict[str, Any]) -> None:
                 CalibrationWarning,
             )
             return
-
-
-def _warn_of_copies(problem: Problem) -> None:
-    """Warn if subjects are copies of one another, which intervals and the ceiling count as independent subjects."""
-    shapes = {}
-    for number_of_subject, subject in enumerate(problem.subjects):
-        whole = subject.distances.condensed[:, None] if subject.has_distances_only else subject.to_numpy.rows
-        rows = np.nan_to_num(whole.reshape(len(whole), -1))
-        shapes[str(number_of_subject)] = (rows - rows.mean(axis=0)) / (np.abs(rows).max() or 1.0)
-    copies = find_copies(shapes)
-    if copies:
-        listed = join_items(f"{copy} of {first}" for copy, first in copies.items())
-        warn(
-            f"intervals are too narrow and the noise ceiling is too high: of {len(shapes)} subjects (counted from 0), "
-            f"{listed} {'is a copy' if len(copies) == 1 else 'are copies'}. Leave out copies",
-            CalibrationWarning,
-        )
 
 
 def _count_known_pairs(problem: Problem, vectors: DistanceVectors) -> tuple[tuple[int, ...], str]:

@@ -160,8 +160,8 @@ class Number(Result):
         return {name: getattr(self, name) for name in _EVIDENCE}
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
-        """Return the number as a table with one row."""
-        return frame_of_numbers([self], full=full)
+        """Return the number as a table with one row, or with the columns that the class names."""
+        return super()._frame(full=full) if self.COLUMNS else frame_of_numbers([self], full=full)
 
     @draws_axes
     def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:

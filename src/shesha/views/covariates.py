@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
+from shesha.inputs.class_labels import refuse_measurements_as_text
 from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import Metric
 from shesha.kernels.regression import MOST_TERMS, natural_spline
@@ -316,6 +317,7 @@ def _code_column(column: NDArray[Any], name: str, n_rows: int) -> Matrix:
     if column.dtype.kind == "O":
         column = _numbers_if_all_are(column)
     codes, values = check.labels(column, n_rows, name, min_classes=1)
+    refuse_measurements_as_text(values, n_rows, name)
     if len(values) < 2:
         raise ValueError(f"{name} must vary between rows, got {values[0]!s} in all rows")
     few = values.dtype.kind in "iu" and len(values) <= max(2, n_rows // STRATUM)

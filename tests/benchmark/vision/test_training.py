@@ -45,7 +45,9 @@ def test_the_small_networks(architecture: str, setting: tuple[Any, ...], model: 
 
 
 @pytest.mark.usefixtures("cifar", "torchvision")
-@pytest.mark.parametrize("architecture", TORCHVISION)
+@pytest.mark.parametrize(
+    "architecture", [pytest.param(name, marks=pytest.mark.slow) if name == "RNet101" else name for name in TORCHVISION]
+)
 def test_the_papers_convolutional_networks(architecture: str, model: Make) -> None:
     # After five poolings nothing is left of fewer than 32 pixels.
     enlarged = 32 if architecture.startswith("VGG") else 16
