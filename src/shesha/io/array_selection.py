@@ -349,7 +349,9 @@ def _refuse_layers_of_tokens(path: Path, arrays: Mapping[str, StoredArray], name
         if len(shape) != 4:
             continue
         inputs = next((axis for axis in (0, 1) if shape[axis : axis + 2] in masks or shape[0:3:2] in masks), None)
-        if inputs is not None or _STATES.search(name):
+        # Feature maps of images are as high as they are wide.
+        is_image = shape[2] == shape[3] or shape[1] == shape[2]
+        if inputs is not None or (_STATES.search(name) and not is_image):
             raise ValueError(
                 f"{name} in {path} must have one row per input, got layers and tokens in {shape}, as "
                 f"{'its name' if inputs is None else next(iter(masks.values()))} shows. Average the tokens of each "

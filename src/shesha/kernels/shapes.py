@@ -113,7 +113,9 @@ def find_copies(shapes: Mapping[str, Matrix]) -> dict[str, str]:
 def _is_copy(rows: Matrix, others: Matrix) -> bool:
     """Return whether two centred shapes are equal up to rotation, scale and rounding."""
     sizes = float(np.linalg.norm(rows) * np.linalg.norm(others))
-    return sizes > 0 and closeness(rows, others) >= (1 - _COPY**2 / 2) * sizes
+    # Of single columns, such as distances, one with the other sign is no copy.
+    near = float((rows.T @ others).sum()) if rows.shape[1] == others.shape[1] == 1 else closeness(rows, others)
+    return sizes > 0 and near >= (1 - _COPY**2 / 2) * sizes
 
 
 def rotate_onto(rows: Matrix, target: Matrix) -> Matrix:
