@@ -245,9 +245,9 @@ def are_stacked_first(files: Sequence[Path], keys: list[str] | None, n_rows: int
 
 def require_same_texts(files: Sequence[Path]) -> None:
     """Refuse files that were extracted from other texts, or from the same ones in another order, as they record."""
-    from shesha.io.torch_files import extracted_texts
+    from shesha.io.torch_files import fingerprint_of_texts
 
-    known = {path: texts for path in files if (texts := extracted_texts(path))}
+    known = {path: texts for path in files if (texts := fingerprint_of_texts(path))}
     for path, texts in known.items():
         if texts != (first := next(iter(known.values()))):
             name = next(one.name for one, other in known.items() if other == first)

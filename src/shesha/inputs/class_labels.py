@@ -88,7 +88,7 @@ def state_suspicious_classes(labels: NDArray[Any], name: str) -> None:
         # Half precision cannot hold the largest codes.
         value = str(code) if labels.dtype.kind in "UT" else np.float64(code) if labels.dtype.kind == "f" else code
         n_rows = np.count_nonzero(labels == value)
-        # Beside 1 alone, -1 is the other of two classes.
+        # Two classes may be called 1 and -1.
         if labels.dtype.kind in "ifOUT" and n_rows and (code < -1 or len(np.unique(labels.astype(str))) > 2):
             state(f"{name}: {code} is used as a class of {n_rows:,} rows; if it means no label, leave it empty")
 

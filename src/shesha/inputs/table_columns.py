@@ -108,7 +108,7 @@ _PART = re.compile(
 )
 """Names of columns that number the parts of a document or recording."""
 _WHOLE = re.compile(r"(doc(ument)?|source|file|article|book|video|clip|url|path)(_?name)?")
-"""Names of columns of text that name the whole, beside the number of a part."""
+"""Names of columns of text for documents or recordings, whose parts another column numbers."""
 _LEVEL = re.compile(
     r"(metadata_)?(plate|barcode|subj(ect)?|sub|participant|patient|donor|animal|mouse|monkey|user|item|session|ses|run"
     r"|block|trial|repeat|repetition|rep|stim(ulus)?|site|field|fov|slide|tile|visit|experiment|recording|day)"
@@ -722,7 +722,7 @@ def state_layout(
         elif len(names) <= _FEW_STATED:
             taken = f"column{'s' * (len(names) != 1)} {join_names(names)}"
         else:
-            taken = f"{len(names):,} columns of numbers ({_some_of(names)})"
+            taken = f"{len(names):,} columns of numbers ({_first_and_last(names)})"
     identity = layout.identity.name if layout.identity is not None and layout.certain else ""
     parts = identity.split(_AND)
     others = [
@@ -749,7 +749,7 @@ def state_layout(
         )
 
 
-def _some_of(names: Sequence[str]) -> str:
+def _first_and_last(names: Sequence[str]) -> str:
     """Return the first and last names; columns that describe the rows are often at one end of a table."""
     if len(names) <= 2 * _FEW_STATED + 1:
         return ", ".join(names)

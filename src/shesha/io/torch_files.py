@@ -75,7 +75,7 @@ def _header(path: Path) -> tuple[dict[str, dict[str, Any]], int]:
     return header, 8 + length
 
 
-def extracted_texts(path: Path) -> str:
+def fingerprint_of_texts(path: Path) -> str:
     """Return the fingerprint of the texts from which a file was extracted, or an empty text."""
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         if path.suffix == ".safetensors":
