@@ -184,6 +184,7 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
             f"{name} must contain distances, got no positive number; convert similarities to distances first"
         )
     if not square:
+        require_no_diagonal(values, n - 1, name)
         return values.copy(), n
     known = np.nan_to_num(values)
     slack = _ASYMMETRY * np.abs(known).max(initial=0.0)
@@ -194,6 +195,18 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
             + (f"; if it contains similarities, pass 1 - {name}" if np.allclose(np.diagonal(known), 1) else "")
         )
     return condensed, n
+
+
+def require_no_diagonal(values: Vector, n: int, name: str) -> None:
+    """Refuse the triangle of n rows with its diagonal, which is as long as that of n + 1 rows without."""
+    for rows, columns in (np.triu_indices(n), np.tril_indices(n)):
+        own = rows == columns
+        first = values[own][0]
+        if n > 2 and first in (0, 1) and (values[own] == first).all() and not (values[~own] == first).any():
+            raise ValueError(
+                f"{name} must be a triangle without the diagonal, got {len(values)} values with {first:g} at the "
+                f"places of the diagonal of {n} rows; pass the square matrix"
+            )
 
 
 def _mirror_triangle(D: NDArray[np.float64], name: str) -> NDArray[np.float64]:

@@ -397,6 +397,7 @@ def rank_models(
     notes += _subject_doubts(len(problem.subjects))
     differences = _pairs(problem, evaluations, correction, confidence)
     upper = _upper_ceiling(problem, vectors) if evaluations.has_ceiling else np.nan
+    _state_circular_models(problem, evaluations, upper)
     return ModelRanking(
         problem.measure.name,
         problem.measure.closer,
@@ -451,6 +452,28 @@ def _warn_of_dependence(problem: Problem, design: dict[str, Any]) -> None:
                 CalibrationWarning,
             )
             return
+
+
+def _state_circular_models(problem: Problem, evaluations: Evaluations, upper: float) -> None:
+    """Warn in the result if a model is a copy of data, or as close to all subjects as only their mean can be."""
+    if not problem.measure.higher_is_closer:
+        return
+    lower = float(evaluations.values.means[-1]) if evaluations.has_ceiling else np.nan
+    for name, scores in zip(problem.models, evaluations.models.observed.T, strict=False):
+        if (copies := np.flatnonzero(scores > 1 - _EQUAL)).size:
+            like = f"equals {check.join_items([f'subject {k}' for k in copies])}" if len(scores) > 1 else "equals the data"
+        elif len(scores) > 2 and upper - lower > _WIDE and scores.mean() > upper - _AS_MEAN * (upper - lower):
+            like = "is as close to the subjects as their own mean"
+        else:
+            continue
+        provenance.state_warning(
+            f"{name} {like}, so its value is circular if it was made from these data. Make models from other data"
+        )
+
+
+_EQUAL, _WIDE, _AS_MEAN = 1e-9, 0.05, 0.05
+"""Rounding of the score of a copy, width of the noise ceiling from which on its upper end tells a mean of the subjects
+from a good model, and share of this width within which a model is such a mean."""
 
 
 def _count_known_pairs(problem: Problem, vectors: DistanceVectors) -> tuple[tuple[int, ...], str]:
