@@ -200,8 +200,8 @@ def cluster_stability(
     others = max(n_own, len(clusters)) >= 2 * min(n_own, len(clusters))
     if others or found.rand.mean() - observed.rand.mean() > _OTHER:
         provenance.state_warning(
-            f"{text} finds {count(n_own, 'cluster')} in these cells, which agree with those of {groupby!r} "
-            f"only to {_compare(codes, own, len(clusters))[1]:.2f} (adjusted Rand index), so the test says nothing about "
+            f"{text} finds {count(n_own, 'cluster')} in these cells, which agree with those of {groupby!r} only to "
+            f"{_compare(codes, own, len(clusters))[1]:.2f} (adjusted Rand index), so the test says nothing about "
             f"{groupby!r}. Pass the method that made them as cluster="
         )
     draws = []

@@ -200,12 +200,10 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
 def require_no_diagonal(values: Vector, n: int, name: str) -> None:
     """Refuse the triangle of n rows with its diagonal, which is as long as that of n + 1 rows without."""
     for rows, columns in (np.triu_indices(n), np.tril_indices(n)):
-        own = rows == columns
-        first = values[own][0]
-        if n > 2 and first in (0, 1) and (values[own] == first).all() and not (values[~own] == first).any():
+        if n > 2 and ((values == 0) == (rows == columns)).all():
             raise ValueError(
-                f"{name} must be a triangle without the diagonal, got {len(values)} values with {first:g} at the "
-                f"places of the diagonal of {n} rows; pass the square matrix"
+                f"{name} must be a triangle without the diagonal, got {len(values)} values with 0 at the places of the "
+                f"diagonal of {n} rows; pass the square matrix"
             )
 
 
@@ -237,6 +235,7 @@ def paired(X: ArrayLike, Y: ArrayLike) -> tuple[Matrix, Matrix]:
 
 def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) -> tuple[Labels, NDArray[Any]]:
     """Return labels as class codes counted from 0, and the class names."""
+    y = label_column(y, name)
     array = label_vector(to_host(table_values(y, name) if hasattr(y, "shape") else y, name), n_rows)
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-D, one label per row, got shape {array.shape}")
@@ -263,6 +262,19 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
     if len(classes) < min_classes:
         raise ValueError(f"{name} must contain at least {min_classes} classes, got {len(classes)}")
     return codes, classes
+
+
+def label_column(labels: Any, name: str) -> Any:
+    """Return the column of a table (pandas, polars, pyarrow) with one column; other labels as they are."""
+    columns = getattr(labels, "columns", None)
+    if columns is None or not hasattr(labels, "shape") or len(labels.shape) != 2:
+        return labels
+    known = list(getattr(labels, "column_names", columns))
+    if len(known) != 1:
+        raise TypeError(
+            f"{name} must be one column of labels, got a table with columns {join_items(map(str, known))}; pass one"
+        )
+    return labels.iloc[:, 0] if hasattr(labels, "iloc") else labels[known[0]]
 
 
 def label_vector(labels: NDArray[Any], n_rows: int) -> NDArray[Any]:

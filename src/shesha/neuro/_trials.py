@@ -198,7 +198,9 @@ class Trials:
         if self.n_conditions < 2 or len(codes) < _MANY_TRIALS or n_changes >= _BLOCKED * expected:
             return
         effect = "drift looks like a difference between conditions"
-        remedy = "are in the order of recording, compare conditions within runs, or use null='shift' where it is offered"
+        remedy = (
+            "are in the order of recording, compare conditions within runs, or use null='shift' where it is offered"
+        )
         if shifted:
             effect = "circular shifts cannot tell drift from a code"
             remedy = "were only sorted, pass them in the order of recording, or null='permute'"

@@ -28,6 +28,7 @@ from shesha.neuro._trials import (
     Trials,
     check_numbers,
     name_sessions,
+    state_shared_trials,
 )
 from shesha.neuro.score_correlations import check_outcome, coupling_score
 from shesha.neuro.session_drift import drift_score

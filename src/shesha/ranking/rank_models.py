@@ -461,7 +461,9 @@ def _state_circular_models(problem: Problem, evaluations: Evaluations, upper: fl
     lower = float(evaluations.values.means[-1]) if evaluations.has_ceiling else np.nan
     for name, scores in zip(problem.models, evaluations.models.observed.T, strict=False):
         if (copies := np.flatnonzero(scores > 1 - _EQUAL)).size:
-            like = f"equals {check.join_items([f'subject {k}' for k in copies])}" if len(scores) > 1 else "equals the data"
+            like = (
+                f"equals {check.join_items([f'subject {k}' for k in copies])}" if len(scores) > 1 else "equals the data"
+            )
         elif len(scores) > 2 and upper - lower > _WIDE and scores.mean() > upper - _AS_MEAN * (upper - lower):
             like = "is as close to the subjects as their own mean"
         else:
