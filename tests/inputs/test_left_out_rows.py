@@ -66,7 +66,7 @@ def test_a_table_with_one_column_of_labels_is_these_labels(library):
     found, same = (shesha.compare(X, X[:, ::-1] + 1, "CKA", calibrate=True, groups=y, seed=0) for y in (table, plain))
     assert found["CKA"].exchanged == same["CKA"].exchanged
     found, same = (shesha.audit(X, y, n_permutations=19, n_bootstrap=10) for y in (table, plain))
-    assert found.headline == same.headline
+    assert str(found).splitlines()[0] == str(same).splitlines()[0]
 
 
 def test_a_table_with_several_columns_of_labels_is_refused():
@@ -89,7 +89,6 @@ def test_a_table_with_several_columns_of_labels_is_refused():
         ("img{}", "face{}", ""),
     ],
 )
-@pytest.mark.filterwarnings("ignore:rows of|ignore:permuting")
 def test_a_transposed_table_in_memory_is_stated(rows, columns, inputs):
     import warnings
 

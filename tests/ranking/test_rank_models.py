@@ -281,3 +281,8 @@ def test_a_model_that_was_made_from_the_data_is_named(model, statement):
     found = shesha.rank_models(list(map(shesha.Rdm, subjects)), models, n_resamples=20, n_permutations=20)
     circular = [text for text in found.inputs if "circular" in text]
     assert (statement in circular[0]) if statement else not circular
+
+
+def test_trials_of_one_subject_are_not_taken_for_subjects():
+    with pytest.raises(ValueError, match=r"got \(12, 5, 3\) and models of 12 rows; .* pass data.reshape"):
+        rank_models(np.zeros((12, 5, 3)), {"model": np.eye(12)})

@@ -370,7 +370,7 @@ def rank_models(
         name: Rdm(cast(Any, model), f"models[{name!r}]") if hasattr(model, "get_matrices") else model
         for name, model in kinds.mapping(models, "models").items()
     }
-    named = {"models": models, "data": _subjects(data)}
+    named = {"models": models, "data": _subjects(data, models)}
     (models, data), along = select_layer_rows(
         named, {"groups": groups, "blocks": blocks}, rows=rows, missing=missing, need=_bytes, seed=seed
     )
@@ -504,7 +504,7 @@ def _check_problem(data: Any, models: Any, measure: Choice, groups: Any, blocks:
     candidates = check_named_arrays(kinds.mapping(models, "models"), "models", "models[{!r}]")
     if not candidates:
         raise ValueError("models must contain at least one model, got none")
-    inputs = _subjects(data)
+    inputs = _subjects(data, models)
     hint_of_distances({**{f"models[{name!r}]": model for name, model in models.items()}, **inputs})
     subjects = check_named_arrays(inputs, "data", "{}")
     joint = {("model", name): candidate for name, candidate in candidates.items()}
@@ -525,7 +525,7 @@ def _check_problem(data: Any, models: Any, measure: Choice, groups: Any, blocks:
     return Problem(chosen, model_sides, tuple(sides[len(candidates) :]), exchange(n, **design))
 
 
-def _subjects(data: Any) -> dict[str, Any]:
+def _subjects(data: Any, models: Mapping[str, Any]) -> dict[str, Any]:
     """Return the data of each subject, by name."""
     if hasattr(data, "get_matrices"):
         data = Rdm.stack(data, "data")
@@ -534,6 +534,13 @@ def _subjects(data: Any) -> dict[str, Any]:
             raise ValueError("data must contain at least one subject, got none")
         return {str(name): subject for name, subject in data.items()}
     several = isinstance(data, list | tuple) and len(data) and (hasattr(data[0], "shape") or isinstance(data[0], Rdm))
+    if not several and getattr(data, "ndim", 2) == 3:
+        sizes = {model.n_rows if isinstance(model, Rdm) else len(model) for model in models.values()}
+        if len(data) in sizes and data.shape[1] not in sizes:
+            raise ValueError(
+                f"data must be (subjects, rows, features), got {data.shape} and models of {len(data)} rows; if these "
+                "are rows, neurons and times of one subject, pass data.reshape(len(data), -1)"
+            )
     if several or getattr(data, "ndim", 2) == 3:
         return {f"data[{place}]": subject for place, subject in enumerate(data)}
     return {"data": data}
