@@ -237,17 +237,6 @@ def test_strips_of_layers_keep_to_the_memory_budget(monkeypatch):
     assert peaks["80M"] < peaks["1G"]
 
 
-def test_wide_layers_are_projected_on_request(invoke, place, tmp_path):
-    asked = ["layers", *(f"--model={place / name}" for name in ("first", "second")), "--texts", place / "lines.txt"]
-    ended = invoke(*asked, "--project", 40)
-    assert ended.status == 0, ended
-    assert "random projections" not in ended.out
-    with pytest.raises(ValueError, match=r"measure must be a kernel alignment with project"):
-        invoke(*asked, "--project", 40, "--measure", "CCA")
-    with pytest.raises(ValueError, match=r"--project must come with --model"):
-        invoke("layers", place / "rows.csv", place / "rows.csv", "--project", 40)
-
-
 def test_a_monitor_of_a_model_is_made_resumed_and_asked(invoke, invoke_main, place, tmp_path):
     canary = tmp_path / "canary"
     model = ("--model", place / "first", "--texts", place / "rows.csv:sentence")
