@@ -1,6 +1,5 @@
 """Rows come from files, loaders and clusters, and give what arrays give."""
 
-
 import numpy as np
 import pytest
 import scipy.sparse
