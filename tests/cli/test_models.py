@@ -153,12 +153,12 @@ CASES = {
         r"layers must match modules of the model, got 'layer.*', which matches none; did you mean encoder.layer.* or",
     ),
     "no such model": (
-        ["extract", "no/model", "--texts", "lines.txt", "--out", "x.zarr"],
+        ["extract", "no/model", "--texts", "lines.txt", "--out", "x.safetensors"],
         "model must be a folder or pac",
     ),
     "no such file to write": (
         ["extract", "first", "--texts", "lines.txt", "--out", "x.npz"],
-        "--out must end in one of .zarr, .safetensors",
+        "--out must end in .safetensors",
     ),
 }
 
