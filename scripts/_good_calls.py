@@ -15,9 +15,10 @@ from _method_calls import METHODS
 
 N = 48
 MODULES = (
-    *("shesha", "shesha.measures", "shesha.sim", "shesha.descriptors", "shesha.transfer", "shesha.coherence"),
+    *("shesha", "shesha.measures", "shesha.sim", "shesha.descriptors", "shesha.coherence"),
     *("shesha.bio", "shesha_studies.perturbation_tables", "shesha.neuro", "shesha.steering", "shesha.drift"),
-    *("shesha.io", "shesha_bench", "shesha_bench.tests"),
+    *("shesha.io", "shesha_bench", "shesha_bench.tests", "shesha_studies.transferability"),
+    "shesha_studies.steering_predictors",
 )
 SKIPPED = frozenset(
     # These functions are decorators, start long computations, or take no named arguments.
@@ -346,7 +347,7 @@ OWN: dict[str, Made] = {
     "shesha.neuro.crossnobis": {"runs": lambda good: np.arange(N) // 12},
     "shesha.neuro.discriminability": {"runs": lambda good: np.arange(N) // 12},
     "shesha.neuro.from_rsatoolbox": {"given": lambda good: _dataset(good)},
-    "shesha.steering.partial_correlations": {
+    "shesha_studies.steering_predictors.partial_correlations": {
         "table": lambda good: {"score": good.X[:, 0], "fisher": good.X[:, 1], "silhouette": good.Y[:, 2]},
     },
     "shesha.compare": {"Y": lambda good: good.Y, "measures": lambda good: "standard"},

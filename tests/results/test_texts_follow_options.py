@@ -89,10 +89,6 @@ CALLS = {
     "neuro.trial_split": partial(neuro.trial_split, TRIALS, SHOWN),
     "neuro.trials_needed": partial(neuro.trials_needed, TRIALS, SHOWN),
     "neuro.wuc": partial(neuro.wuc, TRIALS, SHOWN),
-    "steering.partial_correlations": partial(
-        steering.partial_correlations, {"drop": X[:, 0], "a": X[:, 1], "b": X[:, 2]}, "drop", covariates=("b",)
-    ),
-    "steering.predictors": partial(steering.predictors, X, CLASSES),
     "steering.rank_layers": partial(steering.rank_layers, LAYERS, CLASSES, n_splits=1),
     "steering.steerability": partial(steering.steerability, X, CLASSES, n_splits=1, n_directions=3),
 }
@@ -279,7 +275,6 @@ GIVEN = {
     ("neuro.time_clusters", "pairs"): "all",
     ("bio.e_distances", "pairs"): "all",
     ("neuro.session_table", "by"): "division",
-    ("steering.partial_correlations", "covariates"): ("a",),
 }
 """Other values for options, of one function or of all, that no rule derives from the default."""
 TOGETHER = {

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from shesha.results.coherence import Coherence, CoherenceTable
     from shesha.results.comparison import Comparison, NoiseCeiling, NoiseCeilingFields, PairwiseComparison, Score
     from shesha.results.consensus import Consensus, Member, UnitMatching
-    from shesha.results.correlation import Correlation, Correlations
+    from shesha.results.correlation import Correlation
     from shesha.results.diff import (
         ClassChange,
         Diff,
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
         LayerRanking,
         RankedLayer,
         Steerability,
-        SteeringPredictors,
         SteeringScore,
     )
     from shesha.results.within_classes import SeveralWithinClasses, WithinClasses
@@ -65,7 +64,6 @@ __all__ = [
     "Comparison",
     "Consensus",
     "Correlation",
-    "Correlations",
     "Dependence",
     "Diff",
     "Doubt",
@@ -109,7 +107,6 @@ __all__ = [
     "SettingsTable",
     "SeveralWithinClasses",
     "Steerability",
-    "SteeringPredictors",
     "SteeringScore",
     "StreamVerdict",
     "StructureChange",

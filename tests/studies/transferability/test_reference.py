@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shesha import transfer
+from shesha_studies import transferability as transfer
 
 FOLDER = Path(__file__).resolve().parents[1] / "reference"
 DEFINED = {

@@ -5,8 +5,9 @@ import pytest
 from scipy.stats import spearmanr
 
 import shesha
-from shesha.steering import partial_correlations, predictors, vector
-from shesha.transfer import fisher_discriminant, silhouette
+from shesha.steering import vector
+from shesha_studies.steering_predictors import partial_correlations, predictors
+from shesha_studies.transferability import fisher_discriminant, silhouette
 
 
 def test_values_are_those_of_the_functions_by_these_names(two_classes):
