@@ -11,7 +11,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 import shesha
-from shesha import bio, coherence, neuro
+from shesha import bio, coherence, neuro, steering
 from shesha.nulls.null_summary import benjamini_hochberg, default_draws, draws_needed, holm, undecided
 from shesha_studies import steering_predictors
 
