@@ -82,53 +82,9 @@ def test_a_batch_with_nan_in_its_last_panel_counts_nothing():
     require_equal(moments, (X, Y))
 
 
-def batches(X, Y, *, size=100, fails_at=None, nan_at=None):
-    for start in range(0, len(X), size):
-        if start == fails_at:
-            raise OSError("the disk is gone")
-        x = X[start : start + size].copy()
-        if start == nan_at:
-            x[3] = np.nan
-        yield x, Y[start : start + size]
-
-
-def test_a_stream_that_fails_is_resumed_where_it_failed(tmp_path):
-    X, Y = pair(1_000)
-    state = tmp_path / "state.npz"
-    with pytest.raises(OSError, match="the disk is gone"):
-        Moments.of(batches(X, Y, fails_at=300), state=state)
-    assert len(Moments.load(state)) == 300
-    with pytest.raises(ValueError, match=r"in rows 3 of the batch that begins at row 700; this batch was not added"):
-        Moments.of(batches(X, Y, nan_at=700), state=state)
-    assert len(Moments.load(state)) == 700
-    require_equal(Moments.of(batches(X, Y), state=state), (X, Y))
-    require_equal(Moments.of(batches(X, Y, size=77), state=state), (X, Y))
-
-
-def test_a_state_is_not_resumed_with_another_stream(tmp_path):
-    X, Y = pair(1_000)
-    state = tmp_path / "state.npz"
-    Moments.of(batches(X[:500], Y[:500]), state=state)
-    with pytest.raises(ValueError, match=r"rows of the state in the same order, got another row 0; resume with"):
-        Moments.of(batches(X[::-1], Y[::-1]), state=state)
-    shuffled = np.r_[0, 1 + np.random.default_rng(3).permutation(999)]
-    with pytest.raises(ValueError, match=r"got another row 1; resume"):
-        Moments.of(batches(X[shuffled], Y[shuffled]), state=state)
-    other_tail = np.r_[:200, 200 + np.random.default_rng(3).permutation(800)]
-    with pytest.raises(ValueError, match=r"got another row 256; resume"):
-        Moments.of(batches(X[other_tail], Y[other_tail]), state=state)
-    with pytest.raises(
-        ValueError, match=r"batches must contain the 500 rows that the state has counted, got only 100 rows"
-    ):
-        Moments.of(batches(X[:100], Y[:100]), state=state)
-    with pytest.raises(ValueError, match=r"state must contain sums of A, B, got .* with sums of X, Y"):
-        Moments.of(batches(X, Y), state=state, names=("A", "B"))
-    of_arrays = tmp_path / "arrays.npz"
-    Moments.of(X, Y, state=of_arrays)
-    with pytest.raises(ValueError, match=r"state must belong to a stream, got the state of arrays or files"):
-        Moments.of(batches(X, Y), state=of_arrays)
-    # The same rows from a model that rounds otherwise.
-    require_equal(Moments.of(batches(X * (1 + 1e-4), Y), state=state), (np.r_[X[:500], X[500:] * (1 + 1e-4)], Y))
+def test_a_stream_has_no_state(tmp_path):
+    with pytest.raises(ValueError, match=r"state must be None with a stream of batches, got a path"):
+        Moments.of(iter([pair(10)]), state=tmp_path / "state.npz")
 
 
 def test_batches_of_three_matrices_are_refused():

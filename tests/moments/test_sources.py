@@ -9,7 +9,6 @@ import shesha
 from shesha import Moments
 from shesha.moments import merge_all
 from shesha.moments import row_sources as sources
-from shesha.moments.row_sources import stream
 
 
 @pytest.fixture
@@ -140,13 +139,3 @@ def test_ctrl_c_keeps_a_state_that_the_same_call_resumes(tmp_path, pair, monkeyp
     np.save(paths[0], pair[0] + 1)
     with pytest.raises(ValueError, match=r"state must belong to the same data"):
         Moments.of(*paths, state=state)
-
-
-@pytest.mark.parametrize("n_skipped", [0, 1, 4, 5, 9, 12])
-def test_a_stream_goes_on_after_the_rows_that_were_counted(n_skipped):
-    X, Y = np.arange(24.0).reshape(12, 2), np.arange(36.0).reshape(12, 3)
-    batches = [(X[:4], Y[:4]), (X[4:5], Y[4:5]), (X[5:9], Y[5:9]), (X[9:], Y[9:])]
-    found = list(stream(iter(batches), ("X", "Y"), n_skipped))
-    assert all(len(sides[0]) for sides in found)
-    for at, whole in enumerate((X, Y)):
-        assert np.array_equal(np.concatenate([whole[:0], *(sides[at] for sides in found)]), whole[n_skipped:])

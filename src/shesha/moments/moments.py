@@ -262,8 +262,9 @@ class Moments(Locked):
         names : pair of str
             Names of the two representations.
         state : path, optional
-            File to which the sums are written from time to time, on Ctrl-C and on errors; repeating the call resumes
-            from it. The file is kept at the end and can be loaded. By default, no file is written.
+            File to which the sums over arrays or files are written from time to time, on Ctrl-C and on errors;
+            repeating the call resumes from it. The file is kept at the end and can be loaded. By default, no file is
+            written.
 
         Raises
         ------
@@ -272,7 +273,9 @@ class Moments(Locked):
         """
         fresh = cls(names)
         if len(sources) == 1:
-            return _count_stream(fresh, sources[0], state)
+            if state is not None:
+                raise ValueError("state must be None with a stream of batches, got a path; call save() between batches")
+            return _count_stream(fresh, sources[0])
         return _count_sides(fresh, sources, state)
 
     def add_unchecked(self, sides: list[Any]) -> None:
@@ -403,14 +406,12 @@ def _count_sides(fresh: Moments, sources: Sequence[Any], state: State) -> Moment
     return _count(moments, read_chunks(sides, len(moments)), state, source)
 
 
-def _count_stream(fresh: Moments, batches: Iterable[Any], state: State) -> Moments:
+def _count_stream(fresh: Moments, batches: Iterable[Any]) -> Moments:
     """Sum over the batches that a loader or a generator yields."""
     if isinstance(batches, str | os.PathLike) or hasattr(batches, "shape"):
         kind = type(batches).__name__
         raise TypeError(f"Moments.of needs two representations, or one iterable of batches, got one {kind}")
-    moments, counted = _resume(fresh, state)
-    source = counted or []
-    moments = _count(moments, stream(batches, fresh.names, len(moments), source), state, source)
+    moments = _count(fresh, stream(batches, fresh.names), None, [])
     if not len(moments):
         raise ValueError("batches must contain at least one row, got an empty stream")
     return moments

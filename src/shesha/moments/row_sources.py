@@ -19,7 +19,7 @@ from shesha.moments.sums import (
     panel_rows,
 )
 from shesha.support import memory
-from shesha.support.device_arrays import stays, to_dense, to_host
+from shesha.support.device_arrays import stays, to_host
 from shesha.support.files import file_stamp
 from shesha.support.progress import track
 
@@ -102,35 +102,6 @@ def _place_in_file(rows: Any) -> int:
     return int(start + rows.ctypes.data - mapped.ctypes.data)
 
 
-_SAME_ROW = 1e-2
-"""Largest relative difference, due to rounding, between a row's sums in two runs of the same model."""
-
-
-def _check_stream(known: list[Any], start: int, sides: Sequence[Any]) -> None:
-    """Compare rows 0, 1, 2, 4, 8, ... of a batch with those of the saved stream, and record its new rows.
-
-    `known` has entries [row number, [[sum, sum of absolute values] for each side]]; they identify the stream and its
-    order.
-    """
-    if not all(len(entry) == 2 and isinstance(entry[0], int) for entry in known):
-        raise ValueError("state must belong to a stream, got the state of arrays or files; use a new file")
-    recorded, stop = dict(known), start + int(sides[0].shape[0])
-    for row in (0, *(1 << bit for bit in range(stop.bit_length()))):
-        if not start <= row < stop:
-            continue
-        rows = [to_dense(side[row - start : row - start + 1]) for side in sides]
-        sums = [[float(one.sum(dtype=np.float64)), float(np.abs(one).sum(dtype=np.float64))] for one in rows]
-        if row not in recorded:
-            known.append([row, sums])
-        elif len(recorded[row]) != len(sums) or any(
-            abs(a - b) > _SAME_ROW * max(size, other) for (a, size), (b, other) in zip(recorded[row], sums, strict=True)
-        ):
-            raise ValueError(
-                f"batches must have the rows of the state in the same order, got another row {row:,}; resume with "
-                "shuffle=False, or start a new state"
-            )
-
-
 def open_side(side: Any, name: str) -> Any:
     """Return an object whose rows can be sliced: an opened file or the array itself."""
     if isinstance(side, str | os.PathLike):
@@ -150,36 +121,13 @@ def read_chunks(sides: Sequence[Any], start: int) -> Iterator[list[Any]]:
     yield from track(read_ahead(sides, starts), len(starts), "chunks of rows")
 
 
-def stream(
-    batches: Iterable[Any], names: Sequence[str], n_skipped: int = 0, source: list[Any] | None = None
-) -> Iterator[list[Any]]:
-    """Yield the batches of a stream, without the rows that have already been counted.
-
-    `source` is the fingerprint of the counted stream; the sums of new rows are appended to it.
-
-    Raises
-    ------
-    ValueError
-        If the first rows differ from the counted rows, or if the stream has fewer rows than were counted.
-    """
-    known: list[Any] = [] if source is None else source
-    _check_stream(known, 0, [np.empty((0, 0))])
-    start = 0
+def stream(batches: Iterable[Any], names: Sequence[str]) -> Iterator[list[Any]]:
+    """Yield the batches of a stream as lists of one matrix per name."""
     for batch in batches:
         sides = [side if hasattr(side, "shape") else to_host(side) for side in batch_sides(batch)]
         if len(sides) != len(names):
             raise ValueError(f"a batch must contain {len(names)} matrices, {' and '.join(names)}, got {len(sides)}")
-        stop = start + int(sides[0].shape[0])
-        if len({int(side.shape[0]) for side in sides}) == 1:
-            _check_stream(known, start, sides)
-        if stop > n_skipped or (stop == start and start >= n_skipped):
-            yield [side[max(0, n_skipped - start) :] for side in sides]
-        start = stop
-    if start < n_skipped:
-        raise ValueError(
-            f"batches must contain the {n_skipped:,} rows that the state has counted, got only {start:,} rows; use the "
-            "data that the state belongs to, or a new state"
-        )
+        yield sides
 
 
 def describe_side(side: Any) -> list[Any]:
