@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import shesha
 from shesha import bio, coherence, drift, neuro, steering
-from shesha_studies import steering_predictors
+from shesha_studies import session_table, steering_predictors
 
 Rows = NDArray[np.float64]
 Rng = np.random.Generator
@@ -622,10 +622,11 @@ def recording_checks() -> Iterator[Check]:
             )
         yield Check("neuro.over_time", truth, lambda rng, draw=draw: _over_time(*draw(rng)), rules)
         yield Check(
-            "neuro.session_table, 4 combinations, uncorrected",
+            "session_table, 4 combinations, uncorrected",
             truth,
-            lambda rng, draw=draw: neuro.session_table(
-                [neuro.Session(*draw(rng), ["VISp"] * 15 + ["CA1"] * 15) for _ in range(2)], scores=("trial_split",)
+            lambda rng, draw=draw: session_table.session_table(
+                [session_table.Session(*draw(rng), ["VISp"] * 15 + ["CA1"] * 15) for _ in range(2)],
+                scores=("trial_split",),
             ),
             ((r"\b0 of \d+ combinations", UNDECIDED if differ else TRUE), (".", TRUE if differ else WRONG)),
             level=1 - (1 - LEVEL) ** 4,

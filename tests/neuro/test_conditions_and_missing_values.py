@@ -8,7 +8,6 @@ import shesha
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import class_names
 from shesha.neuro import (
-    Session,
     behaviour_coupling,
     centroid_drift,
     crossnobis,
@@ -16,7 +15,6 @@ from shesha.neuro import (
     discriminability,
     permutation_null,
     session_drift,
-    session_table,
     spike_counts,
     stochastic_shape,
     tertiles,
@@ -26,6 +24,7 @@ from shesha.neuro import (
 from shesha.neuro import noise_ceiling as ceiling
 from shesha.neuro.session_drift import check_tracked, shared_neurons
 from shesha.support.provenance import collect_statements
+from shesha_studies.session_table import Session, session_table
 
 RNG = np.random.default_rng(0)
 SHOWN = RNG.permutation(np.tile(np.arange(1, 13), 10))

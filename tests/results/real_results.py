@@ -15,7 +15,6 @@ from scipy.spatial.distance import pdist
 import shesha
 from shesha import bio, changes, coherence, drift, neuro, steering
 from shesha.descriptors import dimension_over_scale
-from shesha.neuro import Session
 
 
 @cache
@@ -70,7 +69,6 @@ def _makers() -> dict[str, Any]:
     classes = np.repeat(["A", "B"], 20)
     rng = np.random.default_rng(5)
     later = rng.permuted(trials, axis=1)
-    sessions = {f"s{k}": Session(trials, shown, ["VISp"] * 15 + ["CA1"] * 15, animal=f"m{k % 2}") for k in range(4)}
     return {
         "Audit": lambda: shesha.audit(many, n_bootstrap=19, n_permutations=39, seed=0),
         "Score": lambda: shesha.calibrate(X, Y, "cka", **few),
@@ -101,7 +99,6 @@ def _makers() -> dict[str, Any]:
         "RowMap": lambda: shesha.explore(X, Y),
         "Searchlight": lambda: neuro.searchlight(X, pdist(Y), [[0, 1, 2], [3, 4]], n_permutations=39),
         "SessionDrift": lambda: neuro.session_drift({"one": (trials, shown), "two": (later, shown)}, n_permutations=39),
-        "SessionTable": lambda: neuro.session_table(sessions, scores=("trial_split",), n_permutations=39),
         "Steerability": lambda: steering.steerability(S, y, n_draws=19, n_splits=2, n_directions=5, seed=0),
         "StochasticShape": lambda: neuro.stochastic_shape(trials, later, shown, n_splits=1),
         "StoredVectorsTable": lambda: changes.stored_vectors(X, [4, "int8", "binary"], k=5),

@@ -19,8 +19,8 @@ from shesha.inputs import validation as check
 from shesha.inputs.table_columns import column_names
 from shesha.kernels.condition_distances import agreement, centre_and_scale, condition_distances, half_sums
 from shesha.kernels.rounding_and_scaling import centred_units
-from shesha.neuro._trials import Trials, alternate, name_sessions
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
+from shesha.neuro.trials import Trials, alternate, name_sessions
 from shesha.nulls import summarise
 from shesha.nulls.null_summary import max_statistic_p_values
 from shesha.results import SessionDrift, SessionPair, SessionPart, Tertiles, TrialScore

@@ -27,15 +27,10 @@ if TYPE_CHECKING:
     from shesha.results.layer_grids import LayerComparison
     from shesha.results.model_ranking import ModelCombination, ModelDifference, ModelRanking, RankedModel
     from shesha.results.neuro import (
-        AreaLine,
-        AreaScore,
-        Group,
-        GroupMean,
         OverTime,
         SessionDrift,
         SessionPair,
         SessionPart,
-        SessionTable,
         Tertiles,
         TrialScore,
     )
@@ -54,8 +49,6 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "AreaLine",
-    "AreaScore",
     "Audit",
     "CheckSequence",
     "ClassChange",
@@ -73,8 +66,6 @@ __all__ = [
     "DriftVerdict",
     "Estimate",
     "Faults",
-    "Group",
-    "GroupMean",
     "IndexChange",
     "LabelClasses",
     "LayerChange",
@@ -103,7 +94,6 @@ __all__ = [
     "SessionDrift",
     "SessionPair",
     "SessionPart",
-    "SessionTable",
     "SettingsTable",
     "SeveralWithinClasses",
     "Steerability",
