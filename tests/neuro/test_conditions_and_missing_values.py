@@ -17,7 +17,6 @@ from shesha.neuro import (
     session_drift,
     spike_counts,
     stochastic_shape,
-    tertiles,
     trial_split,
     wuc,
 )
@@ -398,7 +397,6 @@ def test_ordered_categories_keep_their_order(labels, names):
             session_drift([(data, shown)] * 2, n_permutations=19, **options).pairs[0]["rate"].value
         ),
         lambda data, shown, **options: centroid_drift(data, n_permutations=19, **options).value,
-        lambda data, shown, **options: tertiles(data, n_permutations=19, **options).difference.value,
         lambda data, shown, **options: permutation_null(data, np.mean, n_permutations=19, **options).value,
         lambda data, shown, **options: behaviour_coupling(data, shown, n_permutations=19, **options).value,
         lambda data, shown, **options: stochastic_shape(data, data, shown, n_splits=1, kind="energy", **options).value,

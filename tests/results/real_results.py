@@ -103,7 +103,6 @@ def _makers() -> dict[str, Any]:
         "StochasticShape": lambda: neuro.stochastic_shape(trials, later, shown, n_splits=1),
         "StoredVectorsTable": lambda: changes.stored_vectors(X, [4, "int8", "binary"], k=5),
         "StreamVerdict": lambda: _monitor().update(X[:20]),
-        "Tertiles": lambda: neuro.tertiles(trials, n_permutations=39),
         "TimeClusters": lambda: neuro.time_clusters(
             np.stack([trials, later], axis=2), shown, n_permutations=39, null="permute"
         ),

@@ -80,7 +80,6 @@ CALLS = {
     "neuro.searchlight": partial(neuro.searchlight, X[:8], pdist(Y[:8]), [[0, 1, 2], [3, 4, 5]]),
     "neuro.session_drift": partial(neuro.session_drift, {"one": (TRIALS, SHOWN), "two": (TRIALS[::-1], SHOWN)}),
     "neuro.stochastic_shape": partial(neuro.stochastic_shape, TRIALS, TRIALS[:, ::-1], SHOWN),
-    "neuro.tertiles": partial(neuro.tertiles, TRIALS + 3),
     "neuro.time_clusters": partial(neuro.time_clusters, np.stack([TRIALS, TRIALS[::-1]], axis=2), SHOWN),
     "neuro.trial_split": partial(neuro.trial_split, TRIALS, SHOWN),
     "neuro.trials_needed": partial(neuro.trials_needed, TRIALS, SHOWN),

@@ -5,7 +5,7 @@ from shesha.neuro.crossnobis_significance import CrossnobisPairs, crossnobis_tes
 from shesha.neuro.noise_ceiling import noise_ceiling
 from shesha.neuro.score_correlations import behaviour_coupling
 from shesha.neuro.searchlight import Searchlight, neighbours_in_radius, searchlight
-from shesha.neuro.session_drift import centroid_drift, check_tracked, session_drift, shared_neurons, tertiles
+from shesha.neuro.session_drift import centroid_drift, check_tracked, session_drift, shared_neurons
 from shesha.neuro.spikes import from_rsatoolbox, spike_counts, to_rsatoolbox
 from shesha.neuro.split_half_reliability import trial_split, wuc
 from shesha.neuro.stochastic_shape import StochasticShape, stochastic_shape
@@ -35,7 +35,6 @@ __all__ = [
     "shared_neurons",
     "spike_counts",
     "stochastic_shape",
-    "tertiles",
     "time_clusters",
     "to_rsatoolbox",
     "trial_split",

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         SessionDrift,
         SessionPair,
         SessionPart,
-        Tertiles,
         TrialScore,
     )
     from shesha.results.number import Number
@@ -100,7 +99,6 @@ __all__ = [
     "SteeringScore",
     "StreamVerdict",
     "StructureChange",
-    "Tertiles",
     "TrialScore",
     "TwoSample",
     "UnitMatching",

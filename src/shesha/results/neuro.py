@@ -12,7 +12,7 @@ import numpy as np
 from shesha.report import Columns, Part, Table, Text, numeral, texts
 from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes, reaches_level
-from shesha.results.number import NAN, TIE, Number, frame_of_numbers
+from shesha.results.number import NAN, TIE, Number
 from shesha.support.seeds import ALPHA, CONFIDENCE
 from shesha.support.wording import count
 
@@ -85,44 +85,6 @@ class TrialScore(Number):
         drawn = say.draws(self.n_draws, "the trials" if self.exchanged in ("", "all rows") else self.exchanged)
         name = self.name.replace("_", " ")
         return say.statement(self, f"The score {name}", over, side=SIDES[self.closer], drawn=drawn)
-
-
-@dataclass(frozen=True)
-class Tertiles(Result):
-    """Cosines between the mean responses in the thirds of a session."""
-
-    early_middle: TrialScore
-    middle_late: TrialScore
-    difference: TrialScore
-    """`early_middle` minus `middle_late`, which is positive if the change occurs late."""
-
-    @property
-    def gradual(self) -> bool:
-        """Whether the two steps do not differ significantly."""
-        return not self.difference.significant
-
-    def _frame(self, *, full: bool) -> pd.DataFrame:
-        """Return a table with one row per step, and one for their difference."""
-        return frame_of_numbers((self.early_middle, self.middle_late, self.difference), full=full)
-
-    @draws_axes
-    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
-        """Draw the null distribution of the difference with the observed value."""
-        return self.difference.plot(ax)
-
-    def _text(self) -> str:
-        """Return a text with the three numbers."""
-        return "\n".join(str(part) for part in (self.early_middle, self.middle_late, self.difference))
-
-    def _claim(self) -> str:
-        test = self.difference
-        return say.listing(
-            f"Mean responses changed {'gradually' if self.gradual else 'not gradually'} over the thirds of "
-            f"{test.n_rows:,} trials of {test.n_neurons:,} neurons",
-            map(say.clause, (self.early_middle, self.middle_late, test)),
-            f"cosines; difference {'not ' * self.gradual}significant at {test.alpha:g}",
-            say.draws(test.n_draws, "the trials" if test.exchanged == "all rows" else test.exchanged),
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
