@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.comparison.engine import Group, add_note, failure
-from shesha.doubting.doubts import diagnostic_rows
+from shesha.doubting.doubts import diagnostic_rows, warn_of_pair_doubts
 from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure, as_measure
@@ -165,6 +165,7 @@ def _warn_of_dependence(sources: Sequence[Representation]) -> None:
     warn_of_dependent_repeats(sides, CEILING_TOO_HIGH)
     if any(source.has_distances_only for source in sources):
         return
+    warn_of_pair_doubts({f"repeat {k}": source for k, source in enumerate(sources[:2])})
     if signs := find_dependence([diagnostic_rows(source) for source in sources], screened=True).signs:
         warn(
             f"{CEILING_TOO_HIGH}: in all repeats, {signs}. Repeats with rows in one order agree even without a common "

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from shesha.doubting.doubt_input import Subject, doubt
-from shesha.doubting.row_doubts import FEW_ROWS_ADVICE, far_rows_first
+from shesha.doubting.feature_doubts import foreign_features, list_features
+from shesha.doubting.row_doubts import COUNTS_ADVICE, FEW_ROWS_ADVICE, far_rows_first, normalised_counts
 from shesha.doubting.row_lengths import describe_changes
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
+from shesha.views import Gram, Representation
 
 _DIGITS = 1e-6
 """If a subtraction leaves less than this share of a sum of squares, the difference is imprecise."""
@@ -168,6 +170,10 @@ def cluster_doubt(measure: str, rows: tuple[int, ...], whole: float, without: fl
 
 _MOSTLY, _LEAST_CHANCE = 0.5, 0.1
 """Share of CKA, and absolute value, that the chance level of CKA must reach to raise a doubt."""
+_FEATURES_ADVICE = (
+    "Check these features, which may be no features (such as identifiers, counts or times). Leave them out or "
+    "standardise all features, and report this choice"
+)
 _SAME = 1e-12
 """Largest value of 1 - CKA between copies; rounding to single precision changes CKA by about 1e-14."""
 _PARALLEL = 1e-5
@@ -207,6 +213,49 @@ def _other_lengths(sides: tuple[Matrix, Matrix], units: Vector) -> Doubt | None:
     text = f"rows have the same directions on both sides, and differ in their lengths only: {lengths}"
     advice = "Scores of cosine distances cannot show this. Normalise both sides or none"
     return Doubt("copies", 1.0, None, text, advice)
+
+
+@doubt("few coordinates", of="pair", cheap=True)
+def few_coordinates(subject: Subject) -> Doubt | None:
+    """Check whether a few features of large variance determine the linear agreement, or hide it."""
+    few = [foreign_features(sample) for sample in subject.samples]
+    if not any(map(len, few)):
+        return None
+    rest = [np.delete(sample, features, axis=1) for sample, features in zip(subject.samples, few, strict=True)]
+    named = [
+        f"{'feature' if len(features) == 1 else 'features'} {list_features(features)} of {name}"
+        for name, features in zip(subject.names, few, strict=True)
+        if len(features)
+    ]
+    return _changed_cka(subject, rest, "few coordinates", f"without {' and '.join(named)}", _FEATURES_ADVICE)
+
+
+@doubt("raw counts", of="pair", cheap=True)
+def raw_counts(subject: Subject) -> Doubt | None:
+    """Check whether the totals of raw counts, such as sequencing depth, determine the linear agreement, or hide it."""
+    normal = [normalised_counts(subject, side) for side in range(2)]
+    rest = [sample if it is None else it[0] for sample, it in zip(subject.samples, normal, strict=True)]
+    named = [f"{name} contains raw counts, and {it[1]}" for name, it in zip(subject.names, normal, strict=True) if it]
+    without = f"if counts are scaled to one total per row, and logarithms taken ({'; '.join(named)})"
+    return _changed_cka(subject, rest, "raw counts", without, COUNTS_ADVICE) if named else None
+
+
+def _changed_cka(subject: Subject, others: Sequence[Matrix], name: str, when: str, advice: str) -> Doubt | None:
+    """Return the doubt that unbiased CKA is another one with other values of the checked rows."""
+    try:
+        whole, without = (unbiased_cka(sides) for sides in (subject.samples, others))
+    except NotEstimable:
+        return None
+    if abs(without - whole) < _MOVED:
+        return None
+    text = f"unbiased CKA is {whole:.2f}, but {without:.2f} {when}"
+    return Doubt(name, min(1.0, abs(without - whole)), None, text, advice)
+
+
+def unbiased_cka(sides: Sequence[Matrix]) -> float:
+    """Return the unbiased linear CKA; it has no bias that would change with the number of features."""
+    first, second = (Gram.build(Representation.build(side), unbiased=True) for side in sides)
+    return first.inner(second)
 
 
 @doubt("few rows", of="pair", cheap=True)
