@@ -272,8 +272,8 @@ def _warn_of_doubts(
     """Warn of problems with the rows or features of the most changed layer."""
     if "groups" not in known and (signs := find_undeclared_dependence([side.rows for side in sides])):
         warn(f"intervals may be too narrow: {signs}", CalibrationWarning)
-    # A few distant rows hardly change ranks of distances.
-    warn_of_pair_doubts(dict(zip(names, sides, strict=True)), but=("few rows",))
+    # A few distant rows hardly change ranks of distances. The answer says if nothing or only lengths changed.
+    warn_of_pair_doubts(dict(zip(names, sides, strict=True)), but=("few rows", "copies", "row lengths"))
 
 
 def _score_layers(

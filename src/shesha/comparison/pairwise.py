@@ -432,7 +432,8 @@ def _warn_of_doubts(
     closest = (max if first.higher_is_closer else min)(known, key=lambda pair: pair.value)
     if sum(prod(shapes[name]) for name in (closest.first, closest.second)) <= _CHECKED:
         sides = {name: load(name) for name in (closest.first, closest.second)}
-        warn_of_pair_doubts(sides, but=irrelevant_doubts(measure.invariant for measure in measures))
+        # The answer says that the closest pair is alike as copies are.
+        warn_of_pair_doubts(sides, but=("copies", *irrelevant_doubts(measure.invariant for measure in measures)))
 
 
 def _pairs(measure: Measure, names: list[str]) -> list[engine.Pair]:

@@ -243,7 +243,8 @@ def _configurations(
             raise ValueError(f"representations[{name!r}] must be features of shape (n_samples, n_features), got {got}")
         if representation.n_rows != first.n_rows:
             raise ValueError(f"representations[{name!r}] must have {first.n_rows} rows, got {representation.n_rows}")
-    any(warn_of_pair_doubts(dict(pair)) for pair in pairwise(aligned.items()))
+    # Copies are listed in the answer.
+    any(warn_of_pair_doubts(dict(pair), but=("copies",)) for pair in pairwise(aligned.items()))
     # Columns beyond the number of rows are rotated away.
     _require_memory(len(aligned), first.n_rows, max(min(source.shape) for source in aligned.values()))
     units = {name: length_unit(source.rows) for name, source in aligned.items()}

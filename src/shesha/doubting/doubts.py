@@ -279,20 +279,23 @@ _NO_WARNING = ("order", "alternating order", "duplicates", "copies")
 """Doubts that raise no warning, because another warning or the score itself already shows the problem."""
 
 
-def warn_of_doubts(doubts: Doubts) -> None:
-    """Warn of problems that change how a p-value or a score should be interpreted."""
-    for doubt in doubts:
-        if doubt.name not in _NO_WARNING:
-            warn(f"{doubt.name}: {doubt.text}. {doubt.advice}", CalibrationWarning)
+def warn_of_doubts(doubts: Doubts, but: Collection[str] = _NO_WARNING) -> bool:
+    """Warn of problems that change how a p-value or a score should be interpreted; return whether there are any."""
+    problems = [doubt for doubt in doubts if doubt.name not in but]
+    for doubt in problems:
+        warn(f"{doubt.name}: {doubt.text}. {doubt.advice}", CalibrationWarning)
+    return bool(problems)
 
 
 def warn_of_pair_doubts(sides: Mapping[str, Any], *, but: Collection[str] = ()) -> bool:
-    """Make the cheap checks of two representations, by name, and return whether any of them gave a warning."""
+    """Make the cheap checks of two representations, by name, but for some; return whether any of them warned.
+
+    Callers that report dependence between rows themselves need not leave it out.
+    """
     first, second = (Representation.build(side) for side in sides.values())
     names = tuple(map(str, sides))
     found = find_pair_doubts([first, second], None, only_cheap=True, names=(names[0], names[1]), but=but)
-    warn_of_doubts(found)
-    return any(one.name not in _NO_WARNING for one in found)
+    return warn_of_doubts(found, but=("duplicates", *but))
 
 
 def irrelevant_doubts(invariances: Iterable[Collection[str]]) -> tuple[str, ...]:

@@ -188,7 +188,7 @@ def copies(subject: Subject) -> Doubt | None:
     grams = [subject.products(side, subject.places) for side in range(2)]
     first, second = subject.samples
     if not 1 - linear_cka(grams, np.arange(len(subject.places))) < _SAME:
-        return _other_lengths((first, second), np.array(subject.units))
+        return None
     if first.shape == second.shape and np.array_equal(first * subject.units[0], second * subject.units[1]):
         text = "both representations contain the same values"
     else:
@@ -197,22 +197,25 @@ def copies(subject: Subject) -> Doubt | None:
     return Doubt("copies", 1.0, None, text, advice)
 
 
-def _other_lengths(sides: tuple[Matrix, Matrix], units: Vector) -> Doubt | None:
-    """Return the doubt that rows differ in their lengths only; the values of each side are in a unit of its own."""
-    first, second = sides
+@doubt("row lengths", of="pair", cheap=True)
+def row_lengths(subject: Subject) -> Doubt | None:
+    """Check whether rows differ in their lengths only, by more than a common factor."""
+    first, second = sides = subject.samples
     if first.shape != second.shape:
         return None
     # Products by einsum need no copies of the rows.
     norms = [np.sqrt(np.einsum("ij,ij->i", rows, rows)) for rows in sides]
     if not (np.einsum("ij,ij->i", first, second) >= (1 - _PARALLEL) * norms[0] * norms[1]).all():
         return None
+    # The values of each side are in a unit of its own.
+    units = np.array(subject.units)
     scales = units / safe_unit(units)
     lengths = describe_changes(norms[0] * scales[0], norms[1] * scales[1], paired=True)
-    if not lengths:
+    if not lengths or lengths.startswith("all rows"):
         return None
     text = f"rows have the same directions on both sides, and differ in their lengths only: {lengths}"
     advice = "Scores of cosine distances cannot show this. Normalise both sides or none"
-    return Doubt("copies", 1.0, None, text, advice)
+    return Doubt("row lengths", 1.0, None, text, advice)
 
 
 @doubt("few coordinates", of="pair", cheap=True)

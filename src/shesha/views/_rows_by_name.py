@@ -147,7 +147,7 @@ def select_rows(
     if missing == "refuse":
         for name, side in used.items():
             _require_usable(side, name, directed=directed)
-    _warn_of_other_order(used)
+    warn_of_other_order({name: side.value for name, side in used.items()})
     return {name: side.value for name, side in used.items()}, extra
 
 
@@ -155,12 +155,10 @@ _CHECKED = 1 << 26
 """Number of values up to which the order of rows without names is checked."""
 
 
-def _warn_of_other_order(sides: Mapping[str, _Side]) -> None:
+def warn_of_other_order(arrays: Mapping[str, Any]) -> None:
     """Warn if matrices in memory without row names contain the rows of the first one in another order."""
     matrices = {
-        name: side.value
-        for name, side in sides.items()
-        if isinstance(side.value, np.ndarray) and side.value.ndim == 2 and side.value.dtype.kind in "fiu"
+        name: X for name, X in arrays.items() if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiu"
     }
     n_values, first = 0, next(iter(matrices), "")
     for name, X in matrices.items():
