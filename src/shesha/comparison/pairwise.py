@@ -222,7 +222,9 @@ def compare_all(
         scores = tuple(run(_pairs))
         exchanged = "" if run.calibration is None else run.calibration.evidence.exchanged
         shapes, interrupted = {name: source.shape for name, source in run.index.known.items()}, run.interrupted
-        _warn_of_doubts(scores, chosen, lambda name: run.index.known[name].place.load(), shapes)
+        # A stored comparison is repeated without reading its files.
+        if store is None:
+            _warn_of_doubts(scores, chosen, lambda name: run.index.known[name].place.load(), shapes)
     else:
         scores, shapes, interrupted = _compare_in_memory(representations_or_files, chosen)
     return PairwiseComparison(

@@ -113,7 +113,7 @@ def match_units(
         design = Design(blocks=blocks, groups=groups, shift=shift)
         warn_of_dependence([Representation.build(side) for side in dense], design, None)
         # The variance of a unit does not matter to its correlations.
-        warn_of_pair_doubts(dict(zip(used, dense, strict=True)), but=("few coordinates",))
+        warn_of_pair_doubts(dict(zip(used, dense, strict=True)), but=("few coordinates", "copies"))
     observed = match_candidates(first, other, k)
     drawn = [match_candidates(first, other[order], k) for order in track(orders, len(orders), "permutations")]
     narrower = min(first.shape[1], other.shape[1])

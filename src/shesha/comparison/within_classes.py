@@ -359,7 +359,7 @@ class _LabelledRows:
             None if aligned[name] is None else _labels_as_text(aligned[name], len(first), name)
             for name in ("blocks", "groups")
         )
-        warn_of_pair_doubts(dict(zip(names, (first, second), strict=True)))
+        warn_of_pair_doubts(dict(zip(names, (first, second), strict=True)), but=("copies",))
         return cls((first, second), classes, block, group)
 
     @property

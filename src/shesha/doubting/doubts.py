@@ -287,6 +287,10 @@ def warn_of_doubts(doubts: Doubts, but: Collection[str] = _NO_WARNING) -> bool:
     return bool(problems)
 
 
+_CHOSEN = 0.3
+"""Smallest effect of a few rows that is reported for a pair that was chosen among many, such as the closest one."""
+
+
 def warn_of_pair_doubts(sides: Mapping[str, Any], *, but: Collection[str] = ()) -> bool:
     """Make the cheap checks of two representations, by name, but for some; return whether any of them warned.
 
@@ -295,6 +299,7 @@ def warn_of_pair_doubts(sides: Mapping[str, Any], *, but: Collection[str] = ()) 
     first, second = (Representation.build(side) for side in sides.values())
     names = tuple(map(str, sides))
     found = find_pair_doubts([first, second], None, only_cheap=True, names=(names[0], names[1]), but=but)
+    found = replace(found, found=tuple(one for one in found if one.name != "few rows" or one.effect >= _CHOSEN))
     return warn_of_doubts(found, but=("duplicates", *but))
 
 
