@@ -9,7 +9,17 @@ from typing import Any, Protocol, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.inputs import MissingRows, NamedRows, Names, RowChoice, align_labels, named_index, orders, split_names
+from shesha.inputs import (
+    MissingRows,
+    NamedRows,
+    Names,
+    RowChoice,
+    align_labels,
+    are_reordered,
+    named_index,
+    orders,
+    split_names,
+)
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import NO_LABEL, state_suspicious_classes
 from shesha.inputs.identity import describe_transposed
@@ -140,6 +150,7 @@ def select_rows(
     if missing == "refuse":
         for name, side in used.items():
             _require_usable(side, name, directed=directed)
+    warn_of_other_order({name: side.value for name, side in used.items()})
     return {name: side.value for name, side in used.items()}, extra
 
 
@@ -153,6 +164,28 @@ def _state_transposed(X: Any, name: str) -> None:
                 f"{name}: {text}. Similarities are then between {features}; to compare {inputs}, pass {name}.T",
                 RowNamesWarning,
             )
+
+
+_CHECKED = 1 << 26
+"""Number of values up to which the order of rows without names is checked."""
+
+
+def warn_of_other_order(arrays: Mapping[str, Any]) -> None:
+    """Warn if matrices in memory without row names contain the rows of the first one in another order."""
+    matrices = {
+        name: X for name, X in arrays.items() if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiu"
+    }
+    n_values, first = 0, next(iter(matrices), "")
+    for name, X in matrices.items():
+        n_values += X.size
+        if name != first and n_values <= _CHECKED and are_reordered(matrices[first], X):
+            text = f"{name} seems to contain the rows of {first} in another order"
+            state(text)
+            warn(
+                f"{text}, but rows are paired by position. Pass data with row names, such as tables with an index",
+                RowNamesWarning,
+            )
+            return
 
 
 def _sample_size(
