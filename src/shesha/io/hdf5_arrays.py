@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -25,7 +26,6 @@ from shesha.io.array_selection import (
 )
 from shesha.io.file_checks import (
     UnreadableFileError,
-    deflate_size,
     dense_from_sparse,
     open_hdf5,
     reading,
@@ -302,6 +302,11 @@ def _are_equal(shortest: float, longest: float) -> bool:
 
 _COMPRESSED = 15
 """Type of a compressed element in a file of version 7."""
+_MATRIX = 14
+_NUMERIC_TYPES = frozenset({*range(1, 8), 9, 12, 13})
+_TEXT_TYPES = frozenset({16, 17, 18})
+_TEXT_CLASS = 4
+_DEEPEST = 50
 _CLASSES = {"double": "f8", "single": "f4", "logical": "?", "sparse": "f8", "char": "U1"}
 _CLASSES |= {f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _HIDDEN = ("#refs#", "#subsystem#")
@@ -336,7 +341,7 @@ def _leaf(node: Any) -> StoredArray | None:
 
 
 def _require_bounded(path: Path) -> None:
-    """Refuse a file that unpacks to more than fits the memory, before SciPy reads it."""
+    """Refuse a file that unpacks to more than fits the memory, or has unknown types, before SciPy reads it."""
     limit, size, total = memory_budget(), path.stat().st_size, 0
     with reading(path), path.open("rb") as stream:
         head = stream.read(128)
@@ -344,7 +349,11 @@ def _require_bounded(path: Path) -> None:
         while len(tag := stream.read(8)) == 8 and head.startswith(b"MATLAB"):
             kind, n_bytes = (int.from_bytes(tag[i : i + 4], order) for i in (0, 4))
             if kind == _COMPRESSED:
-                total += deflate_size(stream.read(min(n_bytes, size)), limit)
+                unpacked = _Unpacked(stream.read(min(n_bytes, size)), limit - total)
+                _require_known_types(path, unpacked, limit, order)
+                total += unpacked.size
+            elif kind == _MATRIX:
+                _require_known_types(path, stream, n_bytes, order, within=True)
             else:
                 stream.seek(n_bytes, 1)
             if total > limit:
@@ -353,6 +362,61 @@ def _require_bounded(path: Path) -> None:
                     "save fewer variables, or raise SHESHA_MEMORY"
                 )
     require_plausible(path, "the variables", total, size)
+
+
+class _Unpacked:
+    """The bytes of a deflate stream up to a limit, unpacked piece by piece."""
+
+    def __init__(self, packed: bytes, limit: int) -> None:
+        self._decoder, self._packed, self._piece, self._limit = zlib.decompressobj(), packed, b"", limit
+        self.size = 0
+
+    def read(self, n: int) -> bytes:
+        """Return the next bytes."""
+        parts = []
+        while n > 0 and (self._piece or self._unpack()):
+            parts.append(self._piece[:n])
+            n, self._piece = n - len(parts[-1]), self._piece[len(parts[-1]) :]
+        return b"".join(parts)
+
+    def seek(self, n: int, whence: int) -> None:
+        """Leave out the next bytes."""
+        while n > 0 and (self._piece or self._unpack()):
+            n, self._piece = n - min(n, len(self._piece)), self._piece[n:]
+
+    def _unpack(self) -> bool:
+        self._piece = b"" if self.size > self._limit else self._decoder.decompress(self._packed, 1 << 20)
+        self._packed, self.size = self._decoder.unconsumed_tail, self.size + len(self._piece)
+        return bool(self._piece)
+
+
+def _require_known_types(
+    path: Path, stream: Any, left: int, order: Literal["little", "big"], depth: int = 0, *, within: bool = False
+) -> None:
+    """Refuse elements of a variable of other types, because SciPy uses a type as an index without checking it."""
+    known, n_elements, is_text = frozenset({_MATRIX}), 0, False
+    if within:
+        # SciPy reads the flags of a variable without their type and size.
+        flags, left = stream.read(16)[8:12], left - 16
+        known, is_text = known | _NUMERIC_TYPES, int.from_bytes(flags, order) & 0xFF == _TEXT_CLASS
+    while left > 0 and len(tag := stream.read(8)) == 8:
+        n_elements += 1
+        kind, n_bytes = (int.from_bytes(tag[i : i + 4], order) for i in (0, 4))
+        # The values of a short element are in its tag.
+        kind, n_bytes = (kind & 0xFFFF, 0) if kind >> 16 else (kind, n_bytes)
+        # The second element is the name.
+        may_be_text = within and (is_text or n_elements == 2)
+        if not (kind in known or (may_be_text and kind in _TEXT_TYPES)) or depth > _DEEPEST:
+            raise UnreadableFileError(
+                f"MATLAB file {path} must contain elements of known types, at most {_DEEPEST} inside one another, got "
+                f"type {kind} at depth {depth}; save the file again"
+            )
+        n_bytes += 0 if kind == _MATRIX else -n_bytes % 8
+        left -= 8 + n_bytes
+        if kind == _MATRIX and n_bytes:
+            _require_known_types(path, stream, n_bytes, order, depth + 1, within=True)
+        else:
+            stream.seek(n_bytes, 1)
 
 
 def _load(path: Path, name: str) -> Any:
