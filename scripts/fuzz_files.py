@@ -419,12 +419,15 @@ def run(minutes: float, seed: int, only: str | None) -> int:
                 case = write_case(kind, path, number, seed, folder)
                 found = reader.read(case)
                 if found is None:
-                    word, seconds, peak = f"DIED with status {reader.end()}", SECONDS, 0
-                    reader = Reader()
+                    word, seconds, peak = f"DIED with status {reader.end()}", 0.0, 0
                 else:
                     word, seconds, peak = found
-                left -= seconds
+                left -= seconds or 0.1
                 slow, fat = seconds > SECONDS / 2, peak > FAT
+                if found is None or fat:
+                    # A process that keeps freed memory would make all later files appear to need it.
+                    reader.end()
+                    reader = Reader()
                 tally[kind, word.split()[0]] += 1
                 tally["all", word.split()[0]] += 1
                 if word[0].isupper() or slow or fat:

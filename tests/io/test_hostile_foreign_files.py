@@ -146,6 +146,28 @@ def test_elements_of_unknown_types_never_reach_scipy(tmp_path, compressed):
     assert len(files.open_file(path).representations) == before
 
 
+@pytest.mark.parametrize("inside", [False, True])
+def test_indices_of_sparse_matlab_matrices_are_checked(tmp_path, inside):
+    """SciPy writes outside the array otherwise, which ends the process."""
+    m = sparse.csc_matrix(np.diag([1.0, 2.0, 3.0, 4.0, 5.0]))
+    m.indices = m.indices + np.array([0, 0, 0, 0, 1 << 28], dtype=np.int32)
+    io.savemat(tmp_path / "a.mat", {"s": {"m": m}} if inside else {"m": m})
+    with pytest.raises(files.UnreadableFileError, match="must be a complete .mat file"):
+        files.open_file(tmp_path / "a.mat")
+
+
+@pytest.mark.parametrize(("kind", "place"), [("loom", "col_attrs"), ("loom", "layers"), ("h5mu", "mod")])
+def test_arrays_in_place_of_groups_are_refused_unread(tmp_path, kind, place):
+    """Names are not looked for in their values, which may be large."""
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / f"a.{kind}"
+    with h5py.File(path, "w") as file:
+        file["matrix"] = X
+        file[place] = np.zeros((9, 9))
+    with pytest.raises(files.UnreadableFileError, match=f"must contain {place} as a group"):
+        files.open_file(path)
+
+
 def pack(content):
     """Compress each variable of a MATLAB file, as MATLAB does by default."""
     parts, place = [content[:128]], 128

@@ -195,9 +195,9 @@ def nwb_arrays(path: Path) -> NamedArrays:
     with open_hdf5(path) as root:
         with reading(path):
             tops = [name for name in ("acquisition", "processing", _INTERVALS, _UNITS, "analysis") if name in root]
-            _require_groups(path, root, tops)
+            require_groups(path, root, tops)
             tables = [name for name in root.get(_INTERVALS, ()) if name not in _NO_TRIALS]
-            _require_groups(path, root, [f"{_INTERVALS}/{name}" for name in tables])
+            require_groups(path, root, [f"{_INTERVALS}/{name}" for name in tables])
             table = "trials" if "trials" in tables else tables[0] if len(tables) == 1 else ""
             trials = f"{_INTERVALS}/{table}"
             others = {
@@ -241,10 +241,11 @@ def nwb_arrays(path: Path) -> NamedArrays:
     return NamedArrays({"units": counts} | labels | others, names, on_request=others)
 
 
-def _require_groups(path: Path, root: Any, names: list[str]) -> None:
+def require_groups(path: Path, root: Any, names: list[str]) -> None:
+    """Refuse arrays in place of groups, whose rows would be taken for names."""
     for name in names:
         if not hasattr(root.get(name), "keys"):
-            raise UnreadableFileError(f"NWB file {path} must contain {name} as a group, got another object")
+            raise UnreadableFileError(f"{path} must contain {name} as a group, got another object")
 
 
 def _read_numbers(path: Path, place: str) -> Array:
@@ -328,7 +329,7 @@ def matlab_arrays(path: Path) -> NamedArrays:
         if kind in _CLASSES:
             tree[name] = _describe_data_set(path, name, tuple(map(int, shape)), np.dtype(_CLASSES[kind]))
         elif kind in ("struct", "cell"):
-            tree[name] = _plain(_load(path, name), 0)
+            tree[name] = _plain(path, name, _load(path, name))
         else:
             tree[name] = refused(f"is a MATLAB {kind}; convert it with table2array, cellstr or double")
     return gather(path, flatten(path, tree, _leaf))
@@ -431,13 +432,19 @@ def _describe_data_set(path: Path, name: str, shape: tuple[int, ...], dtype: np.
 
     def load() -> Array:
         require_memory(path, name, shape, dtype, "save fewer variables")
-        values = _load(path, name)
-        dense = values.toarray() if hasattr(values, "toarray") else values
-        return np.asarray(dense).reshape(flat)
+        return np.asarray(_dense(path, name, _load(path, name))).reshape(flat)
 
     if dtype.kind == "U":
         return in_memory(np.array([str(row) for row in np.atleast_1d(_load(path, name))]))
     return StoredArray(flat, dtype, load)
+
+
+def _dense(path: Path, name: str, value: Any) -> Any:
+    """Return a sparse matrix as a dense one, anything else unchanged."""
+    if not hasattr(value, "toarray"):
+        return value
+    value = value.tocsc()
+    return dense_from_sparse(path, name, "csc", [value.data, value.indices, value.indptr], value.shape, value.dtype)
 
 
 def _without_singletons(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -447,21 +454,24 @@ def _without_singletons(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape
 
 
-def _plain(value: Any, depth: int) -> Any:
+def _plain(path: Path, name: str, value: Any, depth: int = 0) -> Any:
     """Return structs as dictionaries and cells as lists; anything else as an array."""
     if depth > 40:
         return refused("is nested too deeply")
     if isinstance(value, np.ndarray) and value.dtype.names is not None:
         if type(value).__name__ == "MatlabFunction" or "MatlabOpaque" in type(value).__name__:
             return refused("is a MATLAB object; convert it with table2array, cellstr or double")
-        rows = [{name: _plain(row[name], depth + 1) for name in value.dtype.names} for row in value.ravel("F")]
+        rows = [
+            {field: _plain(path, name, row[field], depth + 1) for field in value.dtype.names}
+            for row in value.ravel("F")
+        ]
         return rows[0] if len(rows) == 1 else rows
     if isinstance(value, np.ndarray) and value.dtype.kind == "O":
-        items = [_plain(item, depth + 1) for item in value.ravel("F")]
+        items = [_plain(path, name, item, depth + 1) for item in value.ravel("F")]
         texts = [item for item in items if isinstance(item, str)]
         return np.array(texts) if items and len(texts) == len(items) else items
     if hasattr(value, "toarray"):
-        return value.toarray()
+        return _dense(path, name, value)
     array = np.asarray(value)
     if array.dtype.kind == "U":
         return str(array.ravel()[0]) if array.size == 1 else "" if not array.size else array.ravel()
