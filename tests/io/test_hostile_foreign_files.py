@@ -152,7 +152,7 @@ def test_indices_of_sparse_matlab_matrices_are_checked(tmp_path, inside):
     m = sparse.csc_matrix(np.diag([1.0, 2.0, 3.0, 4.0, 5.0]))
     m.indices = m.indices + np.array([0, 0, 0, 0, 1 << 28], dtype=np.int32)
     io.savemat(tmp_path / "a.mat", {"s": {"m": m}} if inside else {"m": m})
-    with pytest.raises(files.UnreadableFileError, match="must be a complete .mat file"):
+    with pytest.raises(files.UnreadableFileError, match="must be a complete"):
         files.open_file(tmp_path / "a.mat")
 
 
@@ -162,6 +162,8 @@ def test_arrays_in_place_of_groups_are_refused_unread(tmp_path, kind, place):
     h5py = pytest.importorskip("h5py")
     path = tmp_path / f"a.{kind}"
     with h5py.File(path, "w") as file:
+        for name in ("obs",) if kind == "h5mu" else ("row_attrs", *{"col_attrs"} - {place}):
+            file.create_group(name)
         file["matrix"] = X
         file[place] = np.zeros((9, 9))
     with pytest.raises(files.UnreadableFileError, match=f"must contain {place} as a group"):
