@@ -424,15 +424,14 @@ def test_traces_of_suite2p_are_times_by_cells(audit, tmp_path):
 
 
 @pytest.mark.parametrize(("mark", "rate"), [("_", 30000), (".", 1)])
-def test_spikes_of_sorters_are_refused_with_lines_that_count_them(audit, tmp_path, mark, rate):
+def test_spikes_of_sorters_are_refused_with_code_that_counts_them(audit, tmp_path, mark, rate):
     (tmp_path / "ks").mkdir()
     plural = "spikes" if mark == "." else "spike"
     np.save(tmp_path / "ks" / f"{plural}{mark}times.npy", np.sort(rng.random(500) * 20 * rate)[:, None])
     np.save(tmp_path / "ks" / f"{plural}{mark}clusters.npy", rng.integers(0, 5, 500))
     np.save(tmp_path / "ks" / "templates.npy", rng.random((5, 20, 8)))
-    error = audit("ks").err
-    lines = [line.strip() for line in error.splitlines() if line.startswith("    ")]
-    exec("\n".join(lines).replace("ONSETS", "numpy.arange(0, 19, 0.5)"), {})
+    code = audit("ks").err.partition("in Python: ")[2]
+    exec(code.replace("ONSETS", "numpy.arange(0, 19, 0.5)"), {})
     assert np.load("ks_counts.npy").shape == (38, 5)
 
 

@@ -22,7 +22,7 @@ from shesha.support import progress
 from shesha.support.optional import import_entry_points
 from shesha.support.provenance import collect_statements
 from shesha.support.warnings import MeasureWarning, warn
-from shesha.support.wording import visible
+from shesha.support.wording import visible_name
 
 BAD_INPUT = 2
 
@@ -103,7 +103,7 @@ def _say(message: str, colour: str | None = None) -> None:
     """Write a line to standard error, in colour on a terminal."""
     coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     start = typer.style("shesha:", fg=colour, bold=True) if coloured else "shesha:"
-    echo(f"{start} {visible(message)}", err=True)
+    typer.echo(f"{start} {visible_name(message)}", err=True)
 
 
 def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
