@@ -304,11 +304,11 @@ def refuse_spikes(path: Path) -> NamedArrays:
     """Refuse a folder of spikes, which lacks the trials."""
     times, clusters, rate = next(files for files in _SPIKES if (path / files[0]).is_file())
     raise UnreadableFileError(
-        f"folder {path} must contain arrays of trials or inputs, got the spikes of a sorter, with times by "
-        f"sampling rate; to count them in Python: import numpy, shesha; "
+        f"folder {path} must contain arrays of trials or inputs, got the spikes of a sorter, with times by the "
+        "sampling rate; to count them in Python: import numpy, shesha; "
         f"times = numpy.load({str(path / times)!r}).ravel() / {rate}; "
         f"clusters = numpy.load({str(path / clusters)!r}); "
-        f"counts = shesha.neuro.spike_counts(times, ONSETS, clusters=clusters); "
+        "counts = shesha.neuro.spike_counts(times, ONSETS, clusters=clusters); "
         f"numpy.save({str(path.with_name(f'{path.name}_counts.npy'))!r}, counts)"
     )
 
