@@ -25,6 +25,7 @@ from shesha.support.warnings import MeasureWarning, warn
 from shesha.support.wording import visible_name
 
 BAD_INPUT = 2
+_CODE_LINE = "\n    "
 
 app = typer.Typer(
     name="shesha",
@@ -103,7 +104,8 @@ def _say(message: str, colour: str | None = None) -> None:
     """Write a line to standard error, in colour on a terminal."""
     coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     start = typer.style("shesha:", fg=colour, bold=True) if coloured else "shesha:"
-    typer.echo(f"{start} {visible_name(message)}", err=True)
+    # Lines of code to copy are indented; no name of other people can begin a line at the margin.
+    typer.echo(f"{start} {_CODE_LINE.join(map(visible_name, message.split(_CODE_LINE)))}", err=True)
 
 
 def _print_warning(message: Warning | str, *_: object, **__: object) -> None:

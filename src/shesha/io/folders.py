@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import Names, is_identity_name
-from shesha.inputs.table_columns import Column
+from shesha.inputs.columns import Column
 from shesha.inputs.vector_columns import Vectors
 from shesha.io._unsupported_formats import Format, array_format, table_format
 from shesha.io.array_selection import NamedArrays, StoredArray, in_memory, read_lines, stack_vectors
@@ -304,12 +304,12 @@ def refuse_spikes(path: Path) -> NamedArrays:
     """Refuse a folder of spikes, which lacks the trials."""
     times, clusters, rate = next(files for files in _SPIKES if (path / files[0]).is_file())
     raise UnreadableFileError(
-        f"folder {path} must contain arrays of trials or inputs, got the spikes of a sorter, with times by the "
-        "sampling rate; to count them in Python: import numpy, shesha; "
-        f"times = numpy.load({str(path / times)!r}).ravel() / {rate}; "
-        f"clusters = numpy.load({str(path / clusters)!r}); "
-        "counts = shesha.neuro.spike_counts(times, ONSETS, clusters=clusters); "
-        f"numpy.save({str(path.with_name(f'{path.name}_counts.npy'))!r}, counts)"
+        f"folder {path} must contain arrays of trials or inputs, got the spikes of a sorter; to count them:\n"
+        f"    import numpy, shesha\n"
+        f"    times = numpy.load({str(path / times)!r}).ravel() / {rate}  # seconds, by the sampling rate\n"
+        f"    clusters = numpy.load({str(path / clusters)!r})\n"
+        f"    counts = shesha.neuro.spike_counts(times, ONSETS, clusters=clusters)\n"
+        f"    numpy.save({str(path.with_name(f'{path.name}_counts.npy'))!r}, counts)"
     )
 
 
