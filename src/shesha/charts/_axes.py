@@ -56,7 +56,7 @@ def short_label(name: object, most: int = 32) -> str:
     Examples
     --------
     >>> short_label("a"), short_label("embeddings " * 9)
-    ('a', 'embeddings embeddings embeddi...')
+    ('a', 'embeddings embedding...mbeddings')
     """
     return literal(shorten(str(name), most))
 
