@@ -27,7 +27,7 @@ from shesha.calibration.single_pair import (
     weigh_doubts,
 )
 from shesha.comparison import engine
-from shesha.comparison.compare import MOST_ROWS_TESTED, seed_measures, two_names
+from shesha.comparison.compare import seed_measures, two_names
 from shesha.comparison.engine import Evidence, require_calibrate
 from shesha.comparison.moment_scores import compare_layer_moments
 from shesha.comparison.pairwise import arrange_scores
@@ -59,7 +59,6 @@ from shesha.views import (
     select_layer_rows,
 )
 
-_DEFAULT = "unbiased CKA"
 Layers = Mapping[str, ArrayLike | Rdm] | Sequence[ArrayLike | Rdm]
 Model = dict[str, Representation]
 Aggregate = str | Callable[[Matrix], float]
@@ -69,10 +68,10 @@ Aggregate = str | Callable[[Matrix], float]
 def compare_layers(
     layers_a: Layers | LayerMoments,
     layers_b: Layers | Choice | None = None,
-    measure: Choice = _DEFAULT,
+    measure: Choice = "unbiased CKA",
     *,
     names: tuple[str, str] | tuple[()] = (),
-    calibrate: bool | None = None,
+    calibrate: bool = False,
     aggregate: Aggregate = "max",
     confidence: float | None = None,
     n_permutations: int = N_PERMUTATIONS,
@@ -110,10 +109,9 @@ def compare_layers(
         whose higher values must mean more similar.
     names : pair of str, optional
         Names of the two models, for the answer and for messages.
-    calibrate : bool, optional
+    calibrate : bool
         Whether to add chance levels and p-values, for the summary of the grid and for each pair. To test whether any
-        pair exceeds chance, use the p-value of the summary. Default: as in `compare`, on for up to 2,000 rows with the
-        default measure.
+        pair exceeds chance, use the p-value of the summary.
     aggregate : {'max', 'row_max', 'top_k', 'mean'} or function
         Summary of the grid, which `calibrate` compares with chance. 'max': the score of the closest pair. 'row_max':
         each layer of `layers_a` scored against its closest layer in `layers_b`, averaged over `layers_a`. 'top_k': the
@@ -176,8 +174,6 @@ def compare_layers(
         models, layer_axis, design, rows, missing, None if permutations is not None else tested, seed
     )
     n_rows = next(iter(first.values())).n_rows
-    if calibrate is None:
-        calibrate = measure == _DEFAULT and n_rows <= MOST_ROWS_TESTED
     common: dict[str, Any] = {"names": names, "n_rows": n_rows, "alpha": float(alpha), "seed": number(seed)}
     common |= {"options": plain_options(options, truncate)}
     if check.boolean(calibrate, "calibrate"):
