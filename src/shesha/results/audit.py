@@ -286,8 +286,9 @@ def _scores_table(findings: Sequence[RepresentationAudit]) -> pd.DataFrame:
 
     lines = [(one.name, score) for one in findings for score in (*one.scores.values(), *one.supervised.values())]
     table = frame_of_numbers([score for _, score in lines], lead={"representation": [name for name, _ in lines]})
-    unscored = {"representation": [one.name for one in findings if one.reason], "verdict": "not scored"}
-    return pd.concat([table, pd.DataFrame(unscored)], ignore_index=True) if unscored["representation"] else table
+    names = [one.name for one in findings if one.reason]
+    unscored = pd.DataFrame({"representation": names, "verdict": "not scored"})
+    return pd.concat([table, unscored], ignore_index=True) if names else table
 
 
 _LEADING = ("feature_split", "basis_averaged_split")

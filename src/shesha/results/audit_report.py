@@ -334,9 +334,10 @@ def _score_table(audit: Audit) -> tuple[Part, ...]:
     )
     # A rank stands beside the score that it orders.
     widths, ranks = _equal_width_scores(known) if is_stability else (), _rank_columns(audit, known)
-    leading = (
-        ((*score, *ranks), _test_columns(tests)) if not widths else (score, _test_columns(tests), (*widths, *ranks))
-    )
+    tested = _test_columns(tests)
+    leading: tuple[tuple[Column, ...], ...] = ((*score, *ranks), tested)
+    if widths:
+        leading = (score, tested, (*widths, *ranks))
     names = [row.name for row in known]
     # Of many representations, the most and the least stable and the ends are shown first.
     shown = [*audit.ranking[:1], *audit.ranking[-1:], names[0], names[-1]]
