@@ -303,6 +303,7 @@ class StoredVectorsTable(NumberTable):
     seed: int | None = None
 
     WHAT: ClassVar[str] = "ways of storing vectors"
+    VALUE: ClassVar[str] = "recall"
     NAMES: ClassVar[tuple[str, ...]] = ("rank_biased_overlap",)
 
     @property

@@ -7,18 +7,18 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shesha.cli._options import name_values
+from shesha.cli._options import name_options, name_values
 from shesha.support import files as atomic_files
 from shesha.support.optional import require
 from shesha.support.provenance import add_statements, current_statements
 from shesha.support.sqlite import COMPANIONS
-from shesha.support.wording import visible
+from shesha.support.wording import visible, visible_name
 
 if TYPE_CHECKING:
     from shesha.report import Page
@@ -256,9 +256,16 @@ def save_page(path: Path | None, page: Callable[[Mapping[str, str]], Page] | Non
     """
     if path is None or page is None:
         return
-    from shesha.report import as_html
+    from shesha.report import Point, as_html
 
-    write(path, as_html(page(what_was_run(files))))
+    found = page(what_was_run(files))
+    doubts = tuple(
+        replace(part, text=name_options(part.text), advice=name_options(part.advice))
+        if isinstance(part, Point)
+        else part
+        for part in found.doubts
+    )
+    write(path, as_html(replace(found, doubts=doubts)))
 
 
 def save_card(path: Path | None, card: Callable[..., str], files: Sequence[Path], data: str, model: str = "") -> None:
@@ -302,9 +309,9 @@ def emit_numbers(content: dict[str, Any], json: Path | None) -> None:
         write(json, as_json(content) + "\n")
 
 
-def echo(text: object = "", *, err: bool = False) -> None:
-    """Print text, in which control characters from names of other people appear as escapes."""
-    typer.echo(visible(str(text)), err=err)
+def echo(*lines: object, err: bool = False) -> None:
+    """Print lines, in which control characters and line breaks from names of other people appear as escapes."""
+    typer.echo("\n".join(visible_name(str(line)) for line in lines), err=err)
 
 
 def say(report: str) -> None:
