@@ -72,8 +72,8 @@ _ROWS, _BLOCK = 1024, 32
 """Rows that are copied at a time, and columns that LAPACK reduces at a time."""
 _ROTATING, _MOVING = 20, 4
 """Multiplications for a new rotation, and for a step of a rotation, in products of as many features."""
-_PRECISE = 1e-9
-"""Ratio of the smallest to the largest squared singular value from which the smallest is precise."""
+_PRECISE, _ROUNDED = 1e-10, 8 * float(np.finfo(float).eps)
+"""Relative error of a sum of singular values; rounding error of squared ones, relative to the largest."""
 _FEW = 8
 """Most configurations for which limits of all pairs take less time than the rotations."""
 _EPS = float(np.finfo(float).eps)
@@ -131,10 +131,12 @@ def closeness(rows: Matrix, target: Matrix) -> float:
 
 
 def sum_of_singular_values(product: Matrix) -> float:
-    """Return the sum of the singular values; unless some of them are small, their squares take half the time."""
-    squares = np.linalg.eigvalsh(product.T @ product)
-    if squares[0] > _PRECISE * squares[-1]:
-        return float(np.sqrt(squares).sum())
+    """Return the sum of the singular values; unless many of them are tiny, their squares take a third of the time."""
+    squares = np.maximum(np.linalg.eigvalsh(product.T @ product), 0.0)
+    roots, rounding = np.sqrt(squares), _ROUNDED * squares[-1]
+    # An error of a square changes its root by less than the error divided by the root, and by less than its own root.
+    if (rounding / np.maximum(roots, np.sqrt(rounding or 1.0))).sum() <= _PRECISE * roots.sum():
+        return float(roots.sum())
     return float(np.linalg.svd(product, compute_uv=False).sum())
 
 
