@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, ClassVar, cast, get_args
 
 import numpy as np
@@ -27,7 +27,7 @@ from shesha.results.diff import IndexAdvice, IndexChange, IndexMetric, Recall
 from shesha.results.number import NAN, Number, NumberTable, table_of_numbers
 from shesha.support import types as kinds
 from shesha.support.device_arrays import smallest
-from shesha.support.progress import collect
+from shesha.support.progress import best_answer, collect
 from shesha.support.provenance import keep_statements, state, state_warning
 from shesha.support.seeds import CONFIDENCE, number, spawn
 from shesha.support.types import Array, Index, Labels, Mask, Matrix, Seed, Vector
@@ -440,7 +440,17 @@ def stored_vectors(
             f"{share:.0%} of the {k} nearest vectors are copies of the query, which any way of storing finds; leave "
             "out repeated rows to measure the others"
         )
-    truth = _nearest(arrays["X"], _unchanged, queries, k, metric)
+
+    @cache
+    def rough() -> str:
+        """Describe the recall among a few rows, which takes less than a second."""
+        some = np.unique(np.linspace(0, n - 1, _ROUGH_ROWS).astype(np.intp))
+        few = {name: RowSource(array).read(some) for name, array in arrays.items()}
+        near = partial(_nearest, queries=None, k=min(k, len(some) - 1), metric=metric)
+        whole = near(few["X"], _unchanged)
+        found = {name: near(few[name if own else "X"], encode) for name, encode in encoders.items()}
+        shares = [f"{name} {shared_entries(whole, lists).mean():.1%}" for name, lists in found.items()]
+        return f"among {len(some):,} of the rows: {', '.join(shares)}"
 
     def recall_of(name: str) -> StoredVectors:
         found = _nearest(arrays[name if own else "X"], encoders[name], queries, k, metric)
@@ -463,9 +473,11 @@ def stored_vectors(
             of_queries=tuple(recall.tolist()),
         )
 
-    numbers, interrupted = collect(
-        map(recall_of, encoders), len(encoders), "ways of storing vectors", fewest=1, describe=_describe_ways
-    )
+    with best_answer(rough):
+        truth = _nearest(arrays["X"], _unchanged, queries, k, metric)
+        numbers, interrupted = collect(
+            map(recall_of, encoders), len(encoders), "ways of storing vectors", fewest=1, describe=_describe_ways
+        )
     if own and (lost := [each.name for each in numbers if each.low <= each.chance]):
         state_warning(
             f"{join_names(lost)} {agree(len(lost), 'finds', 'find')} no more neighbours than chance, as if rows were "
@@ -473,7 +485,7 @@ def stored_vectors(
         )
     chosen = () if queries is None else tuple(queries.tolist())
     table = StoredVectorsTable(numbers=tuple(numbers), k=k, metric=metric, rows=names, interrupted=interrupted)
-    return replace(table, queries=chosen, seed=number(seed))
+    return replace(table, queries=chosen, seed=number(seed), notes=(_INTERRUPTED,) * interrupted)
 
 
 def _copies_share(vectors: Array, k: int) -> float:
@@ -483,6 +495,9 @@ def _copies_share(vectors: Array, k: int) -> float:
     return float(np.mean([min(counts[row] - 1, k) for row in rows])) / k
 
 
+_INTERRUPTED = "Interrupted: the remaining ways of storing vectors were not searched."
+_ROUGH_ROWS = 2_000
+"""Rows that answer if Ctrl-C comes before the first way of storing vectors is searched."""
 _QUERIES, _FEWEST_QUERIES = 1_000, 100
 """Most and fewest rows that search all others, if all would take more than a minute."""
 
