@@ -133,9 +133,10 @@ def consensus(
         product = kernel.product_with_rotated(shapes)
         latest: list[Array] = []
 
-        def watched(rotations: Array) -> Array:
-            latest[:] = [rotations]
-            return product(rotations)
+        def watched(rotations: Array, some: Sequence[int] | None = None) -> Array:
+            if some is None:
+                latest[:] = [rotations]
+            return product(rotations, some)
 
         with best_answer(lambda: _describe_distances(names, *(_distances_to_mean(shapes, at) for at in latest))):
             rotations, n_steps, converged = kernel.rotations_onto_mean(watched, kernel.first_pulls(shapes))
