@@ -71,7 +71,7 @@ def shared_token_counts(paths: Iterable[str | os.PathLike[str]]) -> tuple[int, .
 
 
 def recorded_token_counts(path: Path) -> tuple[int, ...] | None:
-    """Return the number of tokens of each input from the metadata of a .safetensors file or a .zarr store."""
+    """Return the number of tokens of each input from the metadata of a .safetensors file."""
     try:
         counts = _record(path)["inputs"]["n_tokens"]
         return tuple(int(count) for count in counts)
@@ -81,8 +81,6 @@ def recorded_token_counts(path: Path) -> tuple[int, ...] | None:
 
 
 def _record(path: Path) -> Any:
-    if path.suffix == ".zarr":
-        return json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"]["shesha"]
     if path.suffix != ".safetensors":
         raise ValueError("files of other formats contain no token counts")
     with path.open("rb") as stream:
