@@ -20,7 +20,7 @@ from shesha.kernels.neighbours import Rows as SomeRows
 from shesha.kernels.neighbours import nearest_by_distance, nearest_by_product, nearest_to_queries, shared_entries
 from shesha.kernels.regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas
-from shesha.measures.expected_time import MINUTE, search_seconds
+from shesha.measures.expected_time import MINUTE, search_seconds, seconds_here
 from shesha.report import Part, Text
 from shesha.results import sentence_parts as say
 from shesha.results.diff import IndexAdvice, IndexChange, IndexMetric, Recall
@@ -31,7 +31,7 @@ from shesha.support.progress import best_answer, collect
 from shesha.support.provenance import keep_statements, state, state_warning
 from shesha.support.seeds import CONFIDENCE, number, spawn
 from shesha.support.types import Array, Index, Labels, Mask, Matrix, Seed, Vector
-from shesha.support.wording import agree, count, join_names
+from shesha.support.wording import agree, count, duration, join_names
 from shesha.views import Representation, select_rows
 from shesha.views.representation import RowSource
 
@@ -300,6 +300,8 @@ class StoredVectorsTable(NumberTable):
     """Numbers of the rows that are queries; empty if all are."""
     interrupted: bool = False
     seed: int | None = None
+    exact_seconds: float = 0.0
+    """About how many seconds the search with all rows as queries takes on this machine; 0 if all are queries."""
 
     WHAT: ClassVar[str] = "ways of storing vectors"
     NAMES: ClassVar[tuple[str, ...]] = ("rank_biased_overlap",)
@@ -309,7 +311,8 @@ class StoredVectorsTable(NumberTable):
         """The recall of each way."""
         parts = [f"{each.name} {each.value:.1%} ({each.low:.1%} to {each.high:.1%})" for each in self.numbers]
         n_rows = self.numbers[0].n_rows
-        some = f" Estimated from {len(self.queries):,} of {n_rows:,} rows as queries, which search all rows."
+        time = f"; `--exact` (`exact=True`) takes about {duration(self.exact_seconds)}" if self.exact_seconds else ""
+        some = f" Estimated from {len(self.queries):,} of {n_rows:,} rows as queries, which search all rows{time}."
         return (
             f"Share of the {self.k} nearest full vectors that are found ({self.metric}): {'; '.join(parts)}."
             f"{some * bool(self.queries)}"
@@ -483,9 +486,11 @@ def stored_vectors(
             f"{join_names(lost)} {agree(len(lost), 'finds', 'find')} no more neighbours than chance, as if rows were "
             "in another order; check that row i of both sides is the same input"
         )
-    chosen = () if queries is None else tuple(queries.tolist())
     table = StoredVectorsTable(numbers=tuple(numbers), k=k, metric=metric, rows=names, interrupted=interrupted)
-    return replace(table, queries=chosen, seed=number(seed), notes=(_INTERRUPTED,) * interrupted)
+    if queries is not None:
+        seconds = seconds_here(search_seconds(n, n, width * (1 + len(encoders))))
+        table = replace(table, queries=tuple(queries.tolist()), exact_seconds=seconds)
+    return replace(table, seed=number(seed), notes=(_INTERRUPTED,) * interrupted)
 
 
 def _copies_share(vectors: Array, k: int) -> float:
