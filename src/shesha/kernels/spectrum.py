@@ -98,7 +98,7 @@ class _Sums:
 
     def __iadd__(self, other: _Sums) -> _Sums:
         """Add the sums over other rows."""
-        if self.gram is not None:
+        if self.gram is not None and other.gram is not None:
             self.gram += other.gram
         self.columns += other.columns
         self.total += other.total
