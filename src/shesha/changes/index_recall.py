@@ -305,6 +305,7 @@ class StoredVectorsTable(NumberTable):
     """About how many seconds the search with all rows as queries takes on this machine; 0 if all are queries."""
 
     WHAT: ClassVar[str] = "ways of storing vectors"
+    VALUE: ClassVar[str] = "recall"
     NAMES: ClassVar[tuple[str, ...]] = ("rank_biased_overlap",)
 
     @property

@@ -7,13 +7,13 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shesha.cli._options import name_values
+from shesha.cli._options import name_options, name_values
 from shesha.support import files as atomic_files
 from shesha.support.optional import require
 from shesha.support.provenance import add_statements, current_statements
@@ -245,9 +245,16 @@ def save_page(path: Path | None, page: Callable[[Mapping[str, str]], Page] | Non
     """
     if path is None or page is None:
         return
-    from shesha.report import as_html
+    from shesha.report import Point, as_html
 
-    write(path, as_html(page(what_was_run(files))))
+    found = page(what_was_run(files))
+    doubts = tuple(
+        replace(part, text=name_options(part.text), advice=name_options(part.advice))
+        if isinstance(part, Point)
+        else part
+        for part in found.doubts
+    )
+    write(path, as_html(replace(found, doubts=doubts)))
 
 
 def save_picture(path: Path | None, draw: Callable[[], Any], title: str | None = None) -> None:

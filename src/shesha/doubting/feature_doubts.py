@@ -237,8 +237,7 @@ def whitened(subject: Subject) -> Doubt | None:
     what = "whitened axes" if equal else "principal components" if falling >= _SORTED else "axes fitted to these rows"
     text = (
         f"correlations between columns are smaller than sampling error alone would make them, as for {what}. Halves of "
-        f"such features are unrelated by construction. The {subject.headline.name} is {subject.headline.value:.2f}, "
-        f"but {averaged:.2f} when averaged over rotations"
+        "such features are unrelated by construction, so the feature split says nothing about them"
     )
     advice = "Use basis_averaged_split, which does not depend on the axes, or score the original features"
     return Doubt("whitened", min(1.0, abs(averaged - subject.headline.value)), p_value, text, advice)
