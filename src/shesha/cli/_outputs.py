@@ -18,7 +18,7 @@ from shesha.support import files as atomic_files
 from shesha.support.optional import require
 from shesha.support.provenance import add_statements, current_statements
 from shesha.support.sqlite import COMPANIONS
-from shesha.support.wording import visible
+from shesha.support.wording import visible, visible_name
 
 if TYPE_CHECKING:
     from shesha.report import Page
@@ -283,9 +283,9 @@ def emit_numbers(content: dict[str, Any], json: Path | None) -> None:
         write(json, as_json(content) + "\n")
 
 
-def echo(text: object = "", *, err: bool = False) -> None:
-    """Print text, in which control characters from names of other people appear as escapes."""
-    typer.echo(visible(str(text)), err=err)
+def echo(*lines: object, err: bool = False) -> None:
+    """Print lines, in which control characters and line breaks from names of other people appear as escapes."""
+    typer.echo("\n".join(visible_name(str(line)) for line in lines), err=err)
 
 
 def say(report: str) -> None:

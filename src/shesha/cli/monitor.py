@@ -287,7 +287,7 @@ def init_command(
         )
     again_with = "FILE" if canaries is None else f"--model {canaries.model} --texts {run.texts}"
     restrictions, read = texts_of_statements(current_statements())
-    echo("\n".join(filter(None, [*restrictions, f"{out}: {drift_monitor.n_rows:,} canary rows, {basis}", read])))
+    echo(*filter(None, [*restrictions, f"{out}: {drift_monitor.n_rows:,} canary rows, {basis}", read]))
     echo(f"Next: shesha monitor check {out} {again_with}")
 
 

@@ -90,6 +90,10 @@ def _equal_rows_text(reference: Any, window: Any) -> str:
 
 def _same_features(reference: ArrayLike, window: ArrayLike) -> tuple[dict[str, Any], str]:
     """Return both samples, with the features of tables in the order of the reference, and which rows they share."""
+    reference, window = (
+        X if hasattr(X, "shape") and not hasattr(X, "toarray") else check.raw_matrix(X, name)
+        for X, name in ((reference, "reference"), (window, "window"))
+    )
     (first, names), (second, others) = (split_names(side) for side in (reference, window))
     shared = _shared_rows_text(names, others) or _equal_rows_text(first, second)
     if shared:

@@ -37,7 +37,7 @@ from shesha.results.generic_page import every_number, generic_page, limit_rows
 from shesha.support import types as argument_types
 from shesha.support.files import write_text
 from shesha.support.provenance import distinct_warnings, is_warning, restricts_rows
-from shesha.support.wording import join_items, visible
+from shesha.support.wording import join_items, visible, visible_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -355,7 +355,7 @@ class Result:
                 f"result must be a whole result to have a sentence, got {type(self).__name__}, a part of one"
             )
         doubts = "".join(f"; warning: {text}" for text in distinct_warnings(self.inputs))
-        return f"{claim}{doubts} ({DISTRIBUTION} {__version__})."
+        return visible_name(f"{claim}{doubts} ({DISTRIBUTION} {__version__}).")
 
     def _claim(self) -> str:
         """Return the sentence for a paper without the version and the full stop; empty for parts of results."""
@@ -394,8 +394,8 @@ class Result:
     def full_text(self) -> str:
         """Return everything on the page that text can show, and the sentence for a paper if there is one."""
         is_sentence = _is_sentence(type(self))
-        text = self._sentence_text() if is_sentence else visible(as_full_text(self.add_statements(self._page())))
-        return "\n\n".join(filter(None, [text, as_text(self.sentence_sections())]))
+        text = self._sentence_text() if is_sentence else as_full_text(self.add_statements(self._page()))
+        return visible("\n\n".join(filter(None, [text, as_text(self.sentence_sections())])))
 
     def add_statements(self, page: Page) -> Page:
         """Return a page with the statements on the inputs in its answer.
