@@ -251,9 +251,13 @@ def _covariance(subject: Subject, columns: Index) -> tuple[Matrix, int]:
     # Squares of very small columns underflow, so these columns are treated as constant.
     scale = np.where(is_constant(sample) | (scale == 0), 1.0, scale)
     total, sums = np.zeros((len(columns), len(columns))), np.zeros(len(columns))
-    for block in subject.blocks(0):
+
+    def add(block: Matrix) -> tuple[Matrix, Vector]:
         rows = (block[:, columns] - middle) / scale
-        total += rows.T @ rows
-        sums += rows.sum(axis=0)
+        return rows.T @ rows, rows.sum(axis=0)
+
+    for products, row_sum in subject.map_blocks(0, add):
+        total += products
+        sums += row_sum
     n = subject.n_rows
     return (total - np.outer(sums, sums) / n) * np.outer(scale, scale) / n, n
