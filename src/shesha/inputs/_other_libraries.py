@@ -286,12 +286,11 @@ def _from_columns(
     if identity is None or (certain and index is not None):
         layout = replace(layout, identity=None, certain=False)
         names = index
-        if index is not None:
-            others = [c for c in columns if c.name in layout.left_out and c.kind in ("numbers", "text")]
-            index.columns = {c.name: Names(c.values) for c in others}
     else:
         names = Names(identity.values, column=identity.name, doubtful=not layout.certain)
         names.index = index
+    if names is not None:
+        names.columns = layout.other_columns(columns)
     state_layout(name, layout, values.shape, next(iter(layout.vectors), None), of_file=False)
     return values, names
 

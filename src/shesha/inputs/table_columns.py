@@ -177,6 +177,10 @@ class Layout:
     is_family: bool = False
     """Whether the matrix consists of numbered columns, so that their names were evidence."""
 
+    def other_columns(self, columns: Iterable[Column]) -> dict[str, Names]:
+        """Return the columns of single values that are neither features nor the identity, which show another order."""
+        return {c.name: Names(c.values) for c in columns if c.name in self.left_out and c.kind in ("numbers", "text")}
+
 
 def label_like_names(names: Iterable[str]) -> list[str]:
     """Return those names that usually denote labels."""
