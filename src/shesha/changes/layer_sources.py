@@ -566,7 +566,7 @@ def _as_mapping(side: Any, name: str, layer_axis: LayerAxis) -> Mapping[Any, Any
 
 def _is_matrix(value: Any) -> bool:
     """Return whether a value is a whole layer rather than a row of numbers."""
-    return len(getattr(value, "shape", ())) == 2 or (
+    return len(getattr(value, "shape", ())) > 1 or (
         isinstance(value, list | tuple) and len(value) > 0 and isinstance(value[0], list | tuple)
     )
 

@@ -200,7 +200,12 @@ def state_other_texts(known: Mapping[str, Names]) -> None:
     (first, names), *others = known.items() if known else [("", None)]
     for other, found in others:
         both = [column for column in names.columns if column in found.columns] if names is not None else []
-        if names is None or not both or max(len(names), len(found)) > _MOST_TEXTS or not (names.distinct and found.distinct):
+        if (
+            names is None
+            or not both
+            or max(len(names), len(found)) > _MOST_TEXTS
+            or not (names.distinct and found.distinct)
+        ):
             continue
         sides = [one.as_text().values.astype(str) for one in (names, found)]
         shared, *rows = np.intersect1d(*sides, assume_unique=True, return_indices=True)

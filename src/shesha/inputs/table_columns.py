@@ -31,7 +31,7 @@ from shesha.inputs.identity import (
     look_like_genes,
     words_of,
 )
-from shesha.inputs.vector_columns import Vectors, find_vectors, is_missing, quote_start
+from shesha.inputs.vector_columns import SPARSE, Vectors, find_vectors, is_missing, quote_start
 from shesha.support import provenance
 from shesha.support.types import Index
 from shesha.support.wording import join_items, join_names
@@ -493,6 +493,9 @@ def _vector_columns(
                 found = Vectors("", None, problem=f"contains {column.content} such as {quote_start(str(value))}")
         if found is not None:
             (bad if found.problem or found.parse is None else good)[column.name] = column, found
+    for name in _sparse_values(usable):
+        good.pop(name, None)
+        bad[name] = next(c for c in usable if c.name == name), Vectors("", None, problem=SPARSE)
     named = {name for name in good if has_word(name, _VECTOR)}
     strong = {
         name
@@ -515,6 +518,21 @@ def _vector_columns(
             f"{_choice(option, 'COLUMN')}"
         )
     return good
+
+
+_POSITIONS = ("index", "indices", "indexes", "positions", "dims")
+
+
+def _sparse_values(columns: Sequence[Column]) -> list[str]:
+    """Return columns of lists that are the values of sparse vectors, whose positions another column contains."""
+    heads = {c.name: [v for v in c.head() if not is_missing(v)] for c in columns if c.kind == "lists"}
+    found = []
+    for name, head in heads.items():
+        if words_of(name)[-1:] and words_of(name)[-1] in _POSITIONS and all(len(set(v)) == len(v) for v in head):
+            lengths = [len(v) for v in head]
+            found += [other for other in heads if other != name and [len(v) for v in heads[other]] == lengths]
+            found.append(name)
+    return found if len(found) > 1 else []
 
 
 def _promises_vectors(name: str) -> bool:
