@@ -419,6 +419,8 @@ class Reader:
     layer_axis: LayerAxis
     ids: str | None = None
     """Column or array that identifies the rows of files."""
+    records: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """How models encoded the texts, by the name of the argument."""
 
     def is_model(self, given: Any) -> bool:
         """Return whether the input is a model that encodes the texts."""
@@ -431,6 +433,7 @@ class Reader:
 
             assert self.texts is not None
             given = encode(given, self.texts, **self.encoding)
+            self.records[name] = given.info
         elif isinstance(given, str | os.PathLike):
             given = read_named(given, layer_axis=self.layer_axis, ids=self.ids)
         layers = {
@@ -468,6 +471,8 @@ def read_sides(
     inputs |= {f"again[{i}]": encoding for i, encoding in enumerate(reader.read_reencodings(before, again))}
     inputs |= {f"also[{i}]": encoding for i, encoding in enumerate(_list_of_encodings(also, "also"))}
     unchecked = {name: reader.read(encoding, name) for name, encoding in inputs.items()}
+    if {"before", "after"} <= reader.records.keys():
+        provenance.state_other_settings({name: reader.records[name] for name in ("before", "after")})
     used, along = select_layer_rows(unchecked, along, rows=rows, missing=missing)
     read = {name: _check_layers(layers, name) for name, layers in zip(unchecked, used, strict=True)}
     matching = match_layers(list(read["before"]), list(read["after"]), match)
