@@ -307,6 +307,22 @@ def _match_by_numbers(before: Sequence[str], after: Sequence[str]) -> dict[str, 
     return pairs
 
 
+_STATES = ("hidden", "states")
+
+
+def _match_hidden_states(before: Sequence[str], after: Sequence[str]) -> dict[str, str]:
+    """Match hidden_states.1, 2, ... of transformers, whose number 0 is the input, with blocks 0, 1, ..."""
+    sides = [_families(names) for names in (before, after)]
+    for first, second in (sides, sides[::-1]):
+        states = [names for family, names in first.items() if family[-3:] == (*_STATES, "#")]
+        n = len(states[0]) - 1 if len(states) == 1 else 0
+        blocks = [names for names in second.values() if n > 0 and sorted(names) == [(i,) for i in range(n)]]
+        if len(blocks) == 1 and sorted(states[0]) == [(i,) for i in range(n + 1)]:
+            pairs = {states[0][i + 1,]: blocks[0][i,] for i in range(n)}
+            return pairs if first is sides[0] else {name: other for other, name in pairs.items()}
+    return {}
+
+
 def _common_start(names: Sequence[Parts]) -> Parts:
     shortest = min(names, key=len)
     n = next((i for i, part in enumerate(shortest) if any(name[i] != part for name in names)), len(shortest))
@@ -334,6 +350,7 @@ _RULES = {
     "addition": _match_wrapped_names,
     "common part": _differently_wrapped,
     "number": _match_by_numbers,
+    "number, as hidden_states counts the input as 0": _match_hidden_states,
 }
 
 
