@@ -525,7 +525,8 @@ _POSITIONS = ("index", "indices", "indexes", "positions", "dims")
 
 def _sparse_values(columns: Sequence[Column]) -> list[str]:
     """Return columns of lists that are the values of sparse vectors, whose positions another column contains."""
-    heads = {c.name: [v for v in c.head() if not is_missing(v)] for c in columns if c.kind == "lists"}
+    lists = [c for c in columns if c.kind == "lists" and not _promises_vectors(c.name)]
+    heads = {c.name: [value for value in c.head() if not is_missing(value)] for c in lists}
     found = []
     for name, head in heads.items():
         if words_of(name)[-1:] and words_of(name)[-1] in _POSITIONS and all(len(set(v)) == len(v) for v in head):

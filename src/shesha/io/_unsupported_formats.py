@@ -208,7 +208,7 @@ def unsupported(path: Path, endings: Sequence[str]) -> str:
         return f"path must end in one of {', '.join(plain)}, got {str(path)!r}"
     reason, lines = found
     if lines == _NUMBERS:
-        lines = _TEXT if _is_text(path) else _FAISS if is_faiss(path) else lines
+        lines = _FAISS if is_faiss(path) else _TEXT if _is_text(path) else lines
     return f"{reason}, got {str(path)!r}{_as_text(path, lines)}"
 
 
