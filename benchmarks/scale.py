@@ -4,7 +4,7 @@
 
 The first two lines are limits: the products that any exact method needs (double precision, in the same panels, from
 memory), and reading both files once. The other lines are a NumPy loop with one product per batch, a run that is
-interrupted and resumed, and Dask arrays of the same files. All lines run one after the other in the same process. Files
+interrupted and resumed. All lines run one after the other in the same process. Files
 that fit in the page cache are read from there, so compare times with the line for reading. "Own memory" is the growth
 of anonymous memory, without mapped files.
 """
@@ -116,28 +116,6 @@ def killed_and_resumed(paths: list[Path], state: Path) -> float:
     return cka(shesha.Moments.of(*paths, state=state))
 
 
-def measure_dask(rows: int, paths: list[Path]) -> list[str]:
-    """Compare with two Dask workers, which are separate processes with one thread, started before timing."""
-    import dask.array as da
-    from distributed import Client, LocalCluster
-
-    options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-    with LocalCluster(**options) as cluster, Client(cluster):
-        sides = [_lazy(path, da) for path in paths]
-        return measure("shesha, two Dask workers", rows, lambda: cka(shesha.Moments.of(*sides)))
-
-
-def _lazy(path: Path, da: Any) -> Any:
-    n, d = np.load(path, mmap_mode="r").shape
-    chunks = (tuple(min(1 << 18, n - start) for start in range(0, n, 1 << 18)), (d,))
-
-    def read(block_info: Any = None) -> Any:
-        first, last = block_info[None]["array-location"][0]
-        return np.load(path, mmap_mode="r")[first:last]
-
-    return da.map_blocks(read, chunks=chunks, dtype=np.float32, meta=np.empty((0, 0), np.float32))
-
-
 def generated(n: int, d: int, batch: int = 50_000) -> Iterator[tuple[Any, Any]]:
     """Yield the same batches repeatedly, so that the time of drawing is not included."""
     rng = np.random.default_rng(0)
@@ -208,7 +186,6 @@ def main() -> None:
             measure("shesha, memory-mapped", n, lambda: cka(shesha.Moments.of(*paths))),
             measure("loop of NumPy", n, lambda: loop_of_numpy(paths)),
             measure("shesha, killed and resumed", n, lambda: killed_and_resumed(paths, state)),
-            measure_dask(n, paths),
         ]
         lines.append(limit("reading alone, again", n, time_reading(paths)))
         lines.append(limit("products alone, again", n, time_products(n, d)))

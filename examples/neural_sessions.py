@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shesha.neuro import Session, association, session_table
-from shesha.results import SessionTable
+from shesha_studies.session_table import Session, SessionTable, association, session_table
 
 FOLDER = Path(os.environ.get("SHESHA_DATA", "data")) / "steinmetz2019"
 SEED = 0

@@ -15,9 +15,10 @@ from _method_calls import METHODS
 
 N = 48
 MODULES = (
-    *("shesha", "shesha.measures", "shesha.sim", "shesha.descriptors", "shesha.transfer", "shesha.coherence"),
+    *("shesha", "shesha.measures", "shesha.sim", "shesha.descriptors", "shesha.coherence"),
     *("shesha.bio", "shesha_studies.perturbation_tables", "shesha.neuro", "shesha.steering", "shesha.drift"),
-    *("shesha.io", "shesha_bench", "shesha_bench.tests"),
+    *("shesha.io", "shesha_bench", "shesha_bench.tests", "shesha_studies.transferability"),
+    *("shesha_studies.steering_predictors", "shesha_studies.session_table"),
 )
 SKIPPED = frozenset(
     # These functions are decorators, start long computations, or take no named arguments.
@@ -130,7 +131,7 @@ def score_table(good: Arguments) -> Any:
 
 def session(good: Arguments) -> Any:
     """A recording of one session."""
-    from shesha.neuro import Session
+    from shesha_studies.session_table import Session
 
     X = np.random.default_rng(2).poisson(3.0, size=(N, 6)).astype(float)
     return Session(X, good.y, areas=["VISp"] * 6)
@@ -320,11 +321,11 @@ OWN: dict[str, Made] = {
         **_SMALL,
     },
     "shesha.coherence.coherence_by_group": {"min_size": lambda good: 5},
-    "shesha.neuro.association": {
+    "shesha_studies.session_table.association": {
         "table": lambda good: good.result("sessions", lambda: _session_table(good)),
         **{"first": lambda good: "trial_split", "second": lambda good: "centroid_drift"},
     },
-    "shesha.neuro.session_table": {
+    "shesha_studies.session_table.session_table": {
         "sessions": lambda good: [session(good), session(good), session(good)],
         **{"min_trials": lambda good: 8, "min_neurons": lambda good: 4},
     },
@@ -346,7 +347,7 @@ OWN: dict[str, Made] = {
     "shesha.neuro.crossnobis": {"runs": lambda good: np.arange(N) // 12},
     "shesha.neuro.discriminability": {"runs": lambda good: np.arange(N) // 12},
     "shesha.neuro.from_rsatoolbox": {"given": lambda good: _dataset(good)},
-    "shesha.steering.partial_correlations": {
+    "shesha_studies.steering_predictors.partial_correlations": {
         "table": lambda good: {"score": good.X[:, 0], "fisher": good.X[:, 1], "silhouette": good.Y[:, 2]},
     },
     "shesha.compare": {"Y": lambda good: good.Y, "measures": lambda good: "standard"},
@@ -397,8 +398,8 @@ def _dataset(good: Arguments) -> Any:
 
 
 def _session_table(good: Arguments) -> Any:
-    from shesha import neuro
+    from shesha_studies.session_table import session_table
 
-    return neuro.session_table(
+    return session_table(
         [session(good)] * 4, min_trials=8, min_neurons=4, n_permutations=19, n_draws=2, n_splits=2, skip=()
     )

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import shesha
 from shesha import bio, coherence, drift, neuro, steering
+from shesha_studies import session_table, steering_predictors
 
 Rows = NDArray[np.float64]
 Rng = np.random.Generator
@@ -621,10 +622,11 @@ def recording_checks() -> Iterator[Check]:
             )
         yield Check("neuro.over_time", truth, lambda rng, draw=draw: _over_time(*draw(rng)), rules)
         yield Check(
-            "neuro.session_table, 4 combinations, uncorrected",
+            "session_table, 4 combinations, uncorrected",
             truth,
-            lambda rng, draw=draw: neuro.session_table(
-                [neuro.Session(*draw(rng), ["VISp"] * 15 + ["CA1"] * 15) for _ in range(2)], scores=("trial_split",)
+            lambda rng, draw=draw: session_table.session_table(
+                [session_table.Session(*draw(rng), ["VISp"] * 15 + ["CA1"] * 15) for _ in range(2)],
+                scores=("trial_split",),
             ),
             ((r"\b0 of \d+ combinations", UNDECIDED if differ else TRUE), (".", TRUE if differ else WRONG)),
             level=1 - (1 - LEVEL) ** 4,
@@ -736,11 +738,11 @@ def steering_checks() -> Iterator[Check]:
 
     def few(rng: Rng, shift: float) -> Any:
         y = np.arange(N) % 2
-        return steering.predictors(gaussian(rng, N, 8) + shift * y[:, None], y, seed=0)
+        return steering_predictors.predictors(gaussian(rng, N, 8) + shift * y[:, None], y, seed=0)
 
     for truth, shift in (("classes alike", 0.0), ("classes differ", 1.5)):
         yield Check(
-            "steering.predictors, 6 predictors, uncorrected",
+            "steering_predictors.predictors, 6 predictors, uncorrected",
             truth,
             partial(few, shift=shift),
             ((r"^0 of", UNDECIDED if shift else TRUE), (r"^\d of", TRUE if shift else WRONG)),
@@ -750,11 +752,11 @@ def steering_checks() -> Iterator[Check]:
     def table(rng: Rng, share: float) -> Any:
         names = {name: rng.standard_normal(30) for name in "abc"}
         target = share * names["a"] + rng.standard_normal(30) + names["c"]
-        return steering.partial_correlations({"drop": target, **names}, "drop", covariates=("c",), seed=0)
+        return steering_predictors.partial_correlations({"drop": target, **names}, "drop", covariates=("c",), seed=0)
 
     for truth, share in (("drop depends on the covariate alone", 0.0), ("drop depends on predictor a", 1.0)):
         yield Check(
-            "steering.partial_correlations, two predictors",
+            "steering_predictors.partial_correlations, two predictors",
             truth,
             partial(table, share=share),
             (

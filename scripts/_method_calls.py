@@ -11,13 +11,13 @@ import numpy as np
 import shesha
 from shesha import drift
 from shesha.measures import Groups
-from shesha.neuro import Session
+from shesha_studies.session_table import Session
 
 
-def moments(X: Any, Y: Any, rows: Any = None, names: Any = ("X", "Y")) -> Any:
+def moments(X: Any, Y: Any, names: Any = ("X", "Y")) -> Any:
     """Count rows, and compare."""
     found = shesha.Moments(names)
-    found.update(X, Y, rows=rows)
+    found.update(X, Y)
     return shesha.compare(found, "CKA")
 
 

@@ -106,11 +106,10 @@ def folder_seeds(folder: Path, X: Any, names: list[str]) -> dict[str, Path]:
     scipy.io.mmwrite(found["10x"] / "matrix.mtx", sparse.coo_matrix(np.abs(X).T))
     (found["10x"] / "barcodes.tsv").write_text("\n".join(names) + "\n")
     (found["10x"] / "features.tsv").write_text("".join(f"g{i}\tg{i}\tGene Expression\n" for i in range(6)))
-    files = {kind: folder / f"good.{kind}" for kind in ("csr.npz", "bvecs", "i8bin", "csv.bz2", "vec.xz", "h5mu")}
+    files = {kind: folder / f"good.{kind}" for kind in ("csr.npz", "bvecs", "csv.bz2", "vec.xz", "h5mu")}
     sparse.save_npz(files["csr.npz"], sparse.csr_matrix(X))
     width = np.int32(6).tobytes()
     files["bvecs"].write_bytes(b"".join(width + np.clip(row * 20 + 99, 0, 255).astype("u1").tobytes() for row in X))
-    files["i8bin"].write_bytes(np.array([30, 6], "u4").tobytes() + (X * 20).astype("i1").tobytes())
     lines = "\n".join(" ".join([name, *map(str, row)]) for name, row in zip(names, X, strict=True))
     files["csv.bz2"].write_bytes(bz2.compress(pd.DataFrame(X).to_csv(index=False).encode()))
     files["vec.xz"].write_bytes(lzma.compress(f"30 6\n{lines}".encode()))
@@ -135,9 +134,7 @@ def foreign_seeds(folder: Path, X: Any, names: list[str]) -> dict[str, Path]:
     import xarray
     from scipy import sparse
 
-    kinds = (
-        "json jsonl csv.gz txt vec bin fvecs fbin pt old.pt mat packed.mat 73.mat h5 10x.h5 loom nc classic.nc nwb mtx"
-    )
+    kinds = "json jsonl csv.gz txt vec fvecs pt old.pt mat packed.mat 73.mat h5 10x.h5 loom nc classic.nc nwb mtx"
     found = {kind: folder / f"good.{kind}" for kind in (*kinds.split(), "feather")}
     records = [{"id": name, "label": row % 3, "embedding": X[row].tolist()} for row, name in enumerate(names)]
     found["json"].write_text(json.dumps({"data": [{"index": i, "embedding": X[i].tolist()} for i in range(30)]}))
@@ -146,11 +143,8 @@ def foreign_seeds(folder: Path, X: Any, names: list[str]) -> dict[str, Path]:
     lines = [" ".join([name, *map(str, row)]) for name, row in zip(names, X, strict=True)]
     found["txt"].write_text("\n".join(lines))
     found["vec"].write_text("\n".join(["30 6", *lines]))
-    body = b"".join(name.encode() + b" " + row.tobytes() for name, row in zip(names, X, strict=True))
-    found["bin"].write_bytes(b"30 6\n" + body)
     width = np.int32(6).tobytes()
     found["fvecs"].write_bytes(b"".join(width + row.tobytes() for row in X))
-    found["fbin"].write_bytes(np.array([30, 6], "u4").tobytes() + X.tobytes())
     tensors = {"a": torch.tensor(X), "deep": {"b": torch.tensor(X).to_sparse(), "c": [torch.ones(30)]}}
     torch.save(tensors, found["pt"])
     torch.save({"a": torch.tensor(X)}, found["old.pt"], _use_new_zipfile_serialization=False)

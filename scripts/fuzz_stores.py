@@ -1,4 +1,4 @@
-"""Use damaged stores: saved results, monitors, comparisons, submissions, settings, pictures, rules, models.
+"""Use damaged stores: saved results, monitors, comparisons, submissions, pictures, rules, models.
 
     python scripts/fuzz_stores.py --minutes 5 --seed 0
     python scripts/fuzz_stores.py --only monitor --case 12
@@ -138,23 +138,6 @@ def use_submissions(folder: Path) -> None:
     leaderboard_page(folder)
 
 
-def make_settings(folder: Path) -> None:
-    """Write a file of settings."""
-    (folder / "shesha.toml").write_text('[audit]\nseed = 3\nlabels = "label"\n[compare]\nmeasures = ["CKA"]\n')
-
-
-def use_settings(folder: Path) -> None:
-    """Read the settings as every command does."""
-    import typer
-
-    from shesha.cli import _config_file
-    from shesha.cli._app import app
-
-    found = _config_file.find_settings(folder)
-    if found is not None:
-        _config_file.default_map(typer.main.get_command(app), found[1], found[0])
-
-
 def make_encodings(folder: Path) -> None:
     """Write re-encodings."""
     for number in range(2):
@@ -173,7 +156,6 @@ STORES: dict[str, tuple[Callable[[Path], None], Use]] = {
     "moments": (make_moments, use_moments),
     "stores": (make_stores, use_stores),
     "submissions": (make_submissions, use_submissions),
-    "settings": (make_settings, use_settings),
     "encodings": (make_encodings, use_encodings),
     "images": (make_images, use_images),
     "rules": (make_rules, use_rules),

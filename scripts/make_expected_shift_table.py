@@ -22,7 +22,7 @@ from shesha.support.files import write_text
 PAGE = Path(__file__).parents[1] / "docs" / "monitoring_rates.md"
 HEADING = "## New inputs of a changing mix"
 ALPHA, N_FEATURES, WIDER = 0.05, 8, 1.5
-SIZES = {"update": (200, 300), "conformal_stream": (200, 300), "groups": (200, 300), "weights": (80, 60)}
+SIZES = {"update": (200, 300), "conformal_stream": (200, 300), "groups": (200, 300)}
 MIXES = {
     "stays": lambda n: np.full(n, 0.1),
     "drifts from 10 to 90 %": lambda n: np.linspace(0.1, 0.9, n),
@@ -57,12 +57,7 @@ def first_alarm(mix: str, change: str, how: str, seed: int) -> int:
     held, new = rows[:n_reference], rows[n_reference:]
     if how == "update":
         return DriftMonitor(held, false_alarm=ALPHA, seed=seed).update(new).alarm_since
-    options = {}
-    if how == "groups":
-        options = {"groups": kinds}
-    if how == "weights":
-        later = chances[-1]
-        options = {"weights": np.where(kinds == 1, later / 0.1, (1 - later) / 0.9)}
+    options = {"groups": kinds} if how == "groups" else {}
     return conformal_stream(held, new, alpha=ALPHA, seed=seed, **options).alarm_since
 
 
@@ -96,7 +91,6 @@ LABELS = {
     "update": "`DriftMonitor.update`",
     "conformal_stream": "`conformal_stream`",
     "groups": "`conformal_stream`, `groups=`",
-    "weights": "`conformal_stream`, `weights=`",
 }
 TEXT = (
     HEADING
@@ -104,14 +98,13 @@ TEXT = (
 
 `python scripts/make_expected_shift_table.py` makes the tables of this section. The data are simulated rows with 8
 features, of two kinds. The spread of one kind is 1.5 times that of the other. The reference has 200 rows, of which 10 %
-are of the wider kind, and there are 300 new rows. (With weights, the reference has 80 rows and there are 60 new rows.)
-In the first table, only the shares of the two kinds change ({n} streams per line):
+are of the wider kind, and there are 300 new rows. In the first
+table, only the shares of the two kinds change ({n} streams per line):
 
 {nulls}
 
-`update` treats a changing mix as a change, which is correct if you expect the mix to stay the same. With `groups=`, or
-with known weights, the rate is below 0.05. In the second table, the spread of all rows changes as well ({fewer} streams
-per line):
+`update` treats a changing mix as a change, which is correct if you expect the mix to stay the same. With `groups=`,
+the rate is below 0.05. In the second table, the spread of all rows changes as well ({fewer} streams per line):
 
 {later}
 

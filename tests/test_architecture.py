@@ -27,7 +27,7 @@ ORDER = [
     {"nulls"},
     {"views"},
     {"moments"},
-    {"measures", "stability", "transfer", "descriptors"},
+    {"measures", "stability", "descriptors"},
     {"doubting"},
     {"calibration"},
     {"comparison"},

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[1]
-_NAME = re.compile(r"`(shesha\.(?:drift|bio|neuro|steering|coherence|transfer|descriptors|extract)(?:\.[a-z_]\w*)+)`?")
+_NAME = re.compile(r"`(shesha\.(?:drift|bio|neuro|steering|coherence|descriptors|extract)(?:\.[a-z_]\w*)+)`?")
 _RESOLVE = "import sys, functools, shesha; functools.reduce(getattr, sys.argv[1].split('.')[1:], shesha)"
 PAGES = [DOCS / "README.md", *(DOCS / "docs").glob("*.md")]
 NAMES = sorted({name for page in PAGES for name in _NAME.findall(page.read_text(encoding="utf-8"))})

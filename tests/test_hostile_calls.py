@@ -18,7 +18,7 @@ from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
 from shesha.support import types as kinds
 from shesha_bench.tests import score_groups, score_prediction
-from shesha_studies import perturbation_tables
+from shesha_studies import perturbation_tables, steering_predictors, transferability
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 X = np.random.default_rng(0).normal(size=(40, 6))
@@ -41,7 +41,7 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.audit(X, RAGGED),
         lambda: shesha.neuro.trial_split(RAGGED, y),
         lambda: shesha.neuro.trial_split(X, RAGGED),
-        lambda: shesha.transfer.logme_regression(X, RAGGED),
+        lambda: transferability.logme_regression(X, RAGGED),
         lambda: shesha.steering.vector(X, RAGGED),
         lambda: shesha.coherence.coherence(RAGGED, X),
         lambda: shesha.descriptors.effective_rank(RAGGED),
@@ -57,7 +57,7 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.measures.gulp(X, X, ridge=pd.NA),
         lambda: shesha.measures.procrustes_similarity(X, X, published=pd.NA),
         lambda: shesha.measures.takes_moments("CKA"),
-        lambda: shesha.transfer.gbc(X, y, published=pd.NA),
+        lambda: transferability.gbc(X, y, published=pd.NA),
         lambda: perturbation_tables.ablation({"a": pd.DataFrame(X), "b": pd.DataFrame(X)}, size=pd.NA),
         lambda: shesha.neuro.permutation_null(X, lambda rows: 1.0, name=pd.NA),
         lambda: shesha.neuro.wuc(X, y, shrinkage=pd.NA),
@@ -81,7 +81,7 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.neuro.shared_neurons([[sparse.csr_matrix([[0, 1]])], [sparse.csr_matrix([[0, 1]])]]),
         lambda: shesha.neuro.shared_neurons([[0, 1]], first=X),
         lambda: shesha.calibrate_layers((), [X]),
-        lambda: shesha.steering.partial_correlations({"a": X[:, 0], "b": np.int32(1)}, "a"),
+        lambda: steering_predictors.partial_correlations({"a": X[:, 0], "b": np.int32(1)}, "a"),
         lambda: shesha.coherence.coherence_by_group(pd.DataFrame(X).assign(t="a"), y, control=0),
         lambda: shesha.measures.Groups([None, 1, 2]),
         lambda: shesha.measures.Groups([np.nan, 1, 2]),
@@ -102,7 +102,9 @@ def test_lists_of_several_lengths_are_refused_by_name(call):
         lambda: shesha.audit(X, MASKED),
         lambda: shesha.neuro.noise_ceiling(X, y, MASKED),
         lambda: shesha.neuro.shared_neurons(np.ma.masked_array(X[:9, :2].astype(int), mask=X[:9, :2] > 1)),
-        lambda: shesha.steering.partial_correlations({"a": MASKED, "b": X[:, 0], "c": X[:, 1]}, "c", covariates=["b"]),
+        lambda: steering_predictors.partial_correlations(
+            {"a": MASKED, "b": X[:, 0], "c": X[:, 1]}, "c", covariates=["b"]
+        ),
         lambda: shesha.io.save("new.npz", {"a": X}, labels=MASKED),
         lambda: shesha.io.save("new.npz", {"a": np.ma.masked_array(X, mask=X > 2)}),
     ],

@@ -5,7 +5,7 @@ import pytest
 
 import shesha
 import shesha.measures as measures
-import shesha.transfer as transfer
+import shesha_studies.transferability as transfer
 
 torch = pytest.importorskip("torch", reason="torch is an extra")
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here"))]

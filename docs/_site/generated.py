@@ -62,7 +62,6 @@ NAMESPACES = {
     "shesha.measures": "Similarity of two representations.",
     "shesha.stability": "Stability of one representation, marked variants, cards.",
     "shesha.descriptors": "Numbers that describe one representation.",
-    "shesha.transfer": "Scores of features and labels.",
     "shesha.calibration": "Scores beside their nulls.",
     "shesha.nulls": "Which rows may take each other's place; corrections.",
     "shesha.comparison": "Many pairs, many measures.",

@@ -94,8 +94,7 @@ ax.legend(frameon=False, fontsize="small", ncols=2, loc="lower center", bbox_to_
 # **What can mislead**
 #
 # - *Permuted conditions.* If a condition is repeated in consecutive trials, this null takes slow drift for a code.
-# - *Numbers of neurons.* Stability rises with the number of neurons. Compare areas with equal numbers
-#   (``session_table(n_neurons=30)``).
+# - *Numbers of neurons.* Stability rises with the number of neurons. Compare areas with equal numbers.
 # - *One session* has only one course of drift. Compute intervals over sessions, or animals.
 #
 # **Next.** :doc:`/neural_recordings`, :doc:`/studies/odd-even/page`, :doc:`/studies/neuroscience/page`.

@@ -506,11 +506,10 @@ def test_matrices_of_kallisto_have_the_names_beside_them(compare, tmp_path):
     assert value(compare("a/cells_x_genes.mtx", "b/cells_x_genes.mtx").out) == 1
 
 
-def test_identifiers_that_a_settings_file_names_are_explained(audit, tmp_path):
+def test_identifiers_that_are_missing_are_explained(audit):
     np.save("x.npy", X)
-    (tmp_path / "shesha.toml").write_text('id = "key"\n')
-    error = audit("x.npy").err
-    assert "x.npy must contain ids as a 1-D array" in error and json.dumps("key")[1:-1] in error
+    error = audit("x.npy", "--id", "key").err
+    assert "x.npy must contain ids as a 1-D array" in error
 
 
 def test_numbers_of_rows_in_another_order_are_no_feature(compare):

@@ -153,12 +153,12 @@ CASES = {
         r"layers must match modules of the model, got 'layer.*', which matches none; did you mean encoder.layer.* or",
     ),
     "no such model": (
-        ["extract", "no/model", "--texts", "lines.txt", "--out", "x.zarr"],
+        ["extract", "no/model", "--texts", "lines.txt", "--out", "x.safetensors"],
         "model must be a folder or pac",
     ),
     "no such file to write": (
         ["extract", "first", "--texts", "lines.txt", "--out", "x.npz"],
-        "--out must end in one of .zarr, .safetensors",
+        "--out must end in .safetensors",
     ),
 }
 
@@ -235,17 +235,6 @@ def test_strips_of_layers_keep_to_the_memory_budget(monkeypatch):
     # All pairs take 46 MB, the layers' own sums and a panel the rest.
     assert peaks["80M"] < 80 * 2**20 * 1.25
     assert peaks["80M"] < peaks["1G"]
-
-
-def test_wide_layers_are_projected_on_request(invoke, place, tmp_path):
-    asked = ["layers", *(f"--model={place / name}" for name in ("first", "second")), "--texts", place / "lines.txt"]
-    ended = invoke(*asked, "--project", 40)
-    assert ended.status == 0, ended
-    assert "random projections" not in ended.out
-    with pytest.raises(ValueError, match=r"measure must be a kernel alignment with project"):
-        invoke(*asked, "--project", 40, "--measure", "CCA")
-    with pytest.raises(ValueError, match=r"--project must come with --model"):
-        invoke("layers", place / "rows.csv", place / "rows.csv", "--project", 40)
 
 
 def test_a_monitor_of_a_model_is_made_resumed_and_asked(invoke, invoke_main, place, tmp_path):

@@ -14,26 +14,21 @@ import pytest
 
 torch = pytest.importorskip("torch")
 safetensors = pytest.importorskip("safetensors.numpy")
-zarr = pytest.importorskip("zarr")
 
 from shesha.extract import _resumable_files, activations  # noqa: E402
 from shesha.io import read  # noqa: E402
 
-ENDINGS = [".zarr", ".safetensors"]
 X = np.random.default_rng(0).standard_normal((50, 4))
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("pool", ["mean", None])
-def test_a_file_holds_what_memory_would(bert, tokens, tmp_path, monkeypatch, ending, pool):
-    # Small pieces, so that one array is several.
-    monkeypatch.setattr("shesha.extract._resumable_files._CHUNK", 200)
-    model, out = bert(), tmp_path / f"x{ending}"
+def test_a_file_holds_what_memory_would(bert, tokens, tmp_path, pool):
+    model, out = bert(), tmp_path / "x.safetensors"
     expected = activations(model, tokens, pool=pool, batch_size=3)
     found = activations(model, tokens, pool=pool, batch_size=3, out=out)
     assert list(found) == list(expected)
     assert [one.name for one in tmp_path.iterdir()] == [out.name]
-    independent = safetensors.load_file(out) if ending == ".safetensors" else dict(zarr.open_group(out).arrays())
+    independent = safetensors.load_file(out)
     for name, array in expected.items():
         assert found[name].dtype == np.float32
         np.testing.assert_array_equal(found[name], array)
@@ -43,20 +38,8 @@ def test_a_file_holds_what_memory_would(bert, tokens, tmp_path, monkeypatch, end
         assert {name: array.shape for name, array in read(out).items()} == {n: a.shape for n, a in expected.items()}
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_pieces_of_a_store_can_be_read_alone(tower, tmp_path, monkeypatch, ending):
-    monkeypatch.setattr("shesha.extract._resumable_files._CHUNK", 16 * 7)
-    out = tmp_path / f"x{ending}"
-    found = activations(tower, X, out=out, batch_size=8)
-    if ending == ".zarr":
-        array = zarr.open_group(out)["encoder.layer.1"]
-        assert array.chunks == (7, 4)
-        np.testing.assert_array_equal(array[9:30:5], found["encoder.layer.1"][9:30:5])
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_the_file_says_how_it_was_made(bert, tokens, tmp_path, ending):
-    model, out = bert(), tmp_path / f"x{ending}"
+def test_the_file_says_how_it_was_made(bert, tokens, tmp_path):
+    model, out = bert(), tmp_path / "x.safetensors"
     info = activations(model, tokens, out=out, batch_size=3).info
     assert info == activations(model, tokens, out=out, batch_size=3).info
     about = _resumable_files.read_finished(out)[0]
@@ -69,9 +52,8 @@ def test_the_file_says_how_it_was_made(bert, tokens, tmp_path, ending):
     assert {"revision", "weights", "versions"} <= set(about)
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_a_whole_file_is_not_made_again_and_not_for_others(tower, tmp_path, monkeypatch, ending):
-    out = tmp_path / f"x{ending}"
+def test_a_whole_file_is_not_made_again_and_not_for_others(tower, tmp_path, monkeypatch):
+    out = tmp_path / "x.safetensors"
     first = activations(tower, X, out=out)
     with monkeypatch.context() as patch:
         patch.setattr(tower.encoder.layer[0], "forward", None)
@@ -91,10 +73,8 @@ def test_a_whole_file_is_not_made_again_and_not_for_others(tower, tmp_path, monk
 
 def test_other_files_are_never_replaced(tower, tmp_path):
     safetensors.save_file({"a": np.zeros(3)}, tmp_path / "x.safetensors")
-    zarr.open_group(tmp_path / "x.zarr", mode="w")
-    for ending in ENDINGS:
-        with pytest.raises(FileExistsError, match=r"out must be new, got .*, which has other contents"):
-            activations(tower, X, out=tmp_path / f"x{ending}")
+    with pytest.raises(FileExistsError, match=r"out must be new, got .*, which has other contents"):
+        activations(tower, X, out=tmp_path / "x.safetensors")
 
 
 class Stop(Exception):
@@ -113,9 +93,8 @@ def stopping_after(model, n_batches):
     return model.register_forward_pre_hook(count), seen
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_a_run_that_was_stopped_goes_on_at_the_last_whole_batch(tower, tmp_path, ending):
-    out = tmp_path / f"x{ending}"
+def test_a_run_that_was_stopped_goes_on_at_the_last_whole_batch(tower, tmp_path):
+    out = tmp_path / "x.safetensors"
     activations(tower, X)  # The axis of the inputs is found in the first run.
     hook, _ = stopping_after(tower, 3)
     with pytest.raises(Stop):
@@ -137,10 +116,10 @@ def test_a_run_that_was_stopped_goes_on_at_the_last_whole_batch(tower, tmp_path,
 
 def test_two_processes_do_not_write_one_file(tower, tmp_path):
     with (
-        _resumable_files.open_draft(tmp_path / "x.zarr", {}, 3),
+        _resumable_files.open_draft(tmp_path / "x.safetensors", {}, 3),
         pytest.raises(ValueError, match="out must not be in use by another process"),
     ):
-        activations(tower, X, out=tmp_path / "x.zarr")
+        activations(tower, X, out=tmp_path / "x.safetensors")
 
 
 KILLED = """
@@ -155,10 +134,9 @@ activations(model, np.random.default_rng(0).standard_normal((60, 4)), "0", batch
 """
 
 
-@pytest.mark.parametrize("ending", [".zarr"])
-def test_a_run_that_was_killed_goes_on(tmp_path, ending):
-    out = tmp_path / f"x{ending}"
-    progress = tmp_path / f"x{ending}.unfinished" / "progress.json"
+def test_a_run_that_was_killed_goes_on(tmp_path):
+    out = tmp_path / "x.safetensors"
+    progress = tmp_path / "x.safetensors.unfinished" / "progress.json"
     killed = subprocess.Popen([sys.executable, "-c", KILLED, out], env=os.environ)
     while killed.poll() is None and not (progress.exists() and '"done": 1}' not in progress.read_text()):
         time.sleep(0.01)

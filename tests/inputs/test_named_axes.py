@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shesha.inputs._other_libraries import coordinate_values, is_labelled, make_data_array
-from shesha.neuro._trials import order_axes
+from shesha.neuro.trials import order_axes
 
 xarray = pytest.importorskip("xarray")
 

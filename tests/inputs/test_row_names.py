@@ -8,12 +8,13 @@ import pandas as pd
 import pytest
 
 import shesha
-from shesha import sim, transfer
+from shesha import sim
 from shesha.inputs import Names, align_labels, orders
 from shesha.io import NamedRows, from_anndata
 from shesha.support.provenance import collect_statements
 from shesha.support.warnings import RowNamesWarning
 from shesha.views import Rows
+from shesha_studies import transferability as transfer
 
 RNG = np.random.default_rng(0)
 N = 40

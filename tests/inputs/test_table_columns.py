@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.inputs import split_names
+from shesha.inputs import column_words, split_names
 from shesha.io import open_file
 from shesha.support.provenance import collect_statements
 
@@ -318,3 +318,16 @@ def test_two_lines_of_column_names_are_refused(tmp_path):
     pd.DataFrame(X, columns=columns).to_csv(tmp_path / "t.csv", index=False)
     with pytest.raises(ValueError, match=r"must have one line of column names, got emb for several columns"):
         open_file(tmp_path / "t.csv")
+
+
+TABLES = {name: table for name, table in vars(column_words).items() if isinstance(table, column_words.Words)}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_each_example_fits_its_line_only(name):
+    for example, line in TABLES[name].lines.items():
+        tables = {place: column_words.Words({example: other}) for place, other in TABLES[name].lines.items()}
+        fitting = [place for place, table in tables.items() if table.fit(example) or table.fit_one_word(example)]
+        assert tables[example].fit(example) or tables[example].fit_one_word(example), line
+        assert [place for place, table in tables.items() if table.fit(example)] in ([example], []), fitting
+    assert not TABLES[name].fit("height")

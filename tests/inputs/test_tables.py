@@ -8,10 +8,11 @@ import pytest
 from scipy import sparse
 
 import shesha
-from shesha import bio, drift, sim, transfer
+from shesha import bio, drift, sim
 from shesha.inputs import split_names
 from shesha.io import NamedRows, from_anndata
 from shesha.support import provenance
+from shesha_studies import transferability as transfer
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((30, 6)), RNG.standard_normal((30, 5))

@@ -186,6 +186,20 @@ def test_raw_numbers(tmp_path):
     np.testing.assert_allclose(files.read(converted.replace("a.bin", "a.npy"))["a"], X, rtol=1e-6)
 
 
+def test_counted_vectors(tmp_path):
+    (tmp_path / "a.fbin").write_bytes(np.array(X.shape, "u4").tobytes() + X.astype("f4").tobytes())
+    converted = convert(tmp_path / "a.fbin", refusal(tmp_path / "a.fbin"))
+    np.testing.assert_allclose(files.read(converted)["a"], X, rtol=1e-6)
+
+
+def test_binary_word_vectors(tmp_path):
+    pytest.importorskip("gensim")
+    body = b"".join(word.encode() + b" " + row.astype("f4").tobytes() for word, row in zip(NAMES, X, strict=True))
+    (tmp_path / "a.bin").write_bytes(b"20 8\n" + body)
+    converted = convert(tmp_path / "a.bin", refusal(tmp_path / "a.bin"))
+    np.testing.assert_allclose(files.read(converted)["a"], X, rtol=1e-5)
+
+
 def test_dimensions_without_known_names(tmp_path):
     xarray = pytest.importorskip("xarray")
     xarray.DataArray(X, dims=("a", "b"), name="R").to_netcdf(tmp_path / "a.nc", engine="scipy")

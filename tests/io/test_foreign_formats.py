@@ -120,19 +120,8 @@ def text(path, *, header=False, separator=" ", words=NAMES, end="\n"):
     path.write_bytes(end.join(["20 8"] * header + lines).encode())
 
 
-def word2vec(path):
-    body = b"".join(word.encode() + b" " + row.tobytes() + b"\n" for word, row in zip(NAMES, X, strict=True))
-    path.write_bytes(b"20 8\n" + body)
-
-
 def half(path):
     np.save(path, (X.view("u4") >> 16).astype("u2").view("V2"))
-
-
-def declared(path):
-    with path.open("wb") as stream:
-        np.array([20, 8], "u4").tofile(stream)
-        X.tofile(stream)
 
 
 VECTORS = {
@@ -157,9 +146,7 @@ VECTORS = {
         [*range(2000, 2020)],
     ),
     "plain numbers": ("a.txt", lambda path: np.savetxt(path, X), None),
-    "binary word2vec": ("a.bin", word2vec, NAMES),
     "fvecs": ("a.fvecs", lambda path: vectors_file(path, "f4"), None),
-    "fbin": ("a.fbin", declared, None),
 }
 
 

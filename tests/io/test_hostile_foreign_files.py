@@ -36,20 +36,10 @@ FILES = {
     "many lists": ("a.json", lambda path: path.write_text("[" + "[]," * 50_000 + "[]]"), "must fit the memory budget"),
     "deep lists": ("a.json", lambda path: path.write_text("[" * 3000 + "]" * 3000), "nested so deeply|memory budget"),
     "a header of words": ("a.vec", lambda path: path.write_text(f"99999999 8\n{LINES}"), "vectors that it declares"),
-    "a binary header": (
-        "a.bin",
-        lambda path: path.write_bytes(b"9999999 300\n" + b"a" * 100),
-        "vectors that it declares",
-    ),
     "a length": (
         "a.fvecs",
         lambda path: path.write_bytes(b"\xff\xff\xff\x7f" + b"a" * 100),
         "each follow their length",
-    ),
-    "numbers of values": (
-        "a.fbin",
-        lambda path: path.write_bytes(b"\xff\xff\xff\x7f" * 4),
-        "as many values as it declares",
     ),
     "declared places": ("a.mtx", matrix_market, "must contain the values that it declares"),
     "places outside": ("a.mtx", place_outside, r"must contain places within \(2, 2\), got others"),

@@ -70,38 +70,8 @@ def test_integers_do_not_overflow():
     assert found.covariance("Y") == pytest.approx(np.cov(Y.astype(float).T))
 
 
-def test_repeated_rows_are_counted_once():
+def test_merging_refuses_other_data():
     X, Y = pair()
-    moments = Moments()
-    for start in range(0, 300, 50):
-        rows = np.arange(start, min(300, start + 60))
-        moments.update(X[rows], Y[rows], rows=rows)
-    assert len(moments) == 300
-    assert moments.n_repeated == 50
-    assert equal(moments, Moments.of(X, Y))
-
-
-def test_names_of_rows_may_be_text_and_must_be_complete():
-    X, Y = pair(4)
-    moments = Moments()
-    moments.update(X, Y, rows=["a", "b", "a", "c"])
-    assert len(moments) == 3
-    with pytest.raises(ValueError, match=r"rows must have one identifier per row of the batch \(4\), got 2"):
-        moments.update(X, Y, rows=["d", "e"])
-    with pytest.raises(TypeError, match=r"rows must be whole numbers or text"):
-        moments.update(X, Y, rows=[0.5, 1.5, 2.5, 3.5])
-    with pytest.raises(ValueError, match=r"rows must be given for all batches or for none"):
-        moments.update(X, Y)
-    assert len(moments) == 3
-
-
-def test_merging_refuses_shared_rows_and_other_data():
-    X, Y = pair()
-    sides = [Moments(), Moments()]
-    for moments, rows in zip(sides, (np.arange(200), np.arange(199, 300)), strict=True):
-        moments.update(X[rows], Y[rows], rows=rows)
-    with pytest.raises(ValueError, match=r"rows must be counted once, got 1 row in both Moments objects"):
-        sides[0].merge(sides[1])
     with pytest.raises(ValueError, match=r"widths must be \(4, 3\), got \(3, 4\)"):
         Moments.of(X, Y).merge(Moments.of(Y, X))
     with pytest.raises(ValueError, match=r"names must be X, Y, got A, B"):
@@ -114,11 +84,11 @@ def test_merging_refuses_shared_rows_and_other_data():
 def test_saved_moments_go_on_where_they_were(tmp_path):
     X, Y = pair(1_000)
     moments = Moments()
-    moments.update(X[:333].astype(np.float32), Y[:333], rows=np.arange(333))
+    moments.update(X[:333].astype(np.float32), Y[:333])
     moments.save(tmp_path / "state.npz")
     loaded = Moments.load(tmp_path / "state.npz")
     for one in (moments, loaded):
-        one.update(X[300:], Y[300:], rows=np.arange(300, 1_000))
+        one.update(X[333:], Y[333:])
     assert len(loaded) == 1_000
     assert loaded.precision(0) == moments.precision(0) == np.finfo(np.float32).eps
     assert all((a.cross[0, 1] == b.cross[0, 1]).all() for a, b in zip(moments.parts(), loaded.parts(), strict=True))

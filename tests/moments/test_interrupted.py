@@ -1,9 +1,6 @@
 """Ctrl-C, failing loaders and dying workers: every batch is counted once, as a whole, or not at all."""
 
-import os
-import signal
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -52,24 +49,18 @@ def update_until(moments, number, *batch, **options):
     return False
 
 
-@pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize(("first", "stop", "step"), [(30, 150, 1), (0, 50, 1), (4_000, 4_200, 257)])
-def test_ctrl_c_at_any_line_counts_a_whole_batch_or_nothing(first, stop, step, named, monkeypatch):
+def test_ctrl_c_at_any_line_counts_a_whole_batch_or_nothing(first, stop, step, monkeypatch):
     monkeypatch.setenv("SHESHA_THREADS", "1")
     X, Y = pair(4_500)
     n_interrupted = 0
     for number in range(1, 20_000, step):
         moments = Moments()
-        rows = {"rows": np.arange(first)} if named else {}
-        moments.update(X[:first], Y[:first], **rows)
-        rows = {"rows": np.arange(first, stop)} if named else {}
-        interrupted = update_until(moments, number, X[first:stop], Y[first:stop], **rows)
+        moments.update(X[:first], Y[:first])
+        interrupted = update_until(moments, number, X[first:stop], Y[first:stop])
         if interrupted and len(moments) == first:
-            moments.update(X[first:stop], Y[first:stop], **rows)
+            moments.update(X[first:stop], Y[first:stop])
         assert len(moments) == stop
-        if named:
-            # A batch that was counted is registered, and the other way round.
-            moments.update(X[:stop], Y[:stop], rows=np.arange(stop))
         require_equal(moments, (X[:stop], Y[:stop]))
         if not interrupted:
             break
@@ -91,53 +82,9 @@ def test_a_batch_with_nan_in_its_last_panel_counts_nothing():
     require_equal(moments, (X, Y))
 
 
-def batches(X, Y, *, size=100, fails_at=None, nan_at=None):
-    for start in range(0, len(X), size):
-        if start == fails_at:
-            raise OSError("the disk is gone")
-        x = X[start : start + size].copy()
-        if start == nan_at:
-            x[3] = np.nan
-        yield x, Y[start : start + size]
-
-
-def test_a_stream_that_fails_is_resumed_where_it_failed(tmp_path):
-    X, Y = pair(1_000)
-    state = tmp_path / "state.npz"
-    with pytest.raises(OSError, match="the disk is gone"):
-        Moments.of(batches(X, Y, fails_at=300), state=state)
-    assert len(Moments.load(state)) == 300
-    with pytest.raises(ValueError, match=r"in rows 3 of the batch that begins at row 700; this batch was not added"):
-        Moments.of(batches(X, Y, nan_at=700), state=state)
-    assert len(Moments.load(state)) == 700
-    require_equal(Moments.of(batches(X, Y), state=state), (X, Y))
-    require_equal(Moments.of(batches(X, Y, size=77), state=state), (X, Y))
-
-
-def test_a_state_is_not_resumed_with_another_stream(tmp_path):
-    X, Y = pair(1_000)
-    state = tmp_path / "state.npz"
-    Moments.of(batches(X[:500], Y[:500]), state=state)
-    with pytest.raises(ValueError, match=r"rows of the state in the same order, got another row 0; resume with"):
-        Moments.of(batches(X[::-1], Y[::-1]), state=state)
-    shuffled = np.r_[0, 1 + np.random.default_rng(3).permutation(999)]
-    with pytest.raises(ValueError, match=r"got another row 1; resume"):
-        Moments.of(batches(X[shuffled], Y[shuffled]), state=state)
-    other_tail = np.r_[:200, 200 + np.random.default_rng(3).permutation(800)]
-    with pytest.raises(ValueError, match=r"got another row 256; resume"):
-        Moments.of(batches(X[other_tail], Y[other_tail]), state=state)
-    with pytest.raises(
-        ValueError, match=r"batches must contain the 500 rows that the state has counted, got only 100 rows"
-    ):
-        Moments.of(batches(X[:100], Y[:100]), state=state)
-    with pytest.raises(ValueError, match=r"state must contain sums of A, B, got .* with sums of X, Y"):
-        Moments.of(batches(X, Y), state=state, names=("A", "B"))
-    of_arrays = tmp_path / "arrays.npz"
-    Moments.of(X, Y, state=of_arrays)
-    with pytest.raises(ValueError, match=r"state must belong to a stream, got the state of arrays or files"):
-        Moments.of(batches(X, Y), state=of_arrays)
-    # The same rows from a model that rounds otherwise.
-    require_equal(Moments.of(batches(X * (1 + 1e-4), Y), state=state), (np.r_[X[:500], X[500:] * (1 + 1e-4)], Y))
+def test_a_stream_has_no_state(tmp_path):
+    with pytest.raises(ValueError, match=r"state must be None with a stream of batches, got a path"):
+        Moments.of(iter([pair(10)]), state=tmp_path / "state.npz")
 
 
 def test_batches_of_three_matrices_are_refused():
@@ -190,60 +137,3 @@ def test_moments_of_another_version_name_it(tmp_path):
         state_files.DamagedStateError, match=r"in the format 'shesha moments 1', got 'shesha moments 2'"
     ):
         Moments.load(path)
-
-
-def _side_with_a_dying_worker(da, width, seed, died):
-    """A Dask array; the first worker that makes its fifth chunk dies, and only that one.
-
-    The function of the chunks is a closure, so that Dask sends its code: a worker need not import the tests.
-    """
-
-    def rows(block_info=None):
-        first, last = block_info[None]["array-location"][0]
-        if first == 2_000:
-            try:
-                died.touch(exist_ok=False)
-            except FileExistsError:
-                pass
-            else:
-                os.kill(os.getpid(), signal.SIGKILL)
-        time.sleep(0.02)
-        return np.random.default_rng([seed, first]).standard_normal((last - first, width))
-
-    return da.map_blocks(rows, chunks=((500,) * 16, (width,)), dtype=float, meta=np.empty((0, 0)))
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_dask_worker_that_dies_costs_no_row(tmp_path):
-    distributed = pytest.importorskip("distributed")
-    dask, da = pytest.importorskip("dask"), pytest.importorskip("dask.array")
-    sides = [_side_with_a_dying_worker(da, width, seed, tmp_path / "died") for seed, width in enumerate((4, 3))]
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-    # A cluster that has lost every worker must fail the test, where it would otherwise wait forever.
-    patience = dask.config.set({"distributed.scheduler.no-workers-timeout": "60s"})
-    with patience, distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
-        found = Moments.of(*sides)
-    assert (tmp_path / "died").exists()
-    require_equal(found, da.compute(*sides, scheduler="sync"))
-
-
-def test_dask_arrays_that_are_not_what_they_say_are_refused():
-    da = pytest.importorskip("dask.array")
-    X, Y = pair(1_000)
-    x, y = da.from_array(X, chunks=(250, 4)), da.from_array(Y, chunks=(250, 3))
-    short = [side.map_blocks(lambda block: block[:100], chunks=side.chunks, dtype=float) for side in (x, y)]
-    with pytest.raises(ValueError, match=r"the chunk shape that Dask records, \(250, 4\) .* got \(100, 4\)"):
-        Moments.of(*short)
-    narrow = x.map_blocks(lambda block: block[:, :2], chunks=x.chunks, dtype=float)
-    with pytest.raises(ValueError, match=r"X must have the chunk shape that Dask records, \(250, 4\)"):
-        Moments.of(narrow, y)
-    with pytest.raises(ValueError, match=r"X must be 2-D \(n_samples, n_features\), got shape \(10,\)"):
-        Moments.of(da.zeros(10), da.zeros((10, 2)))
-
-
-def test_dask_chunks_of_zero_rows_count_nothing():
-    da = pytest.importorskip("dask.array")
-    X, Y = pair(1_000)
-    x, y = da.from_array(X, chunks=((0, 400, 0, 600), 4)), da.from_array(Y, chunks=((700, 300, 0), 3))
-    require_equal(Moments.of(x, y), (X, Y))
-    assert len(Moments.of(x[:0], y[:0])) == 0

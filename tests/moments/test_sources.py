@@ -1,7 +1,5 @@
 """Rows come from files, loaders and clusters, and give what arrays give."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -11,7 +9,6 @@ import shesha
 from shesha import Moments
 from shesha.moments import merge_all
 from shesha.moments import row_sources as sources
-from shesha.moments.row_sources import stream
 
 
 @pytest.fixture
@@ -142,79 +139,3 @@ def test_ctrl_c_keeps_a_state_that_the_same_call_resumes(tmp_path, pair, monkeyp
     np.save(paths[0], pair[0] + 1)
     with pytest.raises(ValueError, match=r"state must belong to the same data"):
         Moments.of(*paths, state=state)
-
-
-def test_dask_chunks_of_different_lengths(pair):
-    da = pytest.importorskip("dask.array")
-    x = da.from_array(pair[0], chunks=((1_000, 300, 1_700), (2, 4)))
-    y = da.from_array(pair[1], chunks=(750, 5))
-    found = Moments.of(x, y)
-    require_equal(found, pair)
-    assert len(found.parts()) > 5
-    with pytest.raises(ValueError, match=r"Y must have as many rows as X \(3,000\), got 2,999"):
-        Moments.of(x, y[1:])
-    with pytest.raises(ValueError, match=r"chunks must have known lengths"):
-        Moments.of(x[x[:, 0] > 0], y)
-    with pytest.raises(ValueError, match=r"state must be left out with Dask arrays"):
-        Moments.of(x, y, state="state.npz")
-
-
-def test_nan_on_a_dask_worker(pair):
-    da = pytest.importorskip("dask.array")
-    X = pair[0].copy()
-    X[5] = np.inf
-    with pytest.raises(ValueError, match=r"must be finite, got NaN or infinity"):
-        Moments.of(da.from_array(X, chunks=(500, 6)), da.from_array(pair[1], chunks=(500, 5)))
-
-
-@pytest.mark.parametrize("n_skipped", [0, 1, 4, 5, 9, 12])
-def test_a_stream_goes_on_after_the_rows_that_were_counted(n_skipped):
-    X, Y = np.arange(24.0).reshape(12, 2), np.arange(36.0).reshape(12, 3)
-    batches = [(X[:4], Y[:4]), (X[4:5], Y[4:5]), (X[5:9], Y[5:9]), (X[9:], Y[9:])]
-    found = list(stream(iter(batches), ("X", "Y"), n_skipped))
-    assert all(len(sides[0]) for sides in found)
-    for at, whole in enumerate((X, Y)):
-        assert np.array_equal(np.concatenate([whole[:0], *(sides[at] for sides in found)]), whole[n_skipped:])
-
-
-def _some_rows(side, block_info=None):
-    first, last = block_info[None]["array-location"][0]
-    return side[first:last]
-
-
-@pytest.mark.parametrize("kind", ["map_blocks", "zarr"])
-def test_chunks_of_dask_arrays_are_made_and_summed_in_one_task(tmp_path, pair, kind):
-    da = pytest.importorskip("dask.array")
-    from shesha.moments.row_sources import _align, _chunk_sums
-
-    if kind == "zarr":
-        arrays = [
-            da.from_zarr(str(write(tmp_path, ".zarr", side, name))) for name, side in zip("xy", pair, strict=True)
-        ]
-    else:
-        chunks = [((1_000,) * 3, (side.shape[1],)) for side in pair]
-        arrays = [
-            da.map_blocks(partial(_some_rows, side), chunks=c, dtype=side.dtype, meta=side[:0])
-            for side, c in zip(pair, chunks, strict=True)
-        ]
-    require_equal(Moments.of(*arrays), pair)
-    graph = dict(_chunk_sums(_align(arrays), ("X", "Y"), [(0, 1)], 64)[0].__dask_graph__())
-    names = {key[0] for key in graph if isinstance(key, tuple)}
-    # What makes a chunk would be a task of its own name.
-    assert not any(side.name in names for side in arrays)
-
-
-def test_a_dask_chunk_with_nan_is_named_by_its_row(pair):
-    da = pytest.importorskip("dask.array")
-    Y = pair[1].copy()
-    Y[2_750, 1] = np.nan
-    with pytest.raises(ValueError, match=r"Y must be finite, got NaN or infinity in rows 250 .* begins at row 2,500"):
-        Moments.of(da.from_array(pair[0], chunks=(500, 6)), da.from_array(Y, chunks=(500, 5)))
-
-
-def test_few_dask_chunks_have_parts_for_an_interval_within_the_memory(pair, monkeypatch):
-    da = pytest.importorskip("dask.array")
-    arrays = [da.from_array(side, chunks=(1_500, side.shape[1])) for side in pair]
-    assert 30 <= len(Moments.of(*arrays).parts()) <= 64
-    monkeypatch.setenv("SHESHA_MEMORY", "50k")
-    assert len(Moments.of(*arrays).parts()) <= 16

@@ -8,7 +8,6 @@ import shesha
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import class_names
 from shesha.neuro import (
-    Session,
     behaviour_coupling,
     centroid_drift,
     crossnobis,
@@ -16,16 +15,15 @@ from shesha.neuro import (
     discriminability,
     permutation_null,
     session_drift,
-    session_table,
     spike_counts,
     stochastic_shape,
-    tertiles,
     trial_split,
     wuc,
 )
 from shesha.neuro import noise_ceiling as ceiling
 from shesha.neuro.session_drift import check_tracked, shared_neurons
 from shesha.support.provenance import collect_statements
+from shesha_studies.session_table import Session, session_table
 
 RNG = np.random.default_rng(0)
 SHOWN = RNG.permutation(np.tile(np.arange(1, 13), 10))
@@ -399,7 +397,6 @@ def test_ordered_categories_keep_their_order(labels, names):
             session_drift([(data, shown)] * 2, n_permutations=19, **options).pairs[0]["rate"].value
         ),
         lambda data, shown, **options: centroid_drift(data, n_permutations=19, **options).value,
-        lambda data, shown, **options: tertiles(data, n_permutations=19, **options).difference.value,
         lambda data, shown, **options: permutation_null(data, np.mean, n_permutations=19, **options).value,
         lambda data, shown, **options: behaviour_coupling(data, shown, n_permutations=19, **options).value,
         lambda data, shown, **options: stochastic_shape(data, data, shown, n_splits=1, kind="energy", **options).value,

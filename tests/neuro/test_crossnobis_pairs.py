@@ -130,9 +130,9 @@ def _designs() -> dict[str, tuple[Any, Any, Any]]:
 @pytest.mark.parametrize("noise", ["ledoit-wolf", "diagonal", 0.3, None, "matrix", "per run"])
 @pytest.mark.parametrize("design", list(_designs()))
 def test_pairs_have_the_distances_of_all_conditions_for_every_exchange(design: str, noise: Any) -> None:
-    from shesha.neuro._trials import Trials
     from shesha.neuro.crossnobis import Crossed, run_codes
     from shesha.neuro.crossnobis_significance import _exchanges, draw_distances
+    from shesha.neuro.trials import Trials
 
     X, shown, runs = _designs()[design]
     if noise == "per run" and runs is None:

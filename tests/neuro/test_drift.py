@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import spearmanr
 
 import shesha
-from shesha.neuro import behaviour_coupling, centroid_drift, permutation_null, tertiles
+from shesha.neuro import behaviour_coupling, centroid_drift, permutation_null
+from shesha.neuro.session_drift import steps
 
 RNG = np.random.default_rng(3)
 DRIFTING = RNG.poisson(np.linspace(RNG.gamma(2, 2, 10), RNG.gamma(2, 2, 10), 90)).astype(float)
@@ -46,14 +47,7 @@ def test_a_half_without_responses_has_no_drift() -> None:
 def test_thirds() -> None:
     unit = DRIFTING / np.linalg.norm(DRIFTING, axis=1, keepdims=True)
     early, middle, late = (unit[k : k + 30].mean(axis=0) for k in (0, 30, 60))
-    found = tertiles(DRIFTING, n_permutations=39)
-    assert found.early_middle.value == pytest.approx(cosine(early, middle))
-    assert found.middle_late.value == pytest.approx(cosine(middle, late))
-    assert found.difference.value == pytest.approx(cosine(early, middle) - cosine(middle, late))
-    sudden = DRIFTING.copy()
-    sudden[:60] = RNG.permutation(DRIFTING[:60])
-    assert not tertiles(sudden, n_permutations=99).gradual
-    assert "middle to late" in str(found)
+    assert steps(unit, 3).tolist() == pytest.approx([cosine(early, middle), cosine(middle, late)])
 
 
 def test_any_number_beside_other_orders() -> None:

@@ -5,7 +5,8 @@ import pytest
 
 import shesha
 from shesha.kernels.condition_distances import count_trials, equal_sums
-from shesha.neuro import Session, noise_ceiling, over_time, session_table, trial_split
+from shesha.neuro import noise_ceiling, over_time, trial_split
+from shesha_studies.session_table import Session, session_table
 
 FAST = {"n_permutations": 0}
 

@@ -7,8 +7,8 @@ from scipy.stats import spearmanr
 
 import shesha
 from shesha.neuro import discriminability, trial_split, wuc
-from shesha.neuro._trials import Halves
 from shesha.neuro.split_half_reliability import _cosine
+from shesha.neuro.trials import Halves
 
 FAST = {"n_permutations": 0}
 ALL = {"trials_per_half": "all", **FAST}

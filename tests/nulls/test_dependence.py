@@ -25,6 +25,7 @@ from shesha.nulls import dependence, exchange
 from shesha.nulls.dependence import DiagnosticRows, _is_discrete, p_of_first
 from shesha.nulls.design_warnings import find_undeclared_dependence, p_value_within_design
 from shesha.results.doubts import LEVEL
+from shesha_studies import steering_predictors
 
 K = 19
 
@@ -352,7 +353,7 @@ UNDECLARED = {
     "match_units": lambda X, Y: match_units(X, Y),
     "moments": _moments,
     "rank_layers": lambda X, Y: steering.rank_layers({"X": X, "Y": Y}, HALVES, n_splits=1, n_draws=K, seed=0),
-    "steering predictors": lambda X, Y: steering.predictors(X, HALVES, n_draws=K, seed=0),
+    "steering predictors": lambda X, Y: steering_predictors.predictors(X, HALVES, n_draws=K, seed=0),
 }
 """Functions that permute or resample rows, without the option that declares groups."""
 

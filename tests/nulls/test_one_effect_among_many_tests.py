@@ -13,6 +13,7 @@ from scipy.spatial.distance import pdist
 import shesha
 from shesha import bio, coherence, neuro, steering
 from shesha.nulls.null_summary import benjamini_hochberg, default_draws, draws_needed, holm, undecided
+from shesha_studies import steering_predictors
 
 N = 40
 
@@ -116,7 +117,7 @@ def models(m, rng, n_draws=None):
     drop = rng.standard_normal(N)
     table = {"drop": drop, "same": drop + 0.1 * rng.standard_normal(N)}
     table |= {f"predictor {k}": rng.standard_normal(N) for k in range(m - 1)}
-    found = steering.partial_correlations(table, "drop", covariates=(), n_draws=n_draws, seed=0)
+    found = steering_predictors.partial_correlations(table, "drop", covariates=(), n_draws=n_draws, seed=0)
     return found.headline, found["same"].corrected_p_value
 
 
@@ -232,7 +233,6 @@ FILES = {
     "comparison/unit_matching.py",
     "comparison/within_classes.py",
     "neuro/crossnobis_significance.py",
-    "steering/predictors.py",
 }
 """Files that correct the p-values of the functions in the table."""
 

@@ -66,7 +66,6 @@ FIXED: dict[str, Any] = {
         **{"symmetric": {_measure(): True}, "self_values": {_measure(): 1.0}},
     },
     "Score": lambda: {"closer": "higher", "value": 0.5, "possible_low": 0.0, "possible_high": math.inf},
-    "SessionTable": lambda: {"scores": ("a name",), "excluded": (("s", "", "few trials"),)},
     "SeveralWithinClasses": lambda: {"comparisons": (sample(results.WithinClasses),)},
     "Steerability": lambda: {
         **{"units": "norm", "alphas": (-1.0, 0.0, 1.0)},

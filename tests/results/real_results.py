@@ -15,7 +15,6 @@ from scipy.spatial.distance import pdist
 import shesha
 from shesha import bio, changes, coherence, drift, neuro, steering
 from shesha.descriptors import dimension_over_scale
-from shesha.neuro import Session
 
 
 @cache
@@ -70,7 +69,6 @@ def _makers() -> dict[str, Any]:
     classes = np.repeat(["A", "B"], 20)
     rng = np.random.default_rng(5)
     later = rng.permuted(trials, axis=1)
-    sessions = {f"s{k}": Session(trials, shown, ["VISp"] * 15 + ["CA1"] * 15, animal=f"m{k % 2}") for k in range(4)}
     return {
         "Audit": lambda: shesha.audit(many, n_bootstrap=19, n_permutations=39, seed=0),
         "Score": lambda: shesha.calibrate(X, Y, "cka", **few),
@@ -98,19 +96,13 @@ def _makers() -> dict[str, Any]:
         "OverTime": lambda: neuro.over_time(np.stack([trials, later], axis=2), shown, n_permutations=39),
         "PairwiseComparison": lambda: shesha.compare_all(many, ["cka", "rsa"], calibrate=True, **few),
         "PairwiseComparison, raw": lambda: shesha.compare_all(many, ["cka", "rsa"]),
-        "Correlations": lambda: steering.partial_correlations(
-            {"drop": X[:, 0], "a": X[:, 1], "b": X[:, 2]}, "drop", covariates=("b",), n_draws=39, seed=0
-        ),
         "RowMap": lambda: shesha.explore(X, Y),
         "Searchlight": lambda: neuro.searchlight(X, pdist(Y), [[0, 1, 2], [3, 4]], n_permutations=39),
         "SessionDrift": lambda: neuro.session_drift({"one": (trials, shown), "two": (later, shown)}, n_permutations=39),
-        "SessionTable": lambda: neuro.session_table(sessions, scores=("trial_split",), n_permutations=39),
         "Steerability": lambda: steering.steerability(S, y, n_draws=19, n_splits=2, n_directions=5, seed=0),
-        "SteeringPredictors": lambda: steering.predictors(S, y, n_draws=19, seed=0),
         "StochasticShape": lambda: neuro.stochastic_shape(trials, later, shown, n_splits=1),
         "StoredVectorsTable": lambda: changes.stored_vectors(X, [4, "int8", "binary"], k=5),
         "StreamVerdict": lambda: _monitor().update(X[:20]),
-        "Tertiles": lambda: neuro.tertiles(trials, n_permutations=39),
         "TimeClusters": lambda: neuro.time_clusters(
             np.stack([trials, later], axis=2), shown, n_permutations=39, null="permute"
         ),

@@ -32,9 +32,6 @@ LAYERS = {"a": X, "b": Y, "c": Z}
 MEMBERS = {str(k): X + 0.1 * rng.standard_normal(X.shape) for k in range(5)}
 SHOWN = rng.permutation(np.tile(np.arange(4), 20))
 TRIALS = rng.standard_normal((4, 6))[SHOWN] + rng.standard_normal((80, 6))
-SESSIONS = {
-    name: neuro.Session(TRIALS + shift, SHOWN, ["VISp"] * 3 + ["CA1"] * 3) for name, shift in (("s1", 0), ("s2", 0.1))
-}
 
 
 def _cells():
@@ -82,17 +79,11 @@ CALLS = {
     "neuro.over_time": partial(neuro.over_time, np.stack([TRIALS, TRIALS[::-1]], axis=2), SHOWN),
     "neuro.searchlight": partial(neuro.searchlight, X[:8], pdist(Y[:8]), [[0, 1, 2], [3, 4, 5]]),
     "neuro.session_drift": partial(neuro.session_drift, {"one": (TRIALS, SHOWN), "two": (TRIALS[::-1], SHOWN)}),
-    "neuro.session_table": partial(neuro.session_table, SESSIONS, scores=("trial_split",), min_neurons=3),
     "neuro.stochastic_shape": partial(neuro.stochastic_shape, TRIALS, TRIALS[:, ::-1], SHOWN),
-    "neuro.tertiles": partial(neuro.tertiles, TRIALS + 3),
     "neuro.time_clusters": partial(neuro.time_clusters, np.stack([TRIALS, TRIALS[::-1]], axis=2), SHOWN),
     "neuro.trial_split": partial(neuro.trial_split, TRIALS, SHOWN),
     "neuro.trials_needed": partial(neuro.trials_needed, TRIALS, SHOWN),
     "neuro.wuc": partial(neuro.wuc, TRIALS, SHOWN),
-    "steering.partial_correlations": partial(
-        steering.partial_correlations, {"drop": X[:, 0], "a": X[:, 1], "b": X[:, 2]}, "drop", covariates=("b",)
-    ),
-    "steering.predictors": partial(steering.predictors, X, CLASSES),
     "steering.rank_layers": partial(steering.rank_layers, LAYERS, CLASSES, n_splits=1),
     "steering.steerability": partial(steering.steerability, X, CLASSES, n_splits=1, n_directions=3),
 }
@@ -104,7 +95,6 @@ ELSEWHERE = {
     "bio.integration_test": "passes its options to compare_within",
     "bio.perturbation_interval": "one number with an interval",
     "calibrate_layers": "compare_layers with one measure",
-    "neuro.association": "one number with an interval, of the table of session_table",
     "neuro.permutation_null": "the null of a function of the user",
     "settings_table": "shows other results",
     "steering.vector": "a vector: tests/steering",
@@ -146,7 +136,6 @@ def function(name):
 UNFIT = {
     ("neuro.noise_ceiling", "n_draws"),
     ("estimate, sampled pairs", "n_bootstrap"),
-    ("neuro.session_table", "n_draws"),
     ("compare_all", "correction"),
     ("compare_all, named pairs", "confidence"),
 }
@@ -278,8 +267,6 @@ GIVEN = {
     ("neuro.time_clusters", "model"): pdist(TRIALS[:4]),
     ("neuro.time_clusters", "pairs"): "all",
     ("bio.e_distances", "pairs"): "all",
-    ("neuro.session_table", "by"): "division",
-    ("steering.partial_correlations", "covariates"): ("a",),
 }
 """Other values for options, of one function or of all, that no rule derives from the default."""
 TOGETHER = {
@@ -302,10 +289,7 @@ TOGETHER = {
     },
     ("coherence.coherence", "null"): {"method": "knn"},
     ("neuro.wuc", "n_splits"): {"how": "random"},
-    **{
-        (name, "n_blocks"): {"how": "blocks"}
-        for name in ("neuro.over_time", "neuro.session_table", "neuro.trial_split", "neuro.wuc")
-    },
+    **{(name, "n_blocks"): {"how": "blocks"} for name in ("neuro.over_time", "neuro.trial_split", "neuro.wuc")},
     **{(name, "block_length"): {"null": "stretches"} for name in CALLS if "neuro" in name},
 }
 """Options without which others have no effect."""

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.neuro import association, session_table
 from shesha_studies.biology import _recordings
 from shesha_studies.biology._neuroscience_page import published_numbers
 from shesha_studies.biology._recordings import (
@@ -25,6 +24,7 @@ from shesha_studies.biology.odd_even import slow_wave
 from shesha_studies.external_data import PUBLISHED
 from shesha_studies.framework.published_checks import split_numbers_and_claims
 from shesha_studies.printed_p_values import printed_p_values
+from shesha_studies.session_table import association, session_table
 
 HERE = Path(os.environ.get("SHESHA_DATA", "data")) / "steinmetz2019"
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
@@ -56,7 +56,7 @@ def test_a_mean_over_sessions_is_that_of_a_table_and_wider_where_areas_share_a_s
 
 def test_a_correlation_is_that_of_association():
     rng = np.random.default_rng(0)
-    from shesha.neuro import Session
+    from shesha_studies.session_table import Session
 
     shown = rng.integers(4, size=80)
     areas = np.repeat(["A", "B", "C"], 12)

@@ -17,7 +17,7 @@ from scipy import sparse
 from shesha.inputs import MissingRows, load_backed, split_names
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import NO_LABEL, class_name
-from shesha.inputs.table_columns import is_picture
+from shesha.inputs.column_words import is_picture
 from shesha.results.audit import LabelClasses
 from shesha.results.base import Result
 from shesha.support import provenance, wording

@@ -1,4 +1,4 @@
-"""The command-line application: the defaults, notes and errors that all commands share."""
+"""The command-line application: the notes and errors that all commands share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 import typer
 
-from shesha.cli import _config_file
 from shesha.cli._commands import add
 from shesha.cli._options import name_options
 from shesha.cli._outputs import INTERRUPTED, echo
@@ -119,19 +118,6 @@ class _Notes(logging.Handler):
         _say(record.getMessage(), "yellow" if record.levelno >= logging.WARNING else None)
 
 
-def _defaults() -> dict[str, Any]:
-    """Return the options in the project's settings file, and report those that the command uses."""
-    file_settings = _config_file.find_settings(Path.cwd())
-    if file_settings is None:
-        return {}
-    path, settings = file_settings
-    defaults = _config_file.default_map(typer.main.get_command(app), settings, path)
-    note = _config_file.describe_defaults(path, defaults, [word for word in sys.argv[1:] if not word.startswith("-")])
-    if note and not progress.silent() and not {"-q", "--quiet", "--help", "-h"} & set(sys.argv):
-        _say(note)
-    return defaults
-
-
 @cache
 def _add_plugin_commands() -> None:
     """Add the commands of other packages; report invalid ones, and never replace an existing command."""
@@ -173,7 +159,7 @@ def main() -> None:
     _add_plugin_commands()
     try:
         with collect_statements():
-            app(_move_quiet_first(sys.argv[1:]), default_map=_defaults())
+            app(_move_quiet_first(sys.argv[1:]))
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         if os.environ.get("SHESHA_DEBUG"):
             raise

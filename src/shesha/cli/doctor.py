@@ -49,7 +49,7 @@ def doctor_command(run: Run) -> None:
     from shesha.support import conflicting_distributions
 
     others = _owners(conflicting_distributions.other_distributions())
-    facts = [*_installed_versions(), *_machine(), *_libraries(), *_data(), *_defaults()]
+    facts = [*_installed_versions(), *_machine(), *_libraries(), *_data()]
     echo("\n".join(columns([list(fact) for fact in facts], "<<")))
     if others:
         echo(f"! files of {', '.join(others)} are in the same folder: {conflicting_distributions.remedy(others)}")
@@ -177,13 +177,6 @@ def _data() -> Iterator[tuple[str, str]]:
     yield "data sets", f"SHESHA_DATA={root}{'' if folder.is_dir() else ', which is not a folder'}"
     for line in _wrap(", ".join(inside) or "none"):
         yield "", line
-
-
-def _defaults() -> Iterator[tuple[str, str]]:
-    from shesha.cli._config_file import OWN, find_settings
-
-    file_settings = find_settings(Path.cwd())
-    yield "settings", f"no {OWN} in this folder or a parent" if file_settings is None else str(file_settings[0])
 
 
 def _wrap(text: str) -> list[Any]:

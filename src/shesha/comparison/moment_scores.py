@@ -33,7 +33,7 @@ from shesha.nulls.restricted_permutations import require_enough_draws
 from shesha.results import Comparison, LayerComparison, Score
 from shesha.support import memory
 from shesha.support.progress import collect, track
-from shesha.support.seeds import ALPHA, CONFIDENCE, draw_seed, generator, number
+from shesha.support.seeds import ALPHA, generator, number
 from shesha.support.types import Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import Gram
@@ -312,17 +312,12 @@ def is_unbiased(measure: Measure) -> bool:
     return bool(dict(measure.view_key[1]).get("unbiased"))
 
 
-def add_exact_null(
-    measure: Measure, score: Score, sums: Sums, pair: tuple[int, int], alpha: float, factor: float = 1.0
-) -> Score:
-    """Add the chance level of a kernel alignment, from its exact moments over all permutations.
-
-    `factor` is the factor by which the score was already corrected for a projection.
-    """
+def add_exact_null(measure: Measure, score: Score, sums: Sums, pair: tuple[int, int], alpha: float) -> Score:
+    """Add the chance level of a kernel alignment, from its exact moments over all permutations."""
     unbiased = is_unbiased(measure)
     kernels = [kernel_sums(sums, place, unbiased) for place in pair]
     null = inner_product_null(sums.n_rows, *kernels, unbiased=unbiased)
-    scale = math.sqrt(kernels[0].squared_norm * kernels[1].squared_norm) / factor
+    scale = math.sqrt(kernels[0].squared_norm * kernels[1].squared_norm)
     mean, sd = null.mean / scale, null.sd / scale
     if not sd > 0:
         return add_note(score, "no chance level: permutations do not change the value")
@@ -371,80 +366,11 @@ def _root(products: Matrix) -> Matrix:
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-_GROUPS = 16
-"""Number of groups of directions, each of which is left out in turn to estimate the error."""
-
-
-def correct_projection(
-    score: Score, sums: Sums, pair: tuple[int, int], projected: tuple[bool, bool], *, unbiased: bool
-) -> tuple[Score, float]:
-    """Correct a score for the bias of the projection and add its error; also return the correction factor."""
-    norms = [kernel_sums(sums, place, unbiased).squared_norm for place in pair]
-    true = [
-        _squared_norm(sums, place, unbiased=unbiased) if was else norm
-        for place, was, norm in zip(pair, projected, norms, strict=True)
-    ]
-    if not min(true) > 0:
-        return add_note(score, "the projection has too few directions for an estimate: pass a larger project"), 1.0
-    factor = sqrt(norms[0] * norms[1] / (true[0] * true[1]))
-    value = min(score.value * factor, 1.0)
-    cross = sums.cross_products(*pair)[:-1, :-1] ** 2
-    error = float(cross.sum()) / sqrt(true[0] * true[1]) * _relative_error(sums, pair, projected)
-    half = float(t.ppf(0.5 + CONFIDENCE / 2, _GROUPS - 1)) * error
-    widths = {str(sums.sides[place].n_features): None for place, was in zip(pair, projected, strict=True) if was}
-    directions = f"random projections on {' and '.join(widths)} directions"
-    note = f"estimated from {directions}, with a standard error of {error:.2g}"
-    changed = replace(
-        score,
-        value=value,
-        sampling_error=error,
-        sampling_low=max(value - half, 0.0 if not unbiased else -1.0),
-        sampling_high=min(value + half, 1.0),
-    )
-    return add_note(changed, note), factor
-
-
-def _squared_norm(sums: Sums, place: int, *, unbiased: bool) -> float:
-    """Return an unbiased estimate of the kernel's squared norm before projection, from projected features."""
-    side, n, k = sums.sides[place], sums.n_rows, sums.sides[place].n_features
-    product = float((side.features**2).sum() - (np.diagonal(side.features) ** 2).sum()) * k / (k - 1)
-    if unbiased:
-        trace = side.squared_norm
-        lengths = (float(side.products[-1, -1]) + trace**2 / n) / (1 + 2 / k)
-        product += -n / (n - 2) * lengths + (trace**2 - 2 * product / k) / ((n - 1) * (n - 2))
-    return product
-
-
-def _relative_error(sums: Sums, pair: tuple[int, int], projected: tuple[bool, bool]) -> float:
-    """Return the relative standard error of the alignment, from leaving out groups of directions in turn."""
-    cross = sums.cross_products(*pair)[:-1, :-1] ** 2
-    variance = 0.0
-    for place, was, squares in zip(pair, projected, (cross, cross.T), strict=True):
-        if was:
-            logs = np.log(_leave_groups_out(sums.sides[place].features, squares.sum(axis=1)))
-            variance += (len(logs) - 1) * float(logs.var())
-    return sqrt(variance)
-
-
-def _leave_groups_out(block: Matrix, cross: Matrix) -> Matrix:
-    """Return the alignment without each group of directions, up to a constant factor."""
-    k, squares = len(block), block**2
-    estimates = []
-    for left_out in np.array_split(np.arange(k), min(_GROUPS, k)):
-        is_kept = np.ones(k, dtype=bool)
-        is_kept[left_out] = False
-        inner = squares[np.ix_(is_kept, is_kept)]
-        norm = float(inner.sum() - np.trace(inner)) / (is_kept.sum() * (is_kept.sum() - 1))
-        estimates.append(float(cross[is_kept].mean()) / sqrt(norm))
-    return np.array(estimates)
-
-
 _FEWEST_ROWS = 4
 
 
 def compare_layer_moments(moments: LayerMoments, measure: Measure) -> LayerComparison:
     """Compare all pairs of layers; kernel alignments have p-values with Holm's correction for the pairs."""
-    _require_estimable(moments, measure)
     n_rows = moments.sums().n_rows
     grid = _grid(measure, _pairs(measure, moments), moments.first_names, moments.second_names)
     return replace(grid, n_rows=n_rows)
@@ -455,8 +381,6 @@ def compare_models(
     data: Sequence[Any],
     measure: Measure,
     *,
-    project: int | None = None,
-    seed: Seed = 0,
     names: tuple[str, str] | tuple[()] = (),
     **options: Any,
 ) -> LayerComparison:
@@ -473,26 +397,22 @@ def compare_models(
         Texts or images.
     measure : Measure
         A measure that depends only on means and products.
-    project, seed
-        As for `LayerMoments`.
     names : pair of str
         Names of the models in the result. Default: no names.
     **options
         As for `shesha.extract.stream_layers`.
     """
-    number = draw_seed(seed)
-    _require_estimable(LayerMoments(project=project, seed=number), measure)
     scores: list[Score] = []
     first: tuple[str, ...] = ()
     second: tuple[str, ...] = ()
     remaining: list[str] | None = None
     while remaining is None or remaining:
-        moments = LayerMoments(project=project, seed=number)
+        moments = LayerMoments()
         remaining = _sum_strip(models, data, moments, remaining, options)
         first, second = (*first, *moments.first_names), moments.second_names
         # Only the scores of a strip are kept, because the sums of all strips would exceed the memory budget.
         scores += _pairs(measure, moments)
-    return replace(_grid(measure, scores, first, second), seed=number, names=names, n_rows=len(data))
+    return replace(_grid(measure, scores, first, second), names=names, n_rows=len(data))
 
 
 def _sum_strip(
@@ -503,24 +423,16 @@ def _sum_strip(
     for first, second in stream_layers(models, data, **options):
         if not chosen:
             names = list(first) if names is None else names
-            chosen = _strip(names, first, second, moments)
+            chosen = _strip(names, first, second)
         moments.update({name: first[name] for name in chosen}, second)
     assert names is not None
     return names[len(chosen) :]
 
 
-def _require_estimable(moments: LayerMoments, measure: Measure) -> None:
-    """Refuse measures for which the error due to a random projection is unknown."""
-    if moments.projection is not None and not has_exact_moments(measure):
-        raise ValueError(
-            f"measure must be a kernel alignment with project, such as CKA or unbiased CKA, got {measure.name}"
-        )
-
-
-def _strip(names: list[str], first: Any, second: Any, moments: LayerMoments) -> list[str]:
+def _strip(names: list[str], first: Any, second: Any) -> list[str]:
     """Return as many leading layers as fit in memory together with all layers of the other model."""
-    widths = {name: moments.width(int(first[name].shape[1])) for name in names}
-    others = [moments.width(int(layer.shape[1])) for layer in second.values()]
+    widths = {name: int(first[name].shape[1]) for name in names}
+    others = [int(layer.shape[1]) for layer in second.values()]
     budget, strip = memory.memory_budget(), list(names)
     while len(strip) > 1 and grid_bytes([widths[name] for name in strip], others) > budget:
         strip.pop()
@@ -540,12 +452,9 @@ def _pairs(measure: Measure, moments: LayerMoments) -> Iterator[Score]:
     sums, names = moments.sums(), moments.first_names
     sides = [SummedRepresentation(sums, place, precision) for place, precision in enumerate(moments.precisions)]
     for (i, first), (j, other) in product(enumerate(names), enumerate(moments.second_names, len(names))):
-        score, factor = score_sums(measure, (sides[i], sides[j])), 1.0
-        projected = moments.projected[i], moments.projected[j]
-        if score.has_value and any(projected):
-            score, factor = correct_projection(score, sums, (i, j), projected, unbiased=is_unbiased(measure))
+        score = score_sums(measure, (sides[i], sides[j]))
         if score.has_value and has_exact_moments(measure) and sums.n_rows >= _FEWEST_ROWS:
-            score = add_exact_null(measure, score, sums, (i, j), ALPHA, factor)
+            score = add_exact_null(measure, score, sums, (i, j), ALPHA)
         elif score.has_value:
             score = add_note(score, "no chance level: sums over rows give a chance level for kernel alignments only")
         yield name_pair(score, (first, other))

@@ -6,7 +6,6 @@ from math import log10
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from shesha.drift.row_dependence import dependence_text
 from shesha.drift.stream_evidence import BETS, FEWEST, ReferenceDistribution, stream_verdict
@@ -14,7 +13,7 @@ from shesha.inputs import align_features
 from shesha.inputs import validation as check
 from shesha.results import StreamVerdict
 from shesha.support.seeds import generator, number
-from shesha.support.types import Labels, Mask, Matrix, Seed, Vector
+from shesha.support.types import Labels, Matrix, Seed, Vector
 
 JUMPS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """Jump rates of the composite jumper, from 1e-4 (bets rarely change) to 1 (capital is redistributed at each row)."""
@@ -101,87 +100,7 @@ def group_ranks(scores: Vector, groups: Labels, n_reference: int, rng: np.random
     return ranks
 
 
-def weighted_ranks(scores: Vector, weights: Vector, n_reference: int, rng: np.random.Generator) -> Vector:
-    """Return the weighted conformal p-value of each new score among all earlier scores.
-
-    `weights` is the density of new rows divided by that of the reference, up to a constant factor. Suppose that the
-    rows so far are known, but not which t of them are new. The probability that a given set of t rows is the new one is
-    then proportional to the product of its weights. A single row is therefore new with the inclusion probability of
-    conditional Poisson sampling, and each new row is equally likely (1 / t) to be the latest. The resulting p-values
-    are independent and uniform (Prinster, Han, Liu and Saria 2025). Sums of these probabilities over rows are computed
-    exactly from the distributions of two counts.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng
-    >>> scores = np.array([3.0, 1.0, 2.0, 2.5])
-    >>> weighted_ranks(scores, np.ones(4), 3, rng(0)), group_ranks(scores, np.zeros(4, int), 3, rng(0))
-    (array([0.40924042]), array([0.40924042]))
-    """
-    parts = rng.random(len(scores) - n_reference)
-    ranks = np.empty(len(parts))
-    for i, part in enumerate(parts):
-        previous, odds, last = scores[: n_reference + i + 1], weights[: n_reference + i + 1], scores[n_reference + i]
-        above, equal = expected_counts(odds, i + 1, (previous > last, previous == last))
-        ranks[i] = (above + part * equal) / (i + 1)
-    return ranks
-
-
-def expected_counts(odds: Vector, n_drawn: int, parts: tuple[Mask, ...]) -> list[float]:
-    """Return the expected number of drawn rows in each part, for sets weighted by products of odds.
-
-    Examples
-    --------
-    >>> odds = np.array([1.0, 2.0, 3.0])
-    >>> expected_counts(odds, 1, (np.array([False, True, True]),))
-    [0.8333...]
-    >>> expected_counts(odds, 2, (np.array([False, True, True]),))  # sets have 2, 3 and 6 of 11
-    [1.5454...]
-    """
-    possible = odds > 0
-    if np.count_nonzero(possible) == n_drawn:
-        return [float(np.count_nonzero(possible & part)) for part in parts]
-    chances = _scale_odds(odds, n_drawn)
-    counts_of_parts = []
-    for part in parts:
-        inside, outside = count_distribution(chances[part]), count_distribution(chances[~part])
-        counts = np.arange(max(0, n_drawn - len(outside) + 1), min(n_drawn, len(inside) - 1) + 1)
-        joint = inside[counts] * outside[n_drawn - counts]
-        counts_of_parts.append(float(counts @ joint / joint.sum()))
-    return counts_of_parts
-
-
-def _scale_odds(odds: Vector, n_drawn: int) -> Vector:
-    """Return inclusion probabilities whose odds are proportional to `odds` and which sum to `n_drawn`."""
-    scaled = odds / odds.max()
-
-    def surplus(log_factor: float) -> float:
-        grown = np.exp(log_factor) * scaled
-        return float((grown / (1 + grown)).sum()) - n_drawn
-
-    factor = np.exp(brentq(surplus, -50.0, 200.0, xtol=1e-6))
-    chances: Vector = factor * scaled / (1 + factor * scaled)
-    return chances
-
-
-def count_distribution(chances: Vector) -> Vector:
-    """Return the distribution of how many independent events occur, computed without subtractions.
-
-    Examples
-    --------
-    >>> count_distribution(np.array([0.5, 0.5, 0.5]))
-    array([0.125, 0.375, 0.375, 0.125])
-    """
-    distributions = [np.array([1 - chance, chance]) for chance in chances] or [np.ones(1)]
-    while len(distributions) > 1:
-        odd = distributions[-1:] if len(distributions) % 2 else []
-        distributions = [np.convolve(a, b) for a, b in zip(distributions[::2], distributions[1::2], strict=False)] + odd
-    return distributions[0]
-
-
 _STRANGEST = 5
-_MOST_WEIGHTED = 2000
-"""Maximum number of rows if weights are used, because the time grows with the cube of this number."""
 
 
 def conformal_stream(
@@ -189,7 +108,6 @@ def conformal_stream(
     new: ArrayLike,
     *,
     groups: ArrayLike | None = None,
-    weights: ArrayLike | None = None,
     alpha: float = 0.01,
     seed: Seed = 0,
 ) -> StreamVerdict:
@@ -208,7 +126,7 @@ def conformal_stream(
         Encodings of new inputs, in the order in which they arrived.
     groups : array of shape (n_reference + n_new,), optional
         Group of each row of `reference`, followed by those of `new`. Rows are ranked within their group, so the shares
-        of the groups may change in any way. If groups are known, prefer this option to `weights`.
+        of the groups may change in any way.
     weights : array of shape (n_reference + n_new,), optional
         Ratio between the densities of new rows and of the reference, up to a constant factor, at each of at most 2,000
         rows. This ratio must be known in advance, and must not change during the stream. If it is estimated from the
@@ -226,13 +144,12 @@ def conformal_stream(
     Raises
     ------
     ValueError
-        If both groups and weights are given, or the shapes of the inputs do not match.
+        If the shapes of the inputs do not match.
 
     References
     ----------
-    Vovk, Gammerman and Shafer 2005, "Algorithmic Learning in a Random World" (ranks within groups). Prinster, Han, Liu
-    and Saria 2025, "WATCH: adaptive monitoring via weighted-conformal martingales", arXiv:2505.04608 (weights). Vovk et
-    al. 2021, "Retrain or not retrain" (the composite jumper).
+    Vovk, Gammerman and Shafer 2005, "Algorithmic Learning in a Random World" (ranks within groups). Vovk et al. 2021,
+    "Retrain or not retrain" (the composite jumper).
 
     Examples
     --------
@@ -246,8 +163,6 @@ def conformal_stream(
     reference_rows, rows = check.matrix(reference, "reference", min_rows=FEWEST), check.matrix(new, "new", min_rows=1)
     if reference_rows.shape[1] != rows.shape[1]:
         raise ValueError(f"new must have the {reference_rows.shape[1]} features of the reference, got {rows.shape[1]}")
-    if groups is not None and weights is not None:
-        raise ValueError("groups and weights must not both be given, got both; ranks within groups need no weights")
     check.fraction(alpha, "alpha", closed=False)
     rng = generator(seed)
     order = rng.permutation(len(reference_rows))
@@ -256,28 +171,21 @@ def conformal_stream(
     typical = ReferenceDistribution.build(reference_rows[fitted])
     scores = np.concatenate([typical.scores(reference_rows[earlier]), typical.scores(rows)])
     n_total = len(reference_rows) + len(rows)
-    if weights is None:
-        codes = (
-            np.zeros(n_total, np.intp) if groups is None else check.labels(groups, n_total, "groups", min_classes=1)[0]
-        )
-        p = group_ranks(scores, codes[ranked], len(earlier), rng)
-        # Rows of different groups may have any order, so dependence is looked for within groups.
-        sides = {"reference": (reference_rows, codes[: len(reference_rows)]), "stream": (rows, codes[-len(rows) :])}
-        found = (
-            dependence_text(side[of_side == code], what, group_advice=False)
-            for what, (side, of_side) in sides.items()
-            for code in np.unique(of_side)
-        )
-        dependence = next((text for text in found if text), "")
-    else:
-        dependence = dependence_text(reference_rows, "reference", group_advice=False)
-        p = weighted_ranks(scores, _check_weights(weights, n_total, len(rows))[ranked], len(earlier), rng)
+    codes = np.zeros(n_total, np.intp) if groups is None else check.labels(groups, n_total, "groups", min_classes=1)[0]
+    p = group_ranks(scores, codes[ranked], len(earlier), rng)
+    # Rows of different groups may have any order, so dependence is looked for within groups.
+    sides = {"reference": (reference_rows, codes[: len(reference_rows)]), "stream": (rows, codes[-len(rows) :])}
+    found = (
+        dependence_text(side[of_side == code], what, group_advice=False)
+        for what, (side, of_side) in sides.items()
+        for code in np.unique(of_side)
+    )
     path = composite_jumper(np.atleast_2d(p))[0]
     return stream_verdict(
         float(path[-1]),
         first_alarm(path, -log10(alpha)),
         alpha,
-        dependence,
+        next((text for text in found if text), ""),
         n_rows=len(p),
         n_seen=len(p),
         log10_highest=max(0.0, float(path.max())),
@@ -285,18 +193,3 @@ def conformal_stream(
         strangest=tuple(np.argsort(-scores[len(earlier) :], kind="stable")[:_STRANGEST].tolist()),
         seed=number(seed),
     )
-
-
-def _check_weights(weights: ArrayLike, n_rows: int, n_new: int) -> Vector:
-    values = check.real(weights, "weights")
-    if values.shape != (n_rows,):
-        raise ValueError(f"weights must have one number for each of the {n_rows} rows, got shape {values.shape}")
-    if not np.isfinite(values).all() or (values < 0).any():
-        raise ValueError("weights must be finite and at least 0, got negative or non-finite values")
-    if (values[-n_new:] == 0).any():
-        raise ValueError("weights must be above 0 for new rows, got 0; a row of weight 0 cannot occur")
-    if n_rows > _MOST_WEIGHTED:
-        raise ValueError(
-            f"weights must have at most {_MOST_WEIGHTED:,} rows, got {n_rows:,}; pass groups, or a part of the stream"
-        )
-    return values

@@ -17,14 +17,11 @@ import numpy as np
 
 from shesha.support import files
 from shesha.support.files import open_regular, read_json, require_no_link
-from shesha.support.optional import require
 from shesha.support.types import Array, Index
 
-FORMATS = (".zarr", ".safetensors")
+ENDING = ".safetensors"
 ABOUT = "shesha"
 """Metadata entry of a file that describes how its arrays were made."""
-_CHUNK = 2**22
-"""Size in bytes of a chunk in a Zarr store; a chunk is the smallest part that can be read."""
 _CODES = {"float32": "F32", "float64": "F64"}
 
 
@@ -53,39 +50,34 @@ class Region:
         return array
 
 
-def regions(place: Path, arrays: Mapping[str, tuple[tuple[int, ...], str]], about: str) -> dict[str, Region]:
-    """Return where each array is in a file or store; the format follows from the file extension."""
-    if place.suffix == ".zarr":
-        return {name: Region(_shard(place, name, shape), 0, shape, dtype) for name, (shape, dtype) in arrays.items()}
+def regions(file: Path, arrays: Mapping[str, tuple[tuple[int, ...], str]], about: str) -> dict[str, Region]:
+    """Return where each array is in a file."""
     start = len(_safetensors_head(arrays, about))
     named_regions = {}
     for name, (shape, dtype) in arrays.items():
-        named_regions[name] = Region(place, start, shape, dtype)
+        named_regions[name] = Region(file, start, shape, dtype)
         start += named_regions[name].n_bytes
     return named_regions
 
 
-def require_inside(place: Path, arrays: Mapping[str, tuple[tuple[int, ...], str]], about: str) -> dict[str, Region]:
-    """Return the regions of arrays that a file describes; raise ValueError if one is not inside the file or store."""
+def require_inside(file: Path, arrays: Mapping[str, tuple[tuple[int, ...], str]], about: str) -> dict[str, Region]:
+    """Return the regions of arrays that a file describes; raise ValueError if one is not inside the file."""
     for name, (shape, dtype) in arrays.items():
-        sizes = all(isinstance(size, int) and size > 0 for size in shape)
-        if dtype not in _CODES or not sizes or Path(name).is_absolute() or ".." in Path(name).parts:
-            raise ValueError(f"arrays must be matrices of numbers inside {place}, got {name!r:.60}: {shape!r:.60}")
-    named_regions = regions(place, arrays, about)
+        if dtype not in _CODES or not all(isinstance(size, int) and size > 0 for size in shape):
+            raise ValueError(f"arrays must be matrices of numbers inside {file}, got {name!r:.60}: {shape!r:.60}")
+    require_no_link(file, "array")
+    named_regions = regions(file, arrays, about)
+    size = file.stat().st_size
     for name, region in named_regions.items():
-        require_no_link(region.file, "array")
-        if not region.file.is_file() or region.offset + region.n_bytes > region.file.stat().st_size:
-            raise ValueError(f"{place} must be complete, got fewer bytes than {name!r:.60} needs")
+        if region.offset + region.n_bytes > size:
+            raise ValueError(f"{file} must be complete, got fewer bytes than {name!r:.60} needs")
     return named_regions
 
 
-def lay_out(place: Path, arrays: Mapping[str, tuple[tuple[int, ...], str]], about: str) -> dict[str, Region]:
-    """Create the file or store, with space for all rows."""
-    named_regions = regions(place, arrays, about)
-    if place.suffix == ".zarr":
-        _make_store(place, named_regions, about)
-        return named_regions
-    with place.open("wb") as stream:
+def lay_out(file: Path, arrays: Mapping[str, tuple[tuple[int, ...], str]], about: str) -> dict[str, Region]:
+    """Create the file, with space for all rows."""
+    named_regions = regions(file, arrays, about)
+    with file.open("wb") as stream:
         stream.write(_safetensors_head(arrays, about))
         stream.truncate(stream.tell() + sum(region.n_bytes for region in named_regions.values()))
     return named_regions
@@ -100,41 +92,6 @@ def _safetensors_head(arrays: Mapping[str, tuple[tuple[int, ...], str]], about: 
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text
-
-
-def _make_store(place: Path, named_regions: Mapping[str, Region], about: str) -> None:
-    """Create a Zarr group in which each array is one shard of uncompressed chunks in order."""
-    zarr = require("zarr", "files")
-    codecs = require("zarr.codecs", "files")
-    # A directory does not keep the order of its arrays, so the metadata records it.
-    metadata = {**json.loads(about), "arrays": list(named_regions)}
-    group = zarr.open_group(place, mode="w-", zarr_format=3, attributes={ABOUT: metadata})
-    for name, region in named_regions.items():
-        rows = max(1, min(region.shape[0], _CHUNK // max(1, region.row_bytes)))
-        n_chunks = -(-region.shape[0] // rows)
-        inner = (rows, *region.shape[1:])
-        plain = codecs.BytesCodec()
-        group.create_array(
-            name,
-            shape=region.shape,
-            dtype=region.dtype,
-            chunks=(rows * n_chunks, *region.shape[1:]),
-            serializer=codecs.ShardingCodec(chunk_shape=inner, codecs=[plain], index_codecs=[plain]),
-            filters=None,
-            compressors=None,
-            fill_value=0,
-        )
-        size = rows * region.row_bytes
-        index = np.array([(number * size, size) for number in range(n_chunks)], dtype="<u8")
-        region.file.parent.mkdir(parents=True)
-        with region.file.open("wb") as stream:
-            stream.truncate(n_chunks * size)
-            stream.seek(n_chunks * size)
-            stream.write(index.tobytes())
-
-
-def _shard(place: Path, name: str, shape: tuple[int, ...]) -> Path:
-    return place.joinpath(name, "c", *("0" for _ in shape))
 
 
 class Activations(dict[str, Array]):
@@ -205,7 +162,7 @@ class Draft:
         self._folder = target.with_name(target.name + UNFINISHED)
         self._place = self._folder / target.name
         self._regions: dict[str, Region] = {}
-        self._files: dict[Path, IO[bytes]] = {}
+        self._stream: IO[bytes] | None = None
         self._synced = time.monotonic()
         self.done = 0
         """Number of batches that the file contains so far."""
@@ -238,9 +195,9 @@ class Draft:
         self._close()
 
     def _close(self) -> None:
-        for stream in self._files.values():
-            stream.close()
-        self._files = {}
+        if self._stream is not None:
+            self._stream.close()
+        self._stream = None
 
     def _resume(self) -> None:
         file = self._folder / _PROGRESS
@@ -260,15 +217,12 @@ class Draft:
 
     def _lay_out(self, values: Mapping[str, Array], row_shapes: Mapping[str, tuple[int, ...]]) -> None:
         arrays = {name: ((self._n_rows, *row_shapes[name]), rows.dtype.name) for name, rows in values.items()}
-        # Remove what a run left behind that ended before it recorded any progress.
-        if self._place.is_dir():
-            shutil.rmtree(self._place)
         self._regions = lay_out(self._place, arrays, self._text())
 
     def _write(self, region: Region, chosen: Index, rows: Array) -> None:
         order = np.argsort(chosen)
         places, sorted_rows = chosen[order], np.ascontiguousarray(rows[order])
-        stream = self._files.get(region.file) or self._files.setdefault(region.file, region.file.open("r+b"))
+        self._stream = stream = self._stream or region.file.open("r+b")
         # Write adjacent rows together.
         starts = np.flatnonzero(np.diff(places, prepend=places[0] - 2) != 1)
         for start, end in zip(starts, [*starts[1:], len(places)], strict=True):
@@ -277,9 +231,9 @@ class Draft:
 
     def _note(self) -> None:
         """Record the progress, once the bytes are on disk."""
-        for stream in self._files.values():
-            stream.flush()
-            os.fsync(stream.fileno())
+        if self._stream is not None:
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
         arrays = {name: (region.shape, region.dtype) for name, region in self._regions.items()}
         note = {"about": self._about, "arrays": arrays, "done": self.done}
         files.write_text(self._folder / _PROGRESS, json.dumps(note))
@@ -323,7 +277,7 @@ def read_finished(target: Path) -> tuple[dict[str, Any], dict[str, Array]] | Non
         return None
     other = f"out must be new, got {target}, which has other contents"
     try:
-        about, arrays = _zarr_contents(target) if target.is_dir() else _safetensors_contents(target)
+        about, arrays = _safetensors_contents(target)
         if about is None:
             raise FileExistsError(other)
         named_regions = require_inside(target, arrays, json.dumps(about, sort_keys=True))
@@ -346,8 +300,8 @@ def require_same(stored: Mapping[str, Any], asked: Mapping[str, Any], where: Pat
 def output_path(out: str | os.PathLike[str]) -> Path:
     """Check the path of the output file and return it."""
     target = Path(out)
-    if target.suffix not in FORMATS:
-        raise ValueError(f"out must end in one of {', '.join(FORMATS)}, got {str(target)!r}")
+    if target.suffix != ENDING:
+        raise ValueError(f"out must end in {ENDING}, got {str(target)!r}")
     if not target.absolute().parent.is_dir():
         raise FileNotFoundError(f"the folder of out must exist, got {target}")
     return target
@@ -361,15 +315,3 @@ def _safetensors_contents(path: Path) -> tuple[Any, dict[str, tuple[tuple[int, .
         header = json.loads(stream.read(int.from_bytes(stream.read(8), "little")))
     text = header.get("__metadata__", {}).get(ABOUT)
     return text and json.loads(text), {name: (tensor.shape, tensor.dtype.name) for name, tensor in tensors.items()}
-
-
-def _zarr_contents(path: Path) -> tuple[Any, dict[str, tuple[tuple[int, ...], str]]]:
-    head = path / "zarr.json"
-    about = read_json(head, "out").get("attributes", {}).get(ABOUT) if head.is_file() else None
-    if about is None:
-        return None, {}
-    arrays = {}
-    for name in about.pop("arrays"):
-        node = read_json(path / name / "zarr.json", "out", follow_links=False)
-        arrays[name] = tuple(node["shape"]), node["data_type"]
-    return about, arrays

@@ -64,10 +64,10 @@ def activations(
     device : str or torch.device, optional
         Device of the computation; default: the device of the model.
     out : path, optional
-        A .zarr store or a .safetensors file, which is written batch by batch in constant memory and appears only when
-        it is complete. After an interruption, rerun the same call to resume (at most about one second of work is
-        repeated). A complete file is read and not computed again. If the file comes from another model, other inputs or
-        other options, an error is raised.
+        A .safetensors file, which is written batch by batch in constant memory and appears only when it is complete.
+        After an interruption, rerun the same call to resume (at most about one second of work is repeated). A complete
+        file is read and not computed again. If the file comes from another model, other inputs or other options, an
+        error is raised.
     batch_axis : int
         Axis of `inputs`, if they are one array, that numbers the inputs. Pass 1 for arrays of shape (n_steps, n, ...),
         as modules such as `torch.nn.LSTM` take them unless they have ``batch_first=True``.
@@ -86,7 +86,7 @@ def activations(
     FileExistsError
         If `out` contains anything else.
     ImportError
-        If the extra ``torch``, or for .zarr the extra ``files``, is not installed.
+        If the extra ``torch`` is not installed.
 
     Examples
     --------

@@ -25,6 +25,7 @@ from shesha.inputs._row_alignment import (
     require_order,
     require_same_conditions,
 )
+from shesha.inputs.columns import is_numeric
 from shesha.inputs.identity import (
     NamedRows,
     Names,
@@ -40,7 +41,6 @@ from shesha.inputs.identity import (
     joined_values,
     named_index,
 )
-from shesha.inputs.table_columns import is_numeric
 
 __all__ = [
     "AXIS_ROLES",

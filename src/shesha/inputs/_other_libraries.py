@@ -9,17 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shesha.inputs.columns import SAMPLE, Column, pandas_columns
 from shesha.inputs.identity import NamedRows, Names, choose_identity, identity_names, named_index
 from shesha.inputs.quantised import as_bytes, decode, refuse_neighbours, scale_columns
-from shesha.inputs.table_columns import (
-    SAMPLE,
-    Column,
-    column_names,
-    decide,
-    feature_order,
-    pandas_columns,
-    state_layout,
-)
+from shesha.inputs.table_columns import column_names, decide, feature_order, state_layout
 from shesha.inputs.vector_columns import find_vectors, is_missing
 from shesha.support import provenance
 from shesha.support.device_arrays import array_shape, refuse_masked, to_host

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs._other_libraries import split_names
+from shesha.inputs.column_words import SIDE
 from shesha.inputs.identity import (
     INSTANT,
     NamedRows,
@@ -25,7 +26,6 @@ from shesha.inputs.identity import (
     joined_values,
     named_index,
 )
-from shesha.inputs.table_columns import is_side_name
 from shesha.support.provenance import state, state_warning
 from shesha.support.types import Index
 from shesha.support.warnings import RowNamesWarning, warn
@@ -181,7 +181,7 @@ def require_same_conditions(columns: Mapping[str, tuple[Names, Names]], where: s
         first, second = (names.as_text().values for names in (one, other))
         n_different = int((first != second).sum())
         shown = is_condition_name(column)
-        reordered = one.kind == "text" and one.has_same_names(other) and not is_side_name(column)
+        reordered = one.kind == "text" and one.has_same_names(other) and not SIDE.fit(column)
         if n_different > _MOST_DIFFERENT * len(one) and (shown or reordered):
             raise ValueError(
                 f"rows must be the same inputs, got another {column} in {n_different:,} of {len(one):,} rows {where} "

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs._other_libraries import split_names
+from shesha.inputs.column_words import PICTURE_COLUMNS
 from shesha.inputs.identity import NamedRows
-from shesha.inputs.table_columns import PICTURE_COLUMNS
 from shesha.support.device_arrays import to_host
 from shesha.support.provenance import state
 from shesha.support.wording import count

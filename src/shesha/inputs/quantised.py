@@ -23,13 +23,6 @@ _LIKE = 0.25
 """Smallest ratio of this variation in low bits to that in high bits of packed signs."""
 _SMOOTH = 0.5
 """Mean correlation of neighbouring columns from which these are pixels."""
-_PAIRED, _FEWEST_PAIRED, _MOST_SEGMENTS, _FEWEST_CENTROIDS = 500, 100, 128, 12
-"""Number of rows whose pairs are compared, fewest rows, most columns and fewest different bytes."""
-_NEAR, _SURPLUS, _ERRORS, _UNRELATED = 0.01, 0.15, 5.0, 0.02
-"""Share of the pairs that count as near; smallest relative surplus of equal bytes, also in standard errors; and largest
-relative decrease of the distance between unequal bytes that are unrelated.
-"""
-_N_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)
 _PQ = re.compile(r"(?<![a-z])o?pq(?![a-z])|product_?quant", re.IGNORECASE)
 """Names of codes of product quantisation."""
 _NARROW, _SIZES = 0x2000, (0x2000, 0x4800)
@@ -51,16 +44,13 @@ def as_bytes(values: Array, name: str, *, scaled: bool = False) -> Array:
 
     Tables and JSON keep lists of whole numbers, without the type that the codes had.
     """
-    named = scaled or _CODES.search(name) is not None or _BITS.search(name) is not None
-    if values.ndim != 2 or not values.size or values.dtype.kind not in "iuf" or values.itemsize == 1:
-        return values
-    if not named and (values.dtype.kind == "f" or values.shape[1] > _MOST_SEGMENTS):
+    named = scaled or any(pattern.search(name) for pattern in (_CODES, _BITS, _PQ))
+    if not named or values.ndim != 2 or not values.size or values.dtype.kind not in "iuf" or values.itemsize == 1:
         return values
     for kind in (np.uint8, np.int8):
         limits = np.iinfo(kind)
         if limits.min <= values.min() and values.max() <= limits.max and (values == np.floor(values)).all():
-            codes = values.astype(kind)
-            return codes if named or are_centroid_numbers(codes) else values
+            return values.astype(kind)
     return values
 
 
@@ -146,37 +136,6 @@ def refuse_neighbours(numbers: Array, name: str) -> None:
         )
 
 
-def are_centroid_numbers(codes: Array) -> bool:
-    """Return whether bytes number centroids, as product quantisation stores them.
-
-    Rows that share bytes in half of the columns are near. In the other columns, they then share bytes more often than
-    other rows do. Their other bytes, however, are no closer than those of any rows, in value or in bits.
-    """
-    if codes.ndim != 2 or codes.dtype not in (np.uint8, np.int8):
-        return False
-    values = np.asarray(codes[:: max(1, len(codes) // _PAIRED)][:_PAIRED]).view(np.uint8)
-    n, d = values.shape
-    if n < _FEWEST_PAIRED or not _FEWEST_COLUMNS <= d <= _MOST_SEGMENTS or len(np.unique(values)) < _FEWEST_CENTROIDS:
-        return False
-    i, j = np.triu_indices(n, 1)
-    shared = sum((column[i] == column[j]).astype(np.uint8) for column in values.T[::2])
-    enough = max(1, int(np.quantile(shared, 1 - _NEAR)))
-    sums = np.zeros((2, 4))
-    for column in values.T[1::2]:
-        first, second = column[i], column[j]
-        differ = first != second
-        distances = np.abs(first.astype(np.int16) - second)
-        bits = _N_BITS[first ^ second]
-        for row, chosen in enumerate((shared >= enough, slice(None))):
-            sums[row] += [differ[chosen].size, differ[chosen].sum(), distances[chosen].sum(), bits[chosen].sum()]
-    equal = 1 - sums[:, 1] / np.maximum(sums[:, 0], 1)
-    apart = sums[:, 2:] / np.maximum(sums[:, 1:2], 1)
-    n_expected = sums[0, 0] * equal[1]
-    surplus = sums[0, 0] * equal[0] - n_expected
-    is_surplus = surplus > max(_SURPLUS * n_expected, _ERRORS * np.sqrt(n_expected))
-    return bool(is_surplus and (apart[0] > (1 - _UNRELATED) * apart[1]).all())
-
-
 def _neighbour_correlation(values: Array) -> float:
     centred = values - values.mean(axis=0)
     norms = np.linalg.norm(centred, axis=0)
@@ -210,7 +169,7 @@ def decode(codes: Array, name: str, others: Mapping[str, Any] | None = None) -> 
         return codes
     if (known := _dequantise(codes, name, others or {})) is not None:
         return known
-    if _PQ.search(name) or are_centroid_numbers(codes):
+    if _PQ.search(name):
         raise ValueError(
             f"{name} must contain vectors, got codes of product quantisation ({codes.shape[0]:,} x {codes.shape[1]:,} "
             "bytes that number centroids); decode them first, such as with index.reconstruct_n(0, index.ntotal) or "

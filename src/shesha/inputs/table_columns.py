@@ -7,17 +7,34 @@ evidence is the names of the columns, their types and a sample of their values.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
-from math import isqrt
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 
-from shesha.inputs.class_labels import DECORATED
+from shesha.inputs import unsuited_tables as unsuited
+from shesha.inputs.column_words import (
+    CONTENT,
+    EVENT,
+    FAMILY,
+    LAYER,
+    LEVEL,
+    NO_VECTOR,
+    PART,
+    PICTURE_COLUMNS,
+    POSITIONS,
+    PROMISE,
+    SIDE,
+    TIME,
+    VECTOR,
+    WHOLE,
+    is_picture_name,
+    label_like_names,
+)
+from shesha.inputs.columns import SAMPLE, Column, is_unnamed, pandas_columns
 from shesha.inputs.identity import (
     Names,
     choose_condition,
@@ -36,126 +53,28 @@ from shesha.support import provenance
 from shesha.support.types import Index
 from shesha.support.wording import join_items, join_names
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-Kind = Literal["numbers", "text", "bytes", "lists", "other"]
-SAMPLE = 20
-"""Number of values of a column that are looked at."""
-
-_LABELS = frozenset({"label", "labels", "y", "class", "target"})
-_VECTOR = re.compile(
-    r"emb(ed(ding)?)?s?|vec(tor)?s?|repr(esentation)?s?|latents?|activations?|features?|hidden|states?|u?int"
-)
-"""Words in names of columns that contain vectors; services name columns of codes int8 and uint8."""
-_SURE = re.compile(r"emb(ed(ding)?)?s?|vec(tor)?s?|representations?|latents?|activations?")
-"""Words that, at the end of a name, promise vectors: other contents are refused."""
-_NO_VECTOR = re.compile(r"(input|token|token_type|decoder_input)_ids|attention_mask|tokens|labels|bbox|shape|size")
-"""Names of columns of lists that are never representations beside others."""
-_FAMILY = re.compile(
-    r"d(im)?|emb(ed(ding)?)?s?|e|v(ec(tor)?)?|x|f(eat(ure)?)?s?|pca?|lsi|svd|ica?|nmf|mofa|ld|lda|lv|factor|topic"
-    r"|comp(onent)?|latent|z|h(idden)?|unit|neuron|channel|ch|pixel|px|harmony|scan?vi|col(umn)?|val(ue)?|c|repr?"
-)
-"""Last words in names of numbered columns that form a matrix, whatever else the table contains."""
-_PICTURE = re.compile(r"x?_?((f?it)?tsne|umap|phate|spatial|draw_?graph(_fa|_fr)?|mde|trimap|pacmap)")
-"""Names of embeddings that are made for plots."""
-PICTURE_COLUMNS = 3
-"""Largest number of columns of an embedding that is made for plots."""
-_SIDE = re.compile(
-    r"metadata_\w+|scores?|similarity|distances?|rank|(n|num|number_of|prompt|total)_(tokens|chars|words|genes|counts|cells)"
-    r"|counts?|n|n_(obs|rows|samples)|tokens?|(token|char|word)_count|tokens_used|datetime|date|(created|updated|modified|added)(_at|_utc|_on|_ts)?"
-    r"|(\w+_)?(timestamp|unix_?(time|ts|ms|us|ns|s)|epoch_(time|ms|s|us|ns))(_(ms|us|ns|s|utc))?|ts|row|row_?(num|number|id|nr)|index|idx|level_0|page(_number)?|chunk(_(index|number))?|fold|split"
-    r"|seed|cluster|leiden|louvain|batch|total_counts|n_genes_by_counts|n_?(count|feature)_rna|percent_mt"
-    r"|(is|in|use|was)_(train(ing)?|test|val(id(ation)?)?|eval|holdout|outlier|doublet|duplicate|deleted|excluded)"
-    r"|cluster(s|_\w+)?|pred(icted|iction)?(_\w+)?|(\w+_)?prob(a|ability)|sample_weights?|site|visit|week"
-    r"|build(_(number|id|nr))?"
-    r"|epoch(_(number|id|nr))?|(image|object)_number|location_\w+|sti_\d{3}"
-    r"|(stim(ulus)?|condition|trial|session|subject|participant|animal|mouse|run|block|repeat|repetition)"
-    r"(_(id|idx|index|num|number|no|nr|name|code))?"
-    r"|\w+_(label|class|target|cluster|code|encoded)|(leiden|louvain|k?means|h?dbscan)_\w+|pct_counts_\w+|doublet_score|usage|lat(itude)?|lon(gitude)?|lng"
-)
-"""Names of columns of numbers that describe the rows."""
-_TIME = re.compile(r"time|date|at|epoch|created|updated|modified|when")
-"""Words in names of columns of times."""
-_EVENT = re.compile(r"times?|timestamps?|onsets?|starts?|stops?|ends?|begins?|offsets?")
-"""Words in names of columns of times of events in a recording."""
 _UNIX_TIMES = tuple((9.4e8 * unit, 2.2e9 * unit) for unit in (1, 1e3, 1e6, 1e9))
 """Times from 1999 to 2039 as seconds, milliseconds, microseconds and nanoseconds since 1970."""
-_FEATURE_COLUMN = re.compile(
-    r"(neuron|unit|cell|roi|channel|electrode|voxel|gene|feature|variable|dim(ension)?|component|latent|col(umn)?)s?"
-    r"(_(id|name|idx|index|number|no))?"
-)
-"""Names of columns that, in a table with one row for each input and feature, name the feature."""
-_MODEL = re.compile(r"(\w+_)?(model|encoder|checkpoint|embedder|layer)(_(name|id))?")
-"""Names of columns that say which model computed a row."""
-_MOST_LONG = 8
-"""Largest number of columns of numbers in such a table."""
-_CONTENT = re.compile(
-    r"text|sentence|document|content|title|prompt|query|question|review|passage|abstract|caption", re.IGNORECASE
-)
-"""Names of columns of text that identify rows if their values are distinct."""
 _NUMBERED = re.compile(r"(?P<prefix>.*?)(?P<gap>[\s_.:\-\[\(]*)(?P<number>\d{1,7})[\]\)]?")
-_LAYER = re.compile(r"layers?|l|h|hidden|blocks?|models?|states?")
 _COORDINATES = ("x", "y", "z")
 _WELL = re.compile(r"(.*[^A-Za-z])?[A-P]")
 """Prefixes of the names of wells."""
 _FEWEST = 4
 """Smallest number of numbered columns that form a matrix by their number alone."""
-_PART = re.compile(
-    r"(metadata_)?(well|chunk|page|part|segment|passage|paragraph|sent(ence)?|section|window|turn|line|span|frame|pos(ition)?|offset)"
-    r"(_(id|idx|index|num|number|no|nr))?"
-)
-"""Names of columns that number the parts of a document or recording."""
-_WHOLE = re.compile(r"(doc(ument)?|source|file|article|book|video|clip|url|path)(_?name)?")
-"""Names of columns of text for documents or recordings, whose parts another column numbers."""
-_LEVEL = re.compile(
-    r"(metadata_)?(plate|barcode|subj(ect)?|sub|participant|patient|donor|animal|mouse|monkey|user|item|session|ses|run"
-    r"|block|trial|repeat|repetition|rep|stim(ulus)?|site|field|fov|slide|tile|visit|experiment|recording|day)"
-    r"(_(id|idx|index|num|number|no|nr|name))?"
-)
-"""Names of columns that repeat, and identify rows together with others, such as subject, session and trial."""
 _DATES = re.compile(r"dates|timestamp|date(32|64)")
 """Contents of columns of dates, as pandas, polars and Arrow name them."""
 _AND = " and "
 IDENTIFIES = "identifies the rows"
 INDEX = "is the index of the table"
 """Reason why an index is no feature, which needs no statement."""
-_FEW_STATED = 3
+_ROW_NUMBERS = "has no name and contains row numbers"
+_FEW_STATED, _NAMED = 3, 4
+"""Maximum numbers of columns that a statement names if they are the matrix, and if they are left out."""
 _LONGEST_ID = 32
 """Largest number of bytes of an identifier, such as a UUID or a hash."""
 _FEWEST_CODED = 8
 """Smallest number of rows whose numbers do not correspond to texts by chance."""
-_NAMED = 4
-"""Maximum number of left-out columns that a statement names."""
 _MUCH = 4
-_UNNAMED = re.compile(r"(Unnamed: \d+|__index_level_\d+__)(\.\d+)?")
-"""Names of columns without a name of their own; a table that is saved twice has two."""
-_MARK = re.compile(
-    r"[<>≤≥]?\s*\W*|[<>≤≥].*|#.*|n\.?/?[ad]\.?|null|none|missing|error|nan|b?l[ol][dq]|bdl|bql", re.IGNORECASE
-)
-"""Texts in place of a value that is missing or out of range."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of a table: its name, kind, and functions that return some or all of its values."""
-
-    name: str
-    kind: Kind
-    content: str
-    """What the column contains, such as 'text' or 'list<item: float> values'."""
-    head: Callable[[], Sequence[Any]] = field(compare=False)
-    """Return some of the first values, with None for missing ones."""
-    values: Callable[[], Any] = field(compare=False)
-    """Return all values as an array."""
-    refusal: str = ""
-    """Why the column is no feature, if this does not depend on other columns."""
-
-    @property
-    def reason(self) -> str:
-        """Why the column is no feature by its type."""
-        return self.refusal or ("" if self.kind == "numbers" else f"contains {self.content}, not numbers")
 
 
 @dataclass(frozen=True)
@@ -182,18 +101,6 @@ class Layout:
         return {c.name: Names(c.values) for c in columns if c.name in self.left_out and c.kind in ("numbers", "text")}
 
 
-def label_like_names(names: Iterable[str]) -> list[str]:
-    """Return those names that usually denote labels."""
-    return [name for name in names if name.lower() in _LABELS]
-
-
-def is_picture(name: str, n_columns: int) -> bool:
-    """Return whether an embedding has so few columns that it was made for plots, and no name that denies this."""
-    words = [word for word in words_of(name) if word != "x"]
-    denied = any(_FAMILY.fullmatch(word) for word in words) and not _PICTURE.fullmatch(name.lower())
-    return n_columns <= PICTURE_COLUMNS and not denied
-
-
 def decide(
     columns: Sequence[Column],
     source: str,
@@ -217,7 +124,7 @@ def decide(
         Option with which a user chooses columns.
     """
     if keys is None:
-        require_one_set_of_names([c.name for c in columns], source, option)
+        unsuited.require_one_set_of_names([c.name for c in columns], source, option)
     unnamed = [c for c in columns if not c.refusal and c.kind == "numbers" and is_unnamed(c.name)]
     counting = {id(c) for c in unnamed if distinct_values(c.values())}
     columns = [replace(c, refusal=_ROW_NUMBERS) if id(c) in counting else c for c in columns]
@@ -225,21 +132,17 @@ def decide(
     usable = [c for c in columns if c.name not in aside and not c.refusal]
     if keys is not None:
         return _choose_by_keys(columns, usable, keys, aside)
-    likely = label_like_names(c.name for c in usable if c.kind in ("numbers", "text"))
-    if {"x", "X"} & {c.name for c in usable}:
-        # Beside x, y is a coordinate.
-        likely = [name for name in likely if name.lower() != "y"]
-    aside |= dict.fromkeys(likely, f"is named like a label column{_to_use(option)} as a feature")
+    aside |= _named_like_labels(usable, option)
     usable = [c for c in usable if c.name not in aside]
     identity, certain = _identity(columns, aside, labels)
     if identity is not None and certain:
         parts = {identity.name, *identity.name.split(_AND)}
         usable = [c for c in usable if c.name not in parts]
         aside |= {c.name: aside.get(c.name) or c.refusal or IDENTIFIES for c in columns if c.name in parts}
-    _require_one_model(usable, source)
+    unsuited.require_one_model(usable, source)
     numeric = [c for c in usable if c.kind == "numbers"]
-    families = _families([c for c in usable if c.kind in ("numbers", "text")])
-    family = _main_family(families, numeric, source, option)
+    family = _main_family(_families([c for c in usable if c.kind in ("numbers", "text")]), numeric, source, option)
+    # 1. Columns of vectors.
     vectors = _vector_columns(usable, source, option, bool(family))
     if vectors:
         chosen = {column.name for column, _ in vectors.values()}
@@ -247,89 +150,41 @@ def decide(
         if identity in [column for column, _ in vectors.values()]:
             identity = None
         return Layout((), {}, vectors, identity, certain, rest | aside)
+    # 2. Numbered columns.
     if family:
-        _require_numbers(family, source)
+        unsuited.require_numbers(family, source)
         rest = {c.name: _reason_against(c, "numbered columns") for c in columns if c not in family}
         return Layout(tuple(family), {}, {}, identity, certain, rest | aside, is_family=True)
-    _require_clean_text(usable, source, option)
-    side = {c.name: f"{reason}{_to_use(option)}" for c in numeric if (reason := _describes_rows(c))}
-    for name, coded in _codes_of_texts([c for c in numeric if c.name not in side], columns, aside).items():
-        side[name] = f"codes the column {coded}{_to_use(option)}"
-    coordinates = [c.name for c in numeric if c.name.lower() in _COORDINATES]
-    if len(coordinates) > 1 and len(numeric) - len(side) - len(coordinates) >= _FEWEST:
-        side |= dict.fromkeys(coordinates, f"is named like a coordinate{_to_use(option)}")
+    # 3. Columns of numbers, without those that describe the rows.
+    unsuited.require_clean_text(usable, source, option)
+    side = _side_columns(numeric, columns, aside, option)
     matrix = tuple(c for c in numeric if c.name not in side)
-    _require_wide(columns, len(matrix), source)
-    _require_no_pairs(columns, len(matrix), source)
+    unsuited.require_wide(columns, len(matrix), source)
+    unsuited.require_no_pairs(columns, len(matrix), source)
     rest = {c.name: c.reason for c in columns if c.reason}
     return Layout(matrix, {}, {}, identity, certain, rest | side | aside)
 
 
-def _require_no_pairs(columns: Sequence[Column], n_numbers: int, source: str) -> None:
-    """Refuse a table with one row for each pair of inputs, such as judgements of similarity."""
-    items = [c for c in columns if c.kind in ("numbers", "text")][:2]
-    if len(items) < 2 or not 1 <= n_numbers <= _MOST_LONG:
-        return
-    n_rows = len(items[0].values())
-    # Most tables have another number of rows than all pairs of some inputs, so a second column is rarely read.
-    if isqrt(8 * n_rows + 1) ** 2 != 8 * n_rows + 1 or not all(could_identify(c.values()) for c in items):
-        return
-    pairs = {frozenset(pair) for pair in zip(*(c.values().tolist() for c in items), strict=True)}
-    n = len(frozenset().union(*pairs))
-    are_all = len(pairs) == n_rows and 2 * n_rows in (n * (n - 1), n * (n + 1))
-    if n >= _FEWEST and are_all and min(len(set(c.values().tolist())) for c in items) >= n - 1:
-        raise ValueError(
-            f"{source} must have one row per input, got one row for each pair of {items[0].name} and {items[1].name} "
-            f"({n} inputs); write the distances of the pairs as a square matrix, and pass it with --rdm"
-        )
+def _named_like_labels(usable: Sequence[Column], option: str) -> dict[str, str]:
+    """Return the columns that are named like labels, with the reason why they are left out."""
+    likely = label_like_names(c.name for c in usable if c.kind in ("numbers", "text"))
+    if {"x", "X"} & {c.name for c in usable}:
+        # Beside x, y is a coordinate.
+        likely = [name for name in likely if name.lower() != "y"]
+    return dict.fromkeys(likely, f"is named like a label column{_to_use(option)} as a feature")
 
 
-def _require_one_model(usable: Sequence[Column], source: str) -> None:
-    """Refuse a table that contains the rows of several models one after another."""
-    texts = [c for c in usable if c.kind == "text" and find_vectors(c.head()) is None]
-    models = [c for c in texts if _MODEL.fullmatch("_".join(words_of(c.name)))]
-    for model in models[:1]:
-        values = model.values().tolist()
-        names = set(values)
-        if not 1 < len(names) <= _MOST_LONG:
-            continue
-        for item in (c for c in texts if c is not model):
-            items = item.values().tolist()
-            n_items = len(set(items))
-            if n_items * len(names) == len(items) == len(set(zip(items, values, strict=True))) and n_items > len(names):
-                raise ValueError(
-                    f"{source} must have one row per input, got one row for each {item.name} and {model.name} "
-                    f"({len(names)} x {n_items:,} rows); write the rows of each {model.name} to a file of their own"
-                )
-
-
-def _require_wide(columns: Sequence[Column], n_numbers: int, source: str) -> None:
-    """Refuse a table with one row for each input and feature, such as each trial and neuron."""
-    able = [c for c in columns if c.kind in ("numbers", "text")]
-    features = [c for c in able if _FEATURE_COLUMN.fullmatch("_".join(words_of(c.name)))]
-    if not features or n_numbers > _MOST_LONG:
-        return
-    feature = features[0]
-    names = feature.values().tolist()
-    n_features = len(set(names))
-    if not 1 < n_features <= len(names) // 2:
-        return
-    keys = {c.name: c.values().tolist() for c in able if c is not feature and could_identify(c.values())}
-    levels = [name for name in keys if _LEVEL.fullmatch("_".join(words_of(name)))]
-    choices: dict[tuple[str, ...], list[Any]] = {(name,): values for name, values in keys.items()}
-    if len(levels) > 1:
-        choices[tuple(levels)] = list(zip(*(keys[name] for name in levels), strict=True))
-    for index, inputs in choices.items():
-        n_inputs = len(set(inputs))
-        if not 1 < n_inputs <= len(names) // 2 or 2 * len(names) < n_inputs * n_features:
-            continue
-        if len(set(zip(inputs, names, strict=True))) == len(names):
-            shown = repr(index[0]) if len(index) == 1 else list(index)
-            raise ValueError(
-                f"{source} must have one row per input and one column per feature, got one row for each "
-                f"{' and '.join((*index, feature.name))} ({len(names):,} rows); convert it with "
-                f"table.pivot(index={shown}, columns={feature.name!r}, values=COLUMN)"
-            )
+def _side_columns(
+    numeric: Sequence[Column], columns: Sequence[Column], aside: Collection[str], option: str
+) -> dict[str, str]:
+    """Return the columns of numbers that describe the rows, with the reason why they are left out."""
+    reasons = {c.name: reason for c in numeric if (reason := _describes_rows(c))}
+    coded = _codes_of_texts([c for c in numeric if c.name not in reasons], columns, aside)
+    reasons |= {name: f"codes the column {text}" for name, text in coded.items()}
+    coordinates = [c.name for c in numeric if c.name.lower() in _COORDINATES]
+    if len(coordinates) > 1 and len(numeric) - len(reasons) - len(coordinates) >= _FEWEST:
+        reasons |= dict.fromkeys(coordinates, "is named like a coordinate")
+    return {name: f"{reason}{_to_use(option)}" for name, reason in reasons.items()}
 
 
 def _to_use(option: str) -> str:
@@ -346,14 +201,9 @@ def _reason_against(column: Column, what: str) -> str:
     return column.reason or f"is a column of numbers in a table with {what}"
 
 
-def is_side_name(name: str) -> bool:
-    """Return whether a column is named like a property of the rows, such as a score or a fold."""
-    return _SIDE.fullmatch("_".join(words_of(name))) is not None
-
-
 def _describes_rows(column: Column) -> str:
     """Return why a column of numbers describes the rows rather than being a feature, or an empty text."""
-    if is_side_name(column.name):
+    if SIDE.fit(column.name):
         return "is named like a property of the rows"
     head = [value for value in column.head() if not is_missing(value)]
     if not head:
@@ -361,9 +211,9 @@ def _describes_rows(column: Column) -> str:
     units = [low < min(head) and max(head) < high for low, high in _UNIX_TIMES]
     # Few other whole numbers are as large as times in milliseconds or smaller units.
     fine = any(units[1:]) and all(float(value).is_integer() for value in head)
-    if fine or (has_word(column.name, _TIME) and any(units)):
+    if fine or (TIME.fit_one_word(column.name) and any(units)):
         return "contains times"
-    if has_word(column.name, _EVENT) and len(head) >= _FEWEST:
+    if EVENT.fit_one_word(column.name) and len(head) >= _FEWEST:
         # Times of recording increase, in each epoch from the same start; durations are in any order.
         times = np.asarray(column.values(), dtype=float)
         times = times[~np.isnan(times)]
@@ -402,23 +252,6 @@ def _correspond(numbers: Sequence[Any], texts: Sequence[Any]) -> bool:
     return whole and 2 * len(codes) <= len(numbers) and max(codes) - min(codes) < _MUCH * len(codes)
 
 
-def is_unnamed(name: str) -> bool:
-    """Return whether a name is a default that pandas gives to columns without a name."""
-    return _UNNAMED.fullmatch(name) is not None
-
-
-def require_one_set_of_names(names: Sequence[str], source: str, option: str = "keys=") -> None:
-    """Refuse two tables side by side, whose columns have the same names."""
-    repeated = [name for name, number in Counter(names).items() if number > 1]
-    if len(repeated) > 1 and 2 * len(repeated) > len(set(names)):
-        raise ValueError(
-            f"{source} must have one column of each name, got {len(repeated)} names of several columns, such as "
-            f"{join_names(repeated[:2])}; give the columns of each representation names of their own"
-            + f", such as a_0 and b_0, and choose with {option}"
-            * bool(option)
-        )
-
-
 def _identity(
     columns: Sequence[Column], aside: Collection[str], declared: Collection[str] = ()
 ) -> tuple[Column | None, bool]:
@@ -436,7 +269,7 @@ def _identity(
         return every[named], True
     if (joined := _joined_identifiers(list(with_declared.values()))) is not None:
         return joined, True
-    content = next((c for c in able.values() if c.kind == "text" and _CONTENT.fullmatch(c.name)), None)
+    content = next((c for c in able.values() if c.kind == "text" and CONTENT.fit(c.name)), None)
     first = columns[0] if columns else None
     if first is not None and first.name not in aside and _DATES.match(first.content):
         return content or first, False
@@ -453,11 +286,9 @@ def _identity(
 
 def _joined_identifiers(able: Sequence[Column]) -> Column | None:
     """Return columns that only together identify rows, such as doc_id and chunk, or subject, session and trial."""
-    parts = [c for c in able if _PART.fullmatch("_".join(words_of(c.name)))]
-    wholes = [c for c in able if c not in parts and (is_certain_identity(c.name) or _WHOLE.fullmatch(c.name.lower()))]
-    levels = [
-        c for c in able if c in parts or is_certain_identity(c.name) or _LEVEL.fullmatch("_".join(words_of(c.name)))
-    ]
+    parts = [c for c in able if PART.fit(c.name)]
+    wholes = [c for c in able if c not in parts and (is_certain_identity(c.name) or WHOLE.fit(c.name))]
+    levels = [c for c in able if c in parts or is_certain_identity(c.name) or LEVEL.fit(c.name)]
     for chosen in (wholes[:1] + parts[:1], levels):
         chosen = [c for c in chosen if could_identify(c.values())]
         if len(chosen) < 2:
@@ -487,7 +318,7 @@ def _vector_columns(
         if column.kind in ("numbers", "other"):
             continue
         found = find_vectors(column.head())
-        if found is None and _promises_vectors(column.name):
+        if found is None and PROMISE.fit_last_word(column.name):
             value = next((value for value in column.head() if not is_missing(value)), None)
             if value is not None:
                 found = Vectors("", None, problem=f"contains {column.content} such as {quote_start(str(value))}")
@@ -496,17 +327,17 @@ def _vector_columns(
     for name in _sparse_values(usable):
         good.pop(name, None)
         bad[name] = next(c for c in usable if c.name == name), Vectors("", None, problem=SPARSE)
-    named = {name for name in good if has_word(name, _VECTOR)}
+    named = {name for name in good if VECTOR.fit_one_word(name)}
     strong = {
         name
         for name, (_, found) in good.items()
-        if not (_NO_VECTOR.fullmatch(name) or found.whole or found.width <= PICTURE_COLUMNS + 1)
+        if not (NO_VECTOR.fit(name) or found.whole or found.width <= PICTURE_COLUMNS + 1)
     }
     if named or strong or has_family:
         # Token numbers, boxes and coordinates are a representation only if there is nothing else.
         good = {name: entry for name, entry in good.items() if name in named | strong}
     for name, (column, found) in bad.items():
-        if not _promises_vectors(name) and (good or has_family or _NO_VECTOR.fullmatch(name)):
+        if not PROMISE.fit_last_word(name) and (good or has_family or NO_VECTOR.fit(name)):
             continue
         if found.are_tokens and good:
             continue
@@ -520,30 +351,17 @@ def _vector_columns(
     return good
 
 
-_POSITIONS = ("index", "indices", "indexes", "positions", "dims")
-
-
 def _sparse_values(columns: Sequence[Column]) -> list[str]:
     """Return columns of lists that are the values of sparse vectors, whose positions another column contains."""
-    lists = [c for c in columns if c.kind == "lists" and not _promises_vectors(c.name)]
+    lists = [c for c in columns if c.kind == "lists" and not PROMISE.fit_last_word(c.name)]
     heads = {c.name: [value for value in c.head() if not is_missing(value)] for c in lists}
     found = []
     for name, head in heads.items():
-        if words_of(name)[-1:] and words_of(name)[-1] in _POSITIONS and all(len(set(v)) == len(v) for v in head):
+        if POSITIONS.fit_last_word(name) and all(len(set(v)) == len(v) for v in head):
             lengths = [len(v) for v in head]
             found += [other for other in heads if other != name and [len(v) for v in heads[other]] == lengths]
             found.append(name)
     return found if len(found) > 1 else []
-
-
-def _promises_vectors(name: str) -> bool:
-    words = [word for word in words_of(name) if not word.isdigit()]
-    return bool(words) and _SURE.fullmatch(words[-1]) is not None
-
-
-def has_word(name: str, pattern: re.Pattern[str]) -> bool:
-    """Return whether one of the words of a name matches a pattern."""
-    return any(pattern.fullmatch(word) for word in words_of(name))
 
 
 def _families(columns: Sequence[Column]) -> dict[str, list[Column]]:
@@ -565,7 +383,7 @@ def _families(columns: Sequence[Column]) -> dict[str, list[Column]]:
     families = {prefix: [family[number] for number in sorted(family)] for prefix, family in numbered.items()}
     for template, prefixes in templates.items():
         # The pixels of an image have two numbers; the features of several layers have as well, but are not one matrix.
-        if len(prefixes) > 1 and not has_word(template, _LAYER):
+        if len(prefixes) > 1 and not LAYER.fit_one_word(template):
             members = {id(c) for prefix in prefixes for c in families.pop(prefix)}
             families[template.strip(" _.-:")] = [c for c in columns if id(c) in members]
     return families
@@ -580,37 +398,33 @@ def _main_family(
     if len(wells & numeric_ids) * 2 > len(numeric) and sum(map(bool, map(_WELL.fullmatch, families))) >= _FEWEST:
         # Wells of plates, such as A01 to H12, name single columns.
         return ()
+    features = [c for c in numeric if not SIDE.fit(c.name)]
     likely: dict[str, Sequence[Column]] = {}
     for prefix, family in families.items():
-        words = words_of(prefix)
+        last = words_of(prefix)[-1:]
         n_numbers = sum(id(c) in numeric_ids for c in family)
-        if not n_numbers or _PICTURE.fullmatch(prefix.strip("_ ").lower()) or label_like_names(words[-1:]):
+        if not n_numbers or is_picture_name(prefix.strip("_ ")) or label_like_names(last):
             continue
-        known = not words or _FAMILY.fullmatch(words[-1]) is not None or has_word(prefix, _VECTOR)
-        n_others = sum(not is_side_name(c.name) for c in numeric) - n_numbers
-        counted = _count_up(family)
-        enough = PICTURE_COLUMNS if known and (words or counted) else _FEWEST
-        beside = [c.name for c in numeric if c not in family and not is_side_name(c.name)]
-        if len(family) >= enough and (
-            known or (counted and len(family) * _MUCH > n_others and not look_like_genes(beside))
-        ):
+        is_known = not last or FAMILY.fit(last[0]) or VECTOR.fit_one_word(prefix)
+        counts = _count_up(family)
+        enough = PICTURE_COLUMNS if is_known and (last or counts) else _FEWEST
+        beside = [c.name for c in features if c not in family]
+        is_main = counts and len(family) * _MUCH > len(features) - n_numbers and not look_like_genes(beside)
+        if len(family) >= enough and (is_known or is_main):
             likely[prefix] = family
     if not likely:
         return ()
-    largest = max(likely.values(), key=len)
-    others = [c for c in numeric if c not in largest and not is_side_name(c.name)]
-    rivals = [prefix for prefix, family in likely.items() if family is not largest]
-    prefix = next(prefix for prefix, family in likely.items() if family is largest)
-    if rivals:
-        listing = join_items(f"{prefix or 'numbers'} ({len(family)} columns)" for prefix, family in likely.items())
+    prefix, largest = max(likely.items(), key=lambda item: len(item[1]))
+    if len(likely) > 1:
+        listing = join_items(f"{name or 'numbers'} ({len(family)} columns)" for name, family in likely.items())
         raise ValueError(
             f"{source} must contain one family of numbered columns, got {listing}; {_choice(option, prefix)}"
         )
-    words = words_of(prefix)
-    if len(others) > len(largest) and not (words and _FAMILY.fullmatch(words[-1])):
+    others = [c.name for c in features if c not in largest]
+    if len(others) > len(largest) and not any(map(FAMILY.fit, words_of(prefix)[-1:])):
         raise ValueError(
             f"{source} must contain mainly features, got {len(largest)} numbered columns {largest[0].name} to "
-            f"{largest[-1].name} and {len(others)} other columns of numbers ({join_items(c.name for c in others)}); "
+            f"{largest[-1].name} and {len(others)} other columns of numbers ({join_items(others)}); "
             f"{_choice(option, prefix)}"
         )
     return largest
@@ -622,78 +436,6 @@ def _count_up(family: Sequence[Column]) -> bool:
     if len(numbers) < len(family) - 1 or not numbers or len(set(numbers)) < len(numbers):
         return True
     return min(numbers) <= 1 and max(numbers) - min(numbers) < 1.25 * len(family)
-
-
-def _require_numbers(family: Sequence[Column], source: str) -> None:
-    """Refuse numbered columns of which one contains text."""
-    for column in family:
-        if column.kind != "numbers":
-            row, value = _first_text(column.values())
-            raise ValueError(
-                f"column {column.name!r} of {source} must contain numbers, as the other numbered columns do, got "
-                f"{quote_start(value)} in row {row}"
-            )
-
-
-def _require_clean_text(usable: Sequence[Column], source: str, option: str) -> None:
-    """Refuse columns of numbers in which all or some values are text, which would otherwise be left out."""
-    stored = [c.name for c in usable if c.kind == "text" and _are_numbers_as_text(c)]
-    if len(stored) >= _FEWEST:
-        raise ValueError(
-            f"columns {stored[0]} to {stored[-1]} of {source} must contain numbers, got texts of numbers in "
-            f"{len(stored)} columns; convert them with table[columns].astype(float)"
-        )
-    for column in usable:
-        if column.kind != "text" or is_identity_name(column.name):
-            continue
-        present = [str(value).strip() for value in column.head() if not is_missing(value)]
-        numbers = [value for value in present if is_number(value)]
-        others = [value for value in present if not is_number(value)]
-        decorated = [value for value in others if DECORATED.fullmatch(value)]
-        if present and decorated and len(numbers) + len(decorated) > len(present) // 2:
-            example = max(decorated, key=lambda value: len(re.findall(r"\W", value)))
-            raise ValueError(
-                f"column {column.name!r} of {source} must contain plain numbers such as 1234.5, got "
-                f"{quote_start(example)}; remove separators of thousands, units and signs of currencies"
-                + f", or name the features in {option}"
-                * bool(option)
-            )
-        if len(numbers) * 2 <= len(present):
-            continue
-        row, value = _first_text(column.values())
-        if value == column.name:
-            raise ValueError(
-                f"{source} must have one line of column names, got them again in row {row}, as in files that were "
-                "joined; remove these lines"
-            )
-        # Codes such as chromosomes (1, 2, X) are whole numbers beside letters; measurements are not.
-        if row >= 0 and (_MARK.fullmatch(value) or not all(number.lstrip("+-").isdigit() for number in numbers)):
-            raise ValueError(
-                f"column {column.name!r} of {source} must contain numbers in every row, got {quote_start(value)} in "
-                f"row {row}" + f"; correct it, or name the features in {option}" * bool(option)
-            )
-
-
-def _are_numbers_as_text(column: Column) -> bool:
-    """Return whether a column of text contains numbers, at least one with a decimal point, unlike codes."""
-    present = [str(value).strip() for value in column.head() if not is_missing(value)]
-    return any("." in value for value in present) and all(map(is_number, present)) and not is_identity_name(column.name)
-
-
-def _first_text(values: Any) -> tuple[int, str]:
-    for row, value in enumerate(values):
-        if isinstance(value, str) and not is_number(value):
-            return row, value
-    return -1, ""
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a value is a number, or text that is one."""
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _choose_by_keys(
@@ -779,10 +521,6 @@ def _first_and_last(names: Sequence[str]) -> str:
     return ", ".join([*names[:_FEW_STATED], "...", *names[-_FEW_STATED:]])
 
 
-_ROW_NUMBERS = "has no name and contains row numbers"
-_KINDS = {"M": "dates", "m": "durations", "c": "complex numbers"}
-
-
 def column_names(X: Any) -> Names | None:
     """Return the names of the features of a table of pandas or of AnnData, unless they only count the columns."""
     if hasattr(X, "var_names") and hasattr(X, "obs_names"):
@@ -823,71 +561,3 @@ def feature_order(names: Names | None, others: Names | None, sides: tuple[str, s
         )
     provenance.state(f"features matched by name, in another order in {sides[1]}")
     return np.array([places[name] for name in first], dtype=np.intp)
-
-
-def pandas_columns(frame: pd.DataFrame, *, from_text: bool = False) -> list[Column]:
-    """Describe the columns of a pandas table; columns of text files may have no names of their own."""
-    columns = []
-    for position in range(frame.shape[1]):
-        series = frame.iloc[:, position]
-        kind, content = _kind(series)
-        refusal = _refusal(position, series) if from_text else ""
-        name: Any = frame.columns[position]
-        # Levels of a MultiIndex are joined.
-        name = "_".join(str(part) for part in name if str(part)) if isinstance(name, tuple) else str(name)
-        columns.append(Column(name, kind, content, partial(_head, series), partial(np.asarray, series), refusal))
-    return columns
-
-
-def _refusal(position: int, column: pd.Series[Any]) -> str:
-    """Return why a column of a text file is no feature, if it has no name or no values."""
-    if len(column) == 0:
-        return "contains no values"
-    if not is_unnamed(str(column.name)):
-        return ""
-    if column.isna().all():
-        return "has neither a name nor values"
-    return "has no name and contains row names" if position == 0 and not is_numeric(column) and column.is_unique else ""
-
-
-def _head(series: pd.Series[Any]) -> list[Any]:
-    values = series.head(SAMPLE)
-    present = values[values.notna()] if len(values) else values
-    return (present if len(present) else series.dropna().head(SAMPLE)).tolist()
-
-
-def _kind(series: pd.Series[Any]) -> tuple[Kind, str]:
-    """Return the kind of a column, and what it contains in words."""
-    if is_numeric(series):
-        return "numbers", "numbers"
-    if series.dtype.kind in _KINDS:
-        return "other", _KINDS[series.dtype.kind]
-    if type(series.dtype).__name__ == "CategoricalDtype":
-        return ("text", "text") if series.cat.categories.dtype.kind not in "iufb" else ("other", "categories")
-    first = next(iter(series.dropna()), None)
-    return kind_of_value(first)
-
-
-def kind_of_value(value: Any) -> tuple[Kind, str]:
-    """Return the kind of a column from one of its values."""
-    if value is None or isinstance(value, str):
-        return "text", "text"
-    if isinstance(value, bytes | bytearray | memoryview):
-        return "bytes", "bytes"
-    if isinstance(value, list | tuple | Mapping) or hasattr(value, "shape"):
-        return "lists", "lists"
-    if isinstance(value, int | float):
-        # An object column that starts with numbers but is not numeric contains text as well.
-        return "text", "numbers and text"
-    return "other", f"{type(value).__name__} values"
-
-
-def is_numeric(column: pd.Series[Any]) -> bool:
-    """Return whether a column contains real numbers, possibly with missing values."""
-    import pandas as pd
-
-    kind = column.dtype.kind
-    if kind == "O":
-        # Booleans with missing values, decimals and columns without any value have dtype object.
-        return pd.api.types.infer_dtype(column, skipna=True) in {"boolean", "decimal", "empty"}
-    return kind in "fiub" and pd.api.types.is_numeric_dtype(column.dtype)

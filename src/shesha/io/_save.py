@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.inputs.table_columns import is_unnamed, label_like_names
+from shesha.inputs.column_words import label_like_names
+from shesha.inputs.columns import is_unnamed
 from shesha.io.tables import csv_table, has_names, labels_of_table
 from shesha.io.torch_files import ORDER
 from shesha.support import files

@@ -130,6 +130,11 @@ _NUMBERS = (
     "numpy.save({npy}, numpy.fromfile({old}, dtype='float32').reshape(-1, n_features))  # the type of its numbers",
 )
 _TEXT = ("import numpy", "numpy.save({npy}, numpy.loadtxt({old}))")
+_COUNTED = (
+    "import numpy; kind = {{'f': 'f4', 'u': 'u1', 'i': 'i1', 'h': 'f2'}}[{ending}[1]]",
+    "n_rows, n_features = numpy.fromfile({old}, 'u4', 2)",
+    "numpy.save({npy}, numpy.fromfile({old}, kind, offset=8).reshape(n_rows, n_features))",
+)
 
 _R = (
     "import pyreadr  # or in R: write.csv(readRDS({old}), {csv})",
@@ -178,6 +183,7 @@ _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     **dict.fromkeys((".db", ".sqlite", ".sqlite3"), ("Databases are not read", _SQLITE)),
     ".duckdb": ("Databases are not read", _DUCKDB),
     ".lance": ("Lance data sets are not read", _LANCE),
+    **dict.fromkeys((".fbin", ".u8bin", ".i8bin", ".hbin"), ("Files of big-ann-benchmarks are not read", _COUNTED)),
     **dict.fromkeys(
         (".dat", ".raw", ".mmap", ".memmap", ".f32", ".float32"), ("Files of unknown content are not read", _NUMBERS)
     ),
@@ -240,7 +246,7 @@ def convert_objects(path: Path) -> str:
 def _as_text(path: Path, lines: Sequence[str]) -> str:
     if not lines:
         return ""
-    names = {"old": path, "unpacked": path.with_suffix("")}
+    names = {"old": path, "unpacked": path.with_suffix(""), "ending": path.suffix.lower()}
     plain = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
     names |= {ending: plain.with_suffix(f".{ending}") for ending in ("npy", "npz", "json", "vec", "parquet", "csv")}
     quoted = {name: repr(str(file)) for name, file in names.items()}

@@ -23,9 +23,9 @@ from shesha.inputs import (
     is_certain_identity,
     is_identity_name,
 )
+from shesha.inputs.column_words import label_like_names
 from shesha.inputs.matrix_shapes import is_one_hot
 from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, refuse_neighbours, scale_names
-from shesha.inputs.table_columns import label_like_names
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
 from shesha.support import files
 from shesha.support.layer_axis import MASK, MOST_LAYERS, LayerAxis, Split, refuse_tokens, split

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import Names, is_identity_name
-from shesha.inputs.table_columns import Column
+from shesha.inputs.columns import Column
 from shesha.inputs.vector_columns import Vectors
 from shesha.io._unsupported_formats import Format, array_format, table_format
 from shesha.io.array_selection import NamedArrays, StoredArray, in_memory, read_lines, stack_vectors

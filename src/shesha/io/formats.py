@@ -24,7 +24,6 @@ from shesha.io.single_cell_files import ANNDATA, MUDATA, loom_arrays, market_arr
 from shesha.io.tables import csv_table, parquet_table
 from shesha.io.torch_files import safetensors_arrays, torch_arrays
 from shesha.io.vector_files import (
-    bin_arrays,
     bin_file_arrays,
     holds_vectors,
     labels_of_text,
@@ -92,7 +91,6 @@ FORMATS: dict[str, Format] = {
     **dict.fromkeys(_endings(".vec", ".glove", ".w2v"), Format(labels_of_text, open_text_vectors)),
     ".bin": array_format(bin_file_arrays),
     **dict.fromkeys((".fvecs", ".bvecs", ".ivecs"), array_format(vecs_arrays)),
-    **dict.fromkeys((".fbin", ".u8bin", ".i8bin", ".ibin", ".hbin"), array_format(bin_arrays)),
     ".mat": array_format(matlab_arrays),
     **dict.fromkeys((".h5", ".hdf5", ".hdf", ".he5", ".loom", ".h5mu", ".nwb"), _HDF5),
     **dict.fromkeys((".nc", ".nc4", ".netcdf"), array_format(netcdf_arrays)),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.inputs.table_columns import SAMPLE
+from shesha.inputs.columns import SAMPLE
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
 from shesha.io.tables import Table, arrow_table
 from shesha.support.memory import format_bytes, memory_budget

@@ -72,7 +72,7 @@ def shared_token_counts(paths: Iterable[str | os.PathLike[str]]) -> tuple[int, .
 
 
 def recorded_token_counts(path: Path) -> tuple[int, ...] | None:
-    """Return the number of tokens of each input from the metadata of a .safetensors file or a .zarr store."""
+    """Return the number of tokens of each input from the metadata of a .safetensors file."""
     try:
         return tuple(int(count) for count in recorded_settings(path)["inputs"]["n_tokens"])
     except (ValueError, KeyError, TypeError):
@@ -89,8 +89,6 @@ def recorded_settings(path: Path) -> dict[str, Any]:
 
 
 def _record(path: Path) -> Any:
-    if path.suffix == ".zarr":
-        return json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"]["shesha"]
     if path.suffix != ".safetensors":
         raise ValueError("files of other formats contain no token counts")
     with path.open("rb") as stream:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.inputs import NamedRows, Names, is_numeric, load_backed, numbers, split_names
-from shesha.inputs.table_columns import is_picture
+from shesha.inputs.column_words import is_picture
 from shesha.io._unsupported_formats import Format
 from shesha.io.array_selection import (
     Contents,

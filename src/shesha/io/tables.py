@@ -18,21 +18,10 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names, could_identify, is_certain_identity, named_index, numbers
 from shesha.inputs.class_labels import NO_LABEL, class_name
+from shesha.inputs.columns import SAMPLE, Column, Kind, is_number, is_unnamed, pandas_columns
 from shesha.inputs.quantised import as_bytes, decode, scale_columns
-from shesha.inputs.table_columns import (
-    INDEX,
-    SAMPLE,
-    Column,
-    Kind,
-    Layout,
-    decide,
-    is_number,
-    is_unnamed,
-    names_for_keys,
-    pandas_columns,
-    require_one_set_of_names,
-    state_layout,
-)
+from shesha.inputs.table_columns import INDEX, Layout, decide, names_for_keys, state_layout
+from shesha.inputs.unsuited_tables import require_one_set_of_names
 from shesha.inputs.vector_columns import Vectors, find_vectors, insert_missing
 from shesha.io.array_selection import Contents, Keys, StoredArray, check_names, choose, contents, pick, visible_names
 from shesha.io.file_checks import (

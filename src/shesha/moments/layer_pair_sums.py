@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from shesha.inputs import validation as check
 from shesha.kernels.threads import parallel
 from shesha.moments.sums import (
     Meeting,
@@ -23,57 +22,7 @@ from shesha.moments.sums import (
 )
 from shesha.support import memory
 from shesha.support import types as kinds
-from shesha.support.device_arrays import convert_like, doubles, is_numpy, stays
-from shesha.support.seeds import draw_seed
 from shesha.support.thread_locks import Locked
-from shesha.support.types import Matrix, Seed
-
-FEWEST_DIRECTIONS = 32
-"""Smallest number of directions. The error is estimated by leaving out groups of directions."""
-
-
-@dataclass(frozen=True)
-class RandomProjection:
-    """Random normal directions, drawn separately for each model; inner products are right on average."""
-
-    n_directions: int
-    seed: int
-    _matrices: dict[tuple[int, int], Matrix] = field(default_factory=dict, repr=False, compare=False)
-
-    @classmethod
-    def build(cls, project: int | None, seed: Seed) -> RandomProjection | None:
-        """Check the requested number of directions, and draw the seed; None means no projection."""
-        if project is None:
-            return None
-        return cls(check.count(project, "project", minimum=FEWEST_DIRECTIONS), draw_seed(seed))
-
-    def applies(self, width: int) -> bool:
-        """Whether a layer has more features than there are directions."""
-        return width > self.n_directions
-
-    def width(self, width: int) -> int:
-        """Number of columns that a layer of this width has after projection."""
-        return min(width, self.n_directions)
-
-    def project(self, rows: Any, model: int) -> Any:
-        """Project the rows of a layer of the first (0) or second (1) model; narrow layers are returned as is."""
-        if not self.applies(int(rows.shape[1])):
-            return rows
-        directions = self._directions(model, int(rows.shape[1]))
-        if hasattr(rows, "toarray"):
-            return np.asarray(rows @ directions)
-        if is_numpy(rows) or not stays(rows):
-            return np.asarray(rows, dtype=np.float64) @ directions
-        return doubles(rows) @ convert_like(directions, rows)
-
-    def _directions(self, model: int, width: int) -> Matrix:
-        """Return the directions shared by all layers of this width in one model."""
-        if (model, width) not in self._matrices:
-            rng = np.random.default_rng([self.seed, model, width])
-            drawn = rng.standard_normal((width, self.n_directions)) / np.sqrt(self.n_directions)
-            self._matrices[model, width] = drawn
-        return self._matrices[model, width]
-
 
 _PANEL_ROWS = 1024
 """Number of rows that are summed together. With this many rows, adding to the totals takes little time."""
@@ -86,14 +35,6 @@ class LayerMoments(Locked):
     Activations are summed but not stored. Pass this object to `shesha.compare_layers` in place of the layers, for
     measures that depend only on means and products, such as CKA and CCA. The sums need 8 bytes for each pair of
     features in each pair of layers; 24 x 24 layers with 768 features need 2.7 GB.
-
-    Parameters
-    ----------
-    project : int, optional
-        Number of random directions onto which layers with more features are projected. Kernel alignments (CKA) are then
-        unbiased estimates with a standard error; other measures raise an error. By default, nothing is projected.
-    seed : int, Generator or None
-        Seed for the random directions.
 
     Examples
     --------
@@ -108,11 +49,8 @@ class LayerMoments(Locked):
     'late'
     """
 
-    def __init__(self, *, project: int | None = None, seed: Seed = 0) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.projection = RandomProjection.build(project, seed)
-        self.projected: list[bool] = []
-        """Whether each layer was projected: first the layers of the first model, then those of the second."""
         self._names: tuple[tuple[str, ...], tuple[str, ...]] | None = None
         self._sums: Sums | None = None
         self._given: list[int] = []
@@ -158,11 +96,13 @@ class LayerMoments(Locked):
         sides = check_batch([*first.values(), *second.values()], side_names, self._given or None)
         require_finite(sides, side_names, len(self))
         if self._names is None:
-            self._set_widths([int(side.shape[1]) for side in sides], len(names[0]))
+            self._given = [int(side.shape[1]) for side in sides]
+            self._require_memory(self._given, len(names[0]))
         self._names = names
         earlier = self.precisions or [0.0] * len(sides)
         self.precisions = [max(error, storage_rounding(side)) for error, side in zip(earlier, sides, strict=True)]
-        self._pending.append([self._keep(side, place >= len(names[0])) for place, side in enumerate(sides)])
+        # Loaders may reuse the buffer of an array.
+        self._pending.append([side.copy() if isinstance(side, np.ndarray) else side for side in sides])
         self._n_pending += int(sides[0].shape[0])
         if self._n_pending >= _PANEL_ROWS:
             self._sum_pending()
@@ -177,10 +117,6 @@ class LayerMoments(Locked):
         """Names of the layers in the second model."""
         return () if self._names is None else self._names[1]
 
-    def width(self, n_features: int) -> int:
-        """Number of columns that a layer has after a possible projection."""
-        return n_features if self.projection is None else self.projection.width(n_features)
-
     def sums(self) -> Sums:
         """Sums over all rows; the sides are the layers of the first model, then those of the second."""
         with self._lock:
@@ -193,18 +129,6 @@ class LayerMoments(Locked):
     def __len__(self) -> int:
         """Return the number of rows that have been counted."""
         return self._n_pending + (0 if self._sums is None else self._sums.n_rows)
-
-    def _keep(self, side: Any, second: bool) -> Any:
-        """Project wide layers; return a copy of other NumPy arrays, because loaders may reuse the buffer."""
-        if self.projection is not None and self.projection.applies(int(side.shape[1])):
-            return self.projection.project(side, int(second))
-        return side.copy() if isinstance(side, np.ndarray) else side
-
-    def _set_widths(self, widths: list[int], n_first: int) -> None:
-        kept = [self.width(width) for width in widths]
-        self._require_memory(kept, n_first)
-        self._given = widths
-        self.projected = [width > after for width, after in zip(widths, kept, strict=True)]
 
     def _sum_pending(self) -> None:
         if not self._n_pending:
@@ -236,7 +160,7 @@ class LayerMoments(Locked):
         memory.require(
             need,
             f"sums of {n_first} x {len(widths) - n_first} pairs of layers",
-            "compare fewer layers at a time, or pass project=512",
+            "compare fewer layers at a time",
         )
 
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from shesha.io.file_checks import UnreadableFileError, reading
 from shesha.io.large_matrices import require_same_ids
-from shesha.moments.row_sources import describe_side, is_dask, open_side, read_chunks, stream, sum_dask
+from shesha.moments.row_sources import describe_side, open_side, read_chunks, stream
 from shesha.moments.summed_views import SummedRepresentation
 from shesha.moments.sums import (
     MOST_PARTS,
@@ -32,69 +29,10 @@ from shesha.moments.sums import (
     storage_rounding,
 )
 from shesha.support import types as kinds
-from shesha.support.device_arrays import to_dense, to_host
+from shesha.support.device_arrays import to_dense
 from shesha.support.files import open_regular, replacing
 from shesha.support.thread_locks import Locked
-from shesha.support.types import Array, Index, Matrix, Vector
-from shesha.support.wording import count
-
-
-@dataclass
-class RowRegister:
-    """Identifiers of the rows counted so far, as sorted 64-bit numbers; text is hashed."""
-
-    seen: Index = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    n_repeated: int = 0
-
-    def new_rows(self, ids: ArrayLike, n_rows: int) -> tuple[Index, Index]:
-        """Return the positions of the rows in a batch that have not been counted, and their codes.
-
-        Raises
-        ------
-        ValueError
-            If the number of identifiers differs from the number of rows.
-        TypeError
-            If the identifiers are neither whole numbers nor text.
-        """
-        codes = _codes(to_host(ids, "rows"))
-        if len(codes) != n_rows:
-            raise ValueError(f"rows must have one identifier per row of the batch ({n_rows}), got {len(codes)}")
-        _, first = np.unique(codes, return_index=True)
-        kept = np.sort(first[~self._contains(codes[first])])
-        return kept, codes[kept]
-
-    def count(self, codes: Index, n_rows: int) -> RowRegister:
-        """Return a register to which the new codes from a batch of `n_rows` rows have been added."""
-        return RowRegister(np.union1d(self.seen, codes), self.n_repeated + n_rows - len(codes))
-
-    def join(self, other: RowRegister) -> RowRegister:
-        """Return the union of two registers; raise an error for common rows, whose sums cannot be separated."""
-        shared = np.intersect1d(self.seen, other.seen, assume_unique=True)
-        if len(shared):
-            raise ValueError(f"rows must be counted once, got {count(len(shared), 'row')} in both Moments objects")
-        return RowRegister(np.union1d(self.seen, other.seen), self.n_repeated + other.n_repeated)
-
-    def _contains(self, codes: Index) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        if not len(self.seen):
-            return np.zeros(len(codes), dtype=bool)
-        place = np.minimum(np.searchsorted(self.seen, codes), len(self.seen) - 1)
-        return np.asarray(self.seen[place] == codes)
-
-
-def _codes(ids: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> Index:
-    if ids.ndim != 1:
-        raise ValueError(f"rows must be 1-D, got shape {ids.shape}")
-    if ids.dtype.kind in "iu":
-        return ids.astype(np.int64)
-    if ids.dtype.kind in "USTO" and all(isinstance(label, str | bytes) for label in ids.tolist()):
-        return np.array([_hash(label) for label in ids.tolist()], dtype=np.int64)
-    raise TypeError(f"rows must be whole numbers or text, got an array of dtype {ids.dtype}")
-
-
-def _hash(name: str | bytes) -> int:
-    content = name.encode() if isinstance(name, str) else name
-    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little", signed=True)
-
+from shesha.support.types import Array, Matrix, Vector
 
 FORMAT = "shesha moments 1"
 
@@ -103,9 +41,9 @@ class DamagedStateError(ValueError):
     """Raised if a file does not contain complete moments."""
 
 
-def save(path: str | os.PathLike[str], state: Accumulator, header: Mapping[str, Any], register: RowRegister) -> None:
+def save(path: str | os.PathLike[str], state: Accumulator, header: Mapping[str, Any]) -> None:
     """Write everything that is needed to resume a pass."""
-    arrays: dict[str, Array] = {"rows": register.seen}
+    arrays: dict[str, Array] = {}
     for place, part in enumerate([*state.parts, *([] if state.current is None else [state.current])]):
         arrays |= _part_arrays(f"part {place}", part)
     pending = state.join_pending() if state.n_pending else []
@@ -120,14 +58,13 @@ def save(path: str | os.PathLike[str], state: Accumulator, header: Mapping[str, 
         "n_pending": state.n_pending,
         "part_rows": state.part_rows,
         "n_rows": state.n_rows,
-        "n_repeated": register.n_repeated,
     }
     arrays["header"] = np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)
     with replacing(kinds.path(path, "path")) as draft, draft.open("wb") as stream:
         np.savez(stream, **arrays)  # type: ignore[arg-type]
 
 
-def load(path: str | os.PathLike[str]) -> tuple[Accumulator, dict[str, Any], RowRegister]:
+def load(path: str | os.PathLike[str]) -> tuple[Accumulator, dict[str, Any]]:
     """Read a file that `save` wrote.
 
     Raises
@@ -141,7 +78,7 @@ def load(path: str | os.PathLike[str]) -> tuple[Accumulator, dict[str, Any], Row
             with reading(place), np.load(stream, allow_pickle=False) as arrays:
                 header = json.loads(bytes(arrays["header"]))
                 if header["format"] == FORMAT:
-                    return _state(arrays, header), header, RowRegister(arrays["rows"], header["n_repeated"])
+                    return _state(arrays, header), header
         except UnreadableFileError as error:
             raise DamagedStateError(
                 f"{place} must contain moments that shesha.Moments.save wrote, got a file that is damaged or has "
@@ -237,12 +174,10 @@ class Moments(Locked):
             raise ValueError(f"names must be two different names, got {names!r}")
         self.names = side_names
         self._state: Accumulator | None = None
-        self._register = RowRegister()
-        self._named_rows: bool | None = None
         self._precisions = [0.0] * len(side_names)
         self._first_rows = FirstRows()
 
-    def update(self, *sides: Any, rows: ArrayLike | None = None) -> None:
+    def update(self, *sides: Any) -> None:
         """Add a batch in which row i of every matrix belongs to the same input.
 
         Several threads may add batches at the same time; the batches are then added one after another.
@@ -251,9 +186,6 @@ class Moments(Locked):
         ----------
         *sides : arrays of shape (n_rows, n_features)
             One matrix per name: a NumPy array, a torch tensor (multiplied on its device) or a SciPy sparse matrix.
-        rows : array of shape (n_rows,), optional
-            Identifiers of the rows, as whole numbers or text. Rows whose identifiers were counted before are left out,
-            because distributed samplers repeat rows to balance processes. By default, all rows are counted.
 
         Raises
         ------
@@ -264,21 +196,13 @@ class Moments(Locked):
             raise TypeError(f"sides must be {len(self.names)} matrices, one for each name, got {len(sides)}")
         with self._lock:
             batch = check_batch(sides, self.names, None if self._state is None else self._state.widths)
-            self._add(batch, rows, checked=False)
+            self._add(batch, checked=False)
 
-    def _add(self, sides: list[Any], rows: ArrayLike | None, *, checked: bool) -> None:
-        n = int(sides[0].shape[0])
-        if not n:
+    def _add(self, sides: list[Any], *, checked: bool) -> None:
+        if not int(sides[0].shape[0]):
             return
         if not checked:
             require_finite(sides, self.names, len(self))
-        if self._named_rows not in (None, rows is not None):
-            raise ValueError("rows must be given for all batches or for none, got batches with and without rows")
-        register = self._register
-        if rows is not None:
-            kept, codes = self._register.new_rows(rows, n)
-            sides = [side[kept] for side in sides] if len(kept) < n else sides
-            register = self._register.count(codes, n)
         state = self._state
         if state is None:
             widths = tuple(int(side.shape[1]) for side in sides)
@@ -286,7 +210,7 @@ class Moments(Locked):
         restore = state.snapshot()
         try:
             state.add(sides)
-            self._state, self._register, self._named_rows = state, register, rows is not None
+            self._state = state
         except BaseException:
             # A batch is counted either completely or not at all, even after an interruption such as Ctrl-C.
             restore()
@@ -302,7 +226,7 @@ class Moments(Locked):
         Raises
         ------
         ValueError
-            If names or widths differ, if both objects contain the same row, or if only one has row identifiers.
+            If names or widths differ.
         """
         if not isinstance(other, Moments):
             raise TypeError(f"other must be Moments, got {type(other).__name__}")
@@ -311,22 +235,14 @@ class Moments(Locked):
         states = [moments._state for moments in (self, other) if moments._state is not None]
         if len({state.widths for state in states}) > 1:
             raise ValueError(f"widths must be {self.widths}, got {other.widths}")
-        if None not in (self._named_rows, other._named_rows) and self._named_rows != other._named_rows:
-            raise ValueError("rows must have identifiers in both or in none, got identifiers in one only")
         merged = Moments(self.names)
         parts = [part for state in states for part in state.parts_with_pending()]
-        merged._named_rows = self._named_rows if self._named_rows is not None else other._named_rows
-        merged._register = self._register.join(other._register)
         merged._precisions = [max(pair) for pair in zip(self._precisions, other._precisions, strict=True)]
         merged._first_rows = FirstRows(self.dependence or other.dependence)
         if states:
-            merged.set_parts(states[0], parts)
+            merged._state = Accumulator(states[0].widths, states[0].pairs, compact_parts(parts, MOST_PARTS))
+            merged._state.part_rows = max(merged._state.part_rows, *(part.n_rows for part in merged._state.parts))
         return merged
-
-    def set_parts(self, like: Accumulator, parts: Sequence[Sums]) -> None:
-        """Set the state to consecutive parts that were summed by other processes."""
-        self._state = Accumulator(like.widths, like.pairs, compact_parts(parts, MOST_PARTS))
-        self._state.part_rows = max(self._state.part_rows, *(part.n_rows for part in self._state.parts))
 
     @classmethod
     def of(
@@ -340,14 +256,15 @@ class Moments(Locked):
         Parameters
         ----------
         *sources
-            Two representations: arrays, memory maps, sparse matrices, Dask arrays (summed by the workers), or paths of
-            .npy, .zarr and .parquet files, which are read in chunks of rows. Alternatively, a single iterable of
-            batches, which are tuples (x, y) or dicts, such as a torch `DataLoader` or `dataset.iter(batch_size=...)`.
+            Two representations: arrays, memory maps, sparse matrices, or paths of .npy, .zarr and .parquet files, which
+            are read in chunks of rows. Alternatively, a single iterable of batches, which are tuples (x, y) or dicts,
+            such as a torch `DataLoader` or `dataset.iter(batch_size=...)`.
         names : pair of str
             Names of the two representations.
         state : path, optional
-            File to which the sums are written from time to time, on Ctrl-C and on errors; repeating the call resumes
-            from it. The file is kept at the end and can be loaded. By default, no file is written.
+            File to which the sums over arrays or files are written from time to time, on Ctrl-C and on errors;
+            repeating the call resumes from it. The file is kept at the end and can be loaded. By default, no file is
+            written.
 
         Raises
         ------
@@ -356,16 +273,16 @@ class Moments(Locked):
         """
         fresh = cls(names)
         if len(sources) == 1:
-            return _count_stream(fresh, sources[0], state)
-        if all(is_dask(side) for side in sources):
-            return _count_dask(fresh, sources, state)
+            if state is not None:
+                raise ValueError("state must be None with a stream of batches, got a path; call save() between batches")
+            return _count_stream(fresh, sources[0])
         return _count_sides(fresh, sources, state)
 
     def add_unchecked(self, sides: list[Any]) -> None:
         """Add rows whose entries are not checked first, but while they are summed."""
         before = len(self)
         try:
-            self._add(sides, None, checked=True)
+            self._add(sides, checked=True)
         except ValueError:
             # Raise a clearer error, which names the rows that are not finite.
             require_finite(sides, self.names, before)
@@ -381,12 +298,11 @@ class Moments(Locked):
             raise ValueError("moments must have at least one row to be saved, got none")
         header = {
             "names": list(self.names),
-            "named_rows": self._named_rows,
             "precisions": self._precisions,
             "dependence": self.dependence,
             "source": source,
         }
-        save(path, self._state, header, self._register)
+        save(path, self._state, header)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Moments:
@@ -402,9 +318,9 @@ class Moments(Locked):
     @classmethod
     def load_with_header(cls, path: str | os.PathLike[str]) -> tuple[Moments, dict[str, Any]]:
         """Read moments and the other values that were saved with them."""
-        state, header, register = load(path)
+        state, header = load(path)
         moments = cls(header["names"])
-        moments._state, moments._register, moments._named_rows = state, register, header["named_rows"]
+        moments._state = state
         moments._precisions = [float(precision) for precision in header["precisions"]]
         moments._first_rows = FirstRows(str(header.get("dependence", "")))
         return moments, header
@@ -422,11 +338,6 @@ class Moments(Locked):
     def dependence(self) -> str:
         """Signs that the first rows depend on one another on all sides; empty if there are none."""
         return self._first_rows.signs
-
-    @property
-    def n_repeated(self) -> int:
-        """Number of rows that were left out because their identifiers had been counted before."""
-        return self._register.n_repeated
 
     def parts(self) -> list[Sums]:
         """Return the sums over consecutive parts of the rows; the jackknife leaves out one part at a time."""
@@ -495,30 +406,15 @@ def _count_sides(fresh: Moments, sources: Sequence[Any], state: State) -> Moment
     return _count(moments, read_chunks(sides, len(moments)), state, source)
 
 
-def _count_stream(fresh: Moments, batches: Iterable[Any], state: State) -> Moments:
+def _count_stream(fresh: Moments, batches: Iterable[Any]) -> Moments:
     """Sum over the batches that a loader or a generator yields."""
     if isinstance(batches, str | os.PathLike) or hasattr(batches, "shape"):
         kind = type(batches).__name__
         raise TypeError(f"Moments.of needs two representations, or one iterable of batches, got one {kind}")
-    moments, counted = _resume(fresh, state)
-    source = counted or []
-    moments = _count(moments, stream(batches, fresh.names, len(moments), source), state, source)
+    moments = _count(fresh, stream(batches, fresh.names), None, [])
     if not len(moments):
         raise ValueError("batches must contain at least one row, got an empty stream")
     return moments
-
-
-def _count_dask(fresh: Moments, sources: Sequence[Any], state: State) -> Moments:
-    """Let the workers sum over the rows of Dask arrays."""
-    if state is not None:
-        raise ValueError("state must be left out with Dask arrays, got both; the Dask scheduler keeps finished work")
-    pairs = all_pairs(len(sources))
-    parts = sum_dask(sources, fresh.names, pairs)
-    if not parts:
-        return fresh
-    fresh.set_parts(Accumulator(tuple(side.shape[1] for side in sources), pairs), parts)
-    fresh.note_precision([np.empty(0, dtype=side.dtype) for side in sources])
-    return fresh
 
 
 def _resume(fresh: Moments, state: State) -> tuple[Moments, list[Any] | None]:

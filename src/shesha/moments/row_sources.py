@@ -1,4 +1,4 @@
-"""Sources of rows that may not fit in memory: files, streams of batches, and Dask arrays."""
+"""Sources of rows that may not fit in memory: files and streams of batches."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import mmap
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial, reduce
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,24 +14,13 @@ import numpy as np
 
 from shesha.inputs import validation as check
 from shesha.io import open_matrix
-from shesha.kernels.threads import single_threaded_blas
 from shesha.moments.sums import (
-    MOST_PARTS,
-    Accumulator,
-    Pairs,
-    Sums,
     batch_sides,
-    check_batch,
-    compact_parts,
-    merge,
     panel_rows,
-    require_finite,
-    sum_panel,
 )
 from shesha.support import memory
-from shesha.support.device_arrays import stays, to_dense, to_host
+from shesha.support.device_arrays import stays, to_host
 from shesha.support.files import file_stamp
-from shesha.support.optional import require
 from shesha.support.progress import track
 
 Item = TypeVar("Item")
@@ -115,40 +102,6 @@ def _place_in_file(rows: Any) -> int:
     return int(start + rows.ctypes.data - mapped.ctypes.data)
 
 
-_SAME_ROW = 1e-2
-"""Largest relative difference, due to rounding, between a row's sums in two runs of the same model."""
-
-
-def _check_stream(known: list[Any], start: int, sides: Sequence[Any]) -> None:
-    """Compare rows 0, 1, 2, 4, 8, ... of a batch with those of the saved stream, and record its new rows.
-
-    `known` has entries [row number, [[sum, sum of absolute values] for each side]]; they identify the stream and its
-    order.
-    """
-    if not all(len(entry) == 2 and isinstance(entry[0], int) for entry in known):
-        raise ValueError("state must belong to a stream, got the state of arrays or files; use a new file")
-    recorded, stop = dict(known), start + int(sides[0].shape[0])
-    for row in (0, *(1 << bit for bit in range(stop.bit_length()))):
-        if not start <= row < stop:
-            continue
-        rows = [to_dense(side[row - start : row - start + 1]) for side in sides]
-        sums = [[float(one.sum(dtype=np.float64)), float(np.abs(one).sum(dtype=np.float64))] for one in rows]
-        if row not in recorded:
-            known.append([row, sums])
-        elif len(recorded[row]) != len(sums) or any(
-            abs(a - b) > _SAME_ROW * max(size, other) for (a, size), (b, other) in zip(recorded[row], sums, strict=True)
-        ):
-            raise ValueError(
-                f"batches must have the rows of the state in the same order, got another row {row:,}; resume with "
-                "shuffle=False, or start a new state"
-            )
-
-
-def is_dask(side: Any) -> bool:
-    """Return whether a side is a Dask array."""
-    return hasattr(side, "__dask_graph__") and hasattr(side, "to_delayed")
-
-
 def open_side(side: Any, name: str) -> Any:
     """Return an object whose rows can be sliced: an opened file or the array itself."""
     if isinstance(side, str | os.PathLike):
@@ -168,36 +121,13 @@ def read_chunks(sides: Sequence[Any], start: int) -> Iterator[list[Any]]:
     yield from track(read_ahead(sides, starts), len(starts), "chunks of rows")
 
 
-def stream(
-    batches: Iterable[Any], names: Sequence[str], n_skipped: int = 0, source: list[Any] | None = None
-) -> Iterator[list[Any]]:
-    """Yield the batches of a stream, without the rows that have already been counted.
-
-    `source` is the fingerprint of the counted stream; the sums of new rows are appended to it.
-
-    Raises
-    ------
-    ValueError
-        If the first rows differ from the counted rows, or if the stream has fewer rows than were counted.
-    """
-    known: list[Any] = [] if source is None else source
-    _check_stream(known, 0, [np.empty((0, 0))])
-    start = 0
+def stream(batches: Iterable[Any], names: Sequence[str]) -> Iterator[list[Any]]:
+    """Yield the batches of a stream as lists of one matrix per name."""
     for batch in batches:
         sides = [side if hasattr(side, "shape") else to_host(side) for side in batch_sides(batch)]
         if len(sides) != len(names):
             raise ValueError(f"a batch must contain {len(names)} matrices, {' and '.join(names)}, got {len(sides)}")
-        stop = start + int(sides[0].shape[0])
-        if len({int(side.shape[0]) for side in sides}) == 1:
-            _check_stream(known, start, sides)
-        if stop > n_skipped or (stop == start and start >= n_skipped):
-            yield [side[max(0, n_skipped - start) :] for side in sides]
-        start = stop
-    if start < n_skipped:
-        raise ValueError(
-            f"batches must contain the {n_skipped:,} rows that the state has counted, got only {start:,} rows; use the "
-            "data that the state belongs to, or a new state"
-        )
+        yield sides
 
 
 def describe_side(side: Any) -> list[Any]:
@@ -210,124 +140,3 @@ def describe_side(side: Any) -> list[Any]:
     elif isinstance(side, np.ndarray) and side.size:
         description.append([float(side[0].sum()), float(side[-1].sum())])
     return description
-
-
-_TOGETHER = 8
-"""Number of lists of parts that are joined in one task."""
-_FEWEST_ROWS = 64
-"""Smallest number of rows in a part."""
-
-
-def sum_dask(sides: Sequence[Any], names: Sequence[str], pairs: Pairs) -> list[Sums]:
-    """Return the sums over consecutive parts of the rows, computed by the user's Dask scheduler.
-
-    Raises
-    ------
-    ValueError
-        If the sides have different numbers of rows, or if Dask does not know these numbers.
-    """
-    dask = require("dask", "dask", "dask must be installed to sum over Dask arrays")
-    _check_shapes(sides, names)
-    if not sides[0].shape[0]:
-        return []
-    most = Accumulator(tuple(int(side.shape[1]) for side in sides), pairs).most_parts()
-    level = _chunk_sums(_align(sides), names, pairs, most)
-    join = dask.delayed(partial(_join, most=most))
-    while len(level) > 1:
-        level = [join(level[i : i + _TOGETHER]) for i in range(0, len(level), _TOGETHER)]
-    (sums,) = dask.compute(level[0])
-    return list(sums)
-
-
-def _check_shapes(sides: Sequence[Any], names: Sequence[str]) -> None:
-    for side, name in zip(sides, names, strict=True):
-        check.shape(side.shape, name, 0, 0)
-    lengths = [side.shape[0] for side in sides]
-    if any(np.isnan(length) for side in sides for length in side.shape):
-        raise ValueError("chunks must have known lengths, got unknown lengths; call compute_chunk_sizes() first")
-    if len(set(lengths)) > 1:
-        raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({lengths[0]:,}), got {lengths[1]:,}")
-
-
-def _align(sides: Sequence[Any]) -> list[Any]:
-    """Rechunk all sides at the union of their chunk boundaries along the rows, and keep rows whole."""
-    ends = sorted({int(end) for side in sides for end in np.cumsum(side.chunks[0])})
-    rows = tuple(int(length) for length in np.diff(ends, prepend=0) if length)
-    return [side.rechunk({0: rows, 1: -1}) for side in sides]
-
-
-def _chunk_sums(sides: Sequence[Any], names: Sequence[str], pairs: Pairs, most: int) -> list[Any]:
-    """Return, for every chunk, a delayed list of the sums over its parts.
-
-    Dask fuses `blockwise` with the computation of the chunks, so that a single task computes and sums the corresponding
-    chunks of all sides. In separate tasks, these chunks might be computed on different workers and would then have to
-    be transferred.
-    """
-    da: Any = import_module("dask.array")
-    lengths = sides[0].chunks[0]
-    spans = np.column_stack([np.cumsum([0, *lengths[:-1]]), lengths])
-    places = da.from_array(np.array([tuple(span) for span in spans], dtype="i8,i8"), chunks=1)
-    operands = [operand for place, side in enumerate(sides) for operand in (side, (0, place + 1))]
-    summed = da.blockwise(
-        partial(
-            _sum_chunk,
-            names=tuple(names),
-            pairs=tuple(pairs),
-            n_parts=max(2, -(-most // (2 * len(lengths)))),
-            widths=[int(side.shape[1]) for side in sides],
-        ),
-        # No index is contracted, because Dask fuses only operations without contraction.
-        tuple(range(1 + len(sides))),
-        places,
-        (0,),
-        *operands,
-        concatenate=_concatenation(sides[0]),
-        align_arrays=False,
-        dtype=object,
-        meta=np.empty((0,) * (1 + len(sides)), dtype=object),
-    )
-    return list(summed.to_delayed().ravel())
-
-
-def _concatenation(side: Any) -> bool | None:
-    """Return the `concatenate` flag of a side's last operation, because Dask fuses only equal ones."""
-    flag = getattr(side.dask.layers.get(side.name), "concatenate", True)
-    return flag if flag is None else bool(flag)
-
-
-def _sum_chunk(
-    place: Any, *sides: Any, names: Sequence[str], pairs: Pairs, n_parts: int, widths: Sequence[int]
-) -> list[Sums]:
-    """Sum one chunk in a single thread, because Dask already runs one task per thread."""
-    first_row, n_rows = place[0].item()
-    rows = check_batch(sides, names, None)
-    for side, name, width in zip(rows, names, widths, strict=True):
-        if side.shape != (n_rows, width):
-            raise ValueError(
-                f"{name} must have the chunk shape that Dask records, {(n_rows, width)} from row {first_row:,} on, "
-                f"got {tuple(side.shape)}; correct the chunks where the array is created"
-            )
-    length = max(_FEWEST_ROWS, -(-n_rows // n_parts))
-    try:
-        with single_threaded_blas():
-            return [
-                _sum_rows([side[start : start + length] for side in rows], pairs) for start in range(0, n_rows, length)
-            ]
-    except ValueError:
-        # Raise a clearer error, which names the rows that are not finite.
-        require_finite(rows, names, first_row)
-        raise
-
-
-def _sum_rows(sides: Sequence[Any], pairs: Pairs) -> Sums:
-    size = panel_rows([int(side.shape[1]) for side in sides])
-    panels = (
-        sum_panel([side[i : i + size] for side in stretch], pairs)
-        for stretch in read_ahead(sides, range(0, int(sides[0].shape[0]), stretch_rows(sides)))
-        for i in range(0, int(stretch[0].shape[0]), size)
-    )
-    return reduce(partial(merge, in_place=True), panels)
-
-
-def _join(lists: list[list[Sums]], most: int = MOST_PARTS) -> list[Sums]:
-    return compact_parts([part for parts in lists for part in parts], most)

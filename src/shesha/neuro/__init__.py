@@ -3,10 +3,9 @@
 from shesha.neuro.crossnobis import crossnobis, discriminability
 from shesha.neuro.crossnobis_significance import CrossnobisPairs, crossnobis_test
 from shesha.neuro.noise_ceiling import noise_ceiling
-from shesha.neuro.score_correlations import association, behaviour_coupling
+from shesha.neuro.score_correlations import behaviour_coupling
 from shesha.neuro.searchlight import Searchlight, neighbours_in_radius, searchlight
-from shesha.neuro.session_drift import centroid_drift, check_tracked, session_drift, shared_neurons, tertiles
-from shesha.neuro.session_table import Session, allen_areas, brain_division, brain_region, session_table
+from shesha.neuro.session_drift import centroid_drift, check_tracked, session_drift, shared_neurons
 from shesha.neuro.spikes import from_rsatoolbox, spike_counts, to_rsatoolbox
 from shesha.neuro.split_half_reliability import trial_split, wuc
 from shesha.neuro.stochastic_shape import StochasticShape, stochastic_shape
@@ -17,15 +16,10 @@ from shesha.neuro.trials_needed import TrialsNeeded, trials_needed
 __all__ = [
     "CrossnobisPairs",
     "Searchlight",
-    "Session",
     "StochasticShape",
     "TimeClusters",
     "TrialsNeeded",
-    "allen_areas",
-    "association",
     "behaviour_coupling",
-    "brain_division",
-    "brain_region",
     "centroid_drift",
     "check_tracked",
     "crossnobis",
@@ -38,11 +32,9 @@ __all__ = [
     "permutation_null",
     "searchlight",
     "session_drift",
-    "session_table",
     "shared_neurons",
     "spike_counts",
     "stochastic_shape",
-    "tertiles",
     "time_clusters",
     "to_rsatoolbox",
     "trial_split",

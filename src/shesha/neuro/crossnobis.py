@@ -24,8 +24,8 @@ from shesha.kernels.condition_distances import (
 )
 from shesha.kernels.rounding_and_scaling import length_unit, safe_unit
 from shesha.kernels.threads import single_threaded_blas
-from shesha.neuro._trials import Conditions, Trials, alternate, describe_many_neurons, mean_of_known
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
+from shesha.neuro.trials import Conditions, Trials, alternate, describe_many_neurons, mean_of_known
 from shesha.results import TrialScore
 from shesha.support import memory, provenance
 from shesha.support.provenance import keep_statements

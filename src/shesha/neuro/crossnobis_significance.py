@@ -16,8 +16,8 @@ from shesha.inputs import MissingRows
 from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import additive_residuals, residuals
 from shesha.kernels.threads import single_threaded_blas
-from shesha.neuro._trials import Conditions, Trials, alternate
 from shesha.neuro.crossnobis import FOLDS, NO_REPEATS, NO_VARIATION, Crossed, Estimate, run_codes
+from shesha.neuro.trials import Conditions, Trials, alternate
 from shesha.nulls import benjamini_hochberg, holm
 from shesha.nulls.null_summary import max_statistic_p_values
 from shesha.report import Part, Table, Text

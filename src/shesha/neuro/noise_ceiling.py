@@ -15,7 +15,7 @@ from shesha.kernels.condition_distances import Cube, centre_and_scale, condition
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.rounding_and_scaling import centred_units
-from shesha.neuro._trials import (
+from shesha.neuro.trials import (
     FEWEST_IN_HALF,
     Conditions,
     EqualTrials,

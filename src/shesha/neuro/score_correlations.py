@@ -1,9 +1,9 @@
-"""Correlations over areas, sessions or trials: between two scores, and between responses and outcomes."""
+"""Correlations over clusters, with a jackknife, and over trials, between responses and outcomes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,16 +13,15 @@ from shesha.inputs import MissingRows, align_labels, table_values
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import state_suspicious_classes
 from shesha.kernels.mean_intervals import t_margin
-from shesha.kernels.ranks import centred_ranks, partial_rank_correlations
+from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.rounding_and_scaling import is_constant
-from shesha.neuro._trials import Trials, numbers_of_objects
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
-from shesha.results import Correlation, SessionTable, TrialScore
-from shesha.support import types as kinds
+from shesha.neuro.trials import Trials, numbers_of_objects
+from shesha.results import TrialScore
 from shesha.support.device_arrays import to_host
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import ALPHA, CONFIDENCE
-from shesha.support.types import Array, Mask, Seed, Vector
+from shesha.support.seeds import ALPHA
+from shesha.support.types import Mask, Seed, Vector
 
 Interval = tuple[float, float]
 UNKNOWN: Interval = (float("nan"), float("nan"))
@@ -63,95 +62,6 @@ def jackknife_correlation(
 
 def _fisher(correlation: float) -> float:
     return float(np.arctanh(np.clip(correlation, -1 + 1e-12, 1 - 1e-12)))
-
-
-CLUSTERS = ("session", "animal")
-
-
-def association(
-    table: SessionTable,
-    first: str,
-    second: str,
-    *,
-    covariates: Sequence[str] = (),
-    clusters: Literal["session", "animal"] = "session",
-    confidence: float = CONFIDENCE,
-) -> Correlation:
-    """Rank correlation of two columns over areas and sessions, with an interval over whole sessions.
-
-    The areas of one session share trials and behaviour, so they are not independent. The interval and the p-value
-    therefore come from a jackknife over sessions (or animals). Both columns may increase with the numbers of neurons or
-    spikes, which alone makes them correlated; control for these numbers with `covariates`.
-
-    Parameters
-    ----------
-    table : SessionTable
-        Result of `session_table`.
-    first, second : str
-        Columns of `table.to_frame()`.
-    covariates : sequence of str
-        Columns whose ranks are regressed out of the ranks of `first` and `second`.
-    clusters : {'session', 'animal'}
-        Units that are treated as independent; an interval needs at least three of them.
-    confidence : float
-        Confidence level of the interval, in (0, 1).
-
-    Returns
-    -------
-    Correlation
-        `unit` and `n_units` are the clusters; `p_value` comes from Student's t with as many units, and `naive_p` treats
-        lines as independent.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from shesha.neuro import Session, session_table
-    >>> rng = np.random.default_rng(0)
-    >>> shown = rng.integers(4, size=80)
-    >>> areas = np.repeat(["A", "B", "C"], 12)
-    >>> days = [Session(rng.poisson(2, (80, 36)), shown, areas, rng.random(80)) for _ in range(5)]
-    >>> table = session_table(days, scores=["trial_split", "behaviour_coupling"], n_permutations=0)
-    >>> found = association(table, "trial_split", "behaviour_coupling")
-    >>> found.n_rows, found.n_units, found.low < 0 < found.high
-    (15, 5, True)
-    """
-    check.choice(clusters, CLUSTERS, "clusters")
-    check.fraction(confidence, "confidence", closed=False)
-    frame = kinds.instance(table, SessionTable, "table", "a SessionTable, as `session_table` returns").to_frame()
-    numeric = tuple(str(name) for name in frame.columns if frame[name].dtype.kind in "fi")
-    columns = [
-        check.choice(name, numeric, "columns") for name in (first, second, *kinds.sequence(covariates, "covariates"))
-    ]
-    known = frame.dropna(subset=columns)
-    values = known[columns].to_numpy(dtype=np.float64)
-    if len(values) < 4:
-        raise ValueError(f"table must have at least 4 lines with {first} and {second}, got {len(values)}")
-
-    def score(rows: Array) -> float:
-        return float(partial_rank_correlations(values[rows], 0, range(2, values.shape[1]))[1])
-
-    named = known[clusters].astype(str).tolist()
-    (low, high), p_value = jackknife_correlation(score, named, confidence)
-    value = score(np.ones(len(values), dtype=bool))
-    free = len(values) - 2 - len(covariates)
-    with np.errstate(divide="ignore"):
-        naive = float(2 * student.sf(abs(value) * np.sqrt(free / (1 - value**2)), free))
-    return Correlation(
-        name=f"{first} and {second}",
-        first=first,
-        second=second,
-        covariates=tuple(covariates),
-        value=value,
-        low=low,
-        high=high,
-        p_value=p_value,
-        naive_p=naive,
-        n_rows=len(values),
-        n_units=len(set(named)),
-        unit=clusters,
-        closer="either",
-        confidence=confidence,
-    )
 
 
 @keep_statements

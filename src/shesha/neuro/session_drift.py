@@ -19,11 +19,11 @@ from shesha.inputs import validation as check
 from shesha.inputs.table_columns import column_names
 from shesha.kernels.condition_distances import agreement, centre_and_scale, condition_distances, half_sums
 from shesha.kernels.rounding_and_scaling import centred_units
-from shesha.neuro._trials import Trials, alternate, name_sessions
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
+from shesha.neuro.trials import Trials, alternate, name_sessions
 from shesha.nulls import summarise
 from shesha.nulls.null_summary import max_statistic_p_values
-from shesha.results import SessionDrift, SessionPair, SessionPart, Tertiles, TrialScore
+from shesha.results import SessionDrift, SessionPair, SessionPart, TrialScore
 from shesha.results.number import TIE
 from shesha.support import types as kinds
 from shesha.support.provenance import keep_statements, state
@@ -598,53 +598,6 @@ def drift_score(rows: Matrix, trials: Trials, orders: Orders) -> TrialScore:
         best=None,
         reason="one half of the session has no responses",
         further={"share of the chance level": float(values[0]) / chance} if len(values) > 1 else {},
-    )
-
-
-@keep_statements
-def tertiles(
-    X: Any,
-    *,
-    normalize: bool = True,
-    n_permutations: int = 500,
-    null: Null = "permute",
-    blocks: ArrayLike | None = None,
-    block_length: int | None = None,
-    alpha: float = ALPHA,
-    seed: Seed = 0,
-    missing: MissingRows = "refuse",
-) -> Tertiles:
-    """Cosines between the mean responses in successive thirds of a session, which show when it drifts.
-
-    Parameters
-    ----------
-    X, normalize, n_permutations, null, blocks, block_length, alpha, seed, missing
-        See `centroid_drift`.
-
-    Returns
-    -------
-    Tertiles
-        Contains `early_middle`, `middle_late` and their `difference`, which is tested in both directions.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> rates = np.linspace(rng.gamma(2, 2, 20), rng.gamma(2, 2, 20), 210)
-    >>> found = tertiles(rng.poisson(rates))
-    >>> round(found.early_middle.value, 3), round(found.middle_late.value, 3), found.gradual
-    (0.956, 0.98, False)
-    """
-    rows, trials = _rows(X, normalize, missing, min_trials=6)
-    orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
-    both = np.array([steps(rows[order], 3) for order in orders.orders])
-    options: dict[str, Any] = {"reason": "one third of the session has no responses", "best": None}
-    return Tertiles(
-        orders.summarise("early to middle", both[:, 0], trials, closer="lower", **options),
-        orders.summarise("middle to late", both[:, 1], trials, closer="lower", **options),
-        orders.summarise(
-            "(early to middle) minus (middle to late)", both[:, 0] - both[:, 1], trials, closer="either", **options
-        ),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
-from shesha.neuro._trials import Conditions, Trials
+from shesha.neuro.trials import Conditions, Trials
 from shesha.support import provenance
 from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host

@@ -24,7 +24,8 @@ from shesha.kernels.condition_distances import (
     residuals,
 )
 from shesha.kernels.distances import METRICS, Metric
-from shesha.neuro._trials import (
+from shesha.neuro.trial_order_null import Null, Orders, over_orders
+from shesha.neuro.trials import (
     Conditions,
     EqualTrials,
     Halves,
@@ -36,7 +37,6 @@ from shesha.neuro._trials import (
     describe_use,
     mean_of_known,
 )
-from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.results import TrialScore
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import ALPHA, N_PERMUTATIONS, spawn

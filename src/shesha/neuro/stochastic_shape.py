@@ -14,7 +14,7 @@ from shesha.kernels.condition_distances import compress_columns
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.kernels.shapes import energy_distance, gaussian_distance
 from shesha.kernels.threads import single_threaded_blas
-from shesha.neuro._trials import Conditions, Trials
+from shesha.neuro.trials import Conditions, Trials
 from shesha.report import page_width, wrap
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result

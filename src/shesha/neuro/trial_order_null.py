@@ -13,7 +13,7 @@ from shesha.inputs import MissingRows, align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import is_constant
 from shesha.kernels.threads import single_threaded_blas
-from shesha.neuro._trials import Trials
+from shesha.neuro.trials import Trials
 from shesha.nulls import draw_permutations, identity_first, summarise
 from shesha.nulls.permutations import Design
 from shesha.results import TrialScore

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from shesha.results.coherence import Coherence, CoherenceTable
     from shesha.results.comparison import Comparison, NoiseCeiling, NoiseCeilingFields, PairwiseComparison, Score
     from shesha.results.consensus import Consensus, Member, UnitMatching
-    from shesha.results.correlation import Correlation, Correlations
+    from shesha.results.correlation import Correlation
     from shesha.results.diff import (
         ClassChange,
         Diff,
@@ -27,16 +27,10 @@ if TYPE_CHECKING:
     from shesha.results.layer_grids import LayerComparison
     from shesha.results.model_ranking import ModelCombination, ModelDifference, ModelRanking, RankedModel
     from shesha.results.neuro import (
-        AreaLine,
-        AreaScore,
-        Group,
-        GroupMean,
         OverTime,
         SessionDrift,
         SessionPair,
         SessionPart,
-        SessionTable,
-        Tertiles,
         TrialScore,
     )
     from shesha.results.number import Number
@@ -47,7 +41,6 @@ if TYPE_CHECKING:
         LayerRanking,
         RankedLayer,
         Steerability,
-        SteeringPredictors,
         SteeringScore,
     )
     from shesha.results.within_classes import SeveralWithinClasses, WithinClasses
@@ -55,8 +48,6 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "AreaLine",
-    "AreaScore",
     "Audit",
     "CheckSequence",
     "ClassChange",
@@ -65,7 +56,6 @@ __all__ = [
     "Comparison",
     "Consensus",
     "Correlation",
-    "Correlations",
     "Dependence",
     "Diff",
     "Doubt",
@@ -75,8 +65,6 @@ __all__ = [
     "DriftVerdict",
     "Estimate",
     "Faults",
-    "Group",
-    "GroupMean",
     "IndexChange",
     "LabelClasses",
     "LayerChange",
@@ -105,15 +93,12 @@ __all__ = [
     "SessionDrift",
     "SessionPair",
     "SessionPart",
-    "SessionTable",
     "SettingsTable",
     "SeveralWithinClasses",
     "Steerability",
-    "SteeringPredictors",
     "SteeringScore",
     "StreamVerdict",
     "StructureChange",
-    "Tertiles",
     "TrialScore",
     "TwoSample",
     "UnitMatching",

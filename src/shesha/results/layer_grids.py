@@ -256,8 +256,7 @@ class LayerComparison(PairTables, Number):
         return [sentence for sentence in sentences if sentence]
 
     def _remarks(self) -> list[str]:
-        """Return what is to be known about the values: the null, estimates, and what is missing."""
-        errors = [pair.sampling_error for pair in self.scores if pair.sampling_error]
+        """Return what is to be known about the values: the null, and what is missing."""
         tested = any(pair.has_null for pair in self.scores)
         dependent = "If rows depend on one another, declare it with groups, blocks or shift."
         remarks = {
@@ -272,8 +271,6 @@ class LayerComparison(PairTables, Number):
             ),
             f"{count(self.n_lost, 'draw')} without a score {agree(self.n_lost, 'was', 'were')} counted as at least as "
             "close.": self.n_lost > 0,
-            f"{len(errors)} of {len(self.scores)} values are estimates from random projections of wide layers. Their "
-            f"standard error is at most {max(errors, default=0):.2g} (see the table of scores).": bool(errors),
             f"No value: {self.reason}.": bool(self.reason and self.partners),
             "Interrupted: fewer permutations than requested.": self.interrupted and self.has_null,
             "Interrupted: the remaining values were not computed.": self.interrupted and not self.has_null,

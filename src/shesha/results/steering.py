@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shesha.report import Columns, Part, Text, texts
+from shesha.report import Columns, Part, texts
 from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.number import NAN, Number, frame_of_numbers, table_of_numbers
@@ -143,58 +143,6 @@ class Steerability(Result):
 
 
 _UNITS = {"raw": "units of the features", "norm": "mean lengths of a row"}
-
-
-@dataclass(frozen=True)
-class SteeringPredictors(Result):
-    """Geometric scores of some rows, which may predict how well other rows can be steered."""
-
-    scores: tuple[SteeringScore, ...]
-    n_rows: int
-    exchanged: str
-    n_draws: int
-    notes: tuple[str, ...] = ()
-    seed: int | None = None
-
-    def __iter__(self) -> Iterator[SteeringScore]:
-        """Iterate over the predictors."""
-        return iter(self.scores)
-
-    def __getitem__(self, name: str) -> float:
-        """Return the value of the predictor with this name."""
-        known = {score.name: score.value for score in self.scores}
-        if name not in known:
-            raise KeyError(f"name must be one of {', '.join(known)}, got {name}")
-        return known[name]
-
-    @property
-    def headline(self) -> str:
-        """Which predictors are beyond chance."""
-        tested = [score for score in self.scores if score.has_null]
-        names = [score.name for score in tested if score.significant]
-        level = f" at {tested[0].alpha:g}" if tested else ""
-        named = f": {', '.join(names)}" if names else ""
-        return f"{len(names)} of {len(tested)} predictors are beyond chance{level} (uncorrected){named}."
-
-    def values(self) -> dict[str, float]:
-        """Return every value by name, for one line in a table of models."""
-        return {score.name: score.value for score in self.scores}
-
-    def _frame(self, *, full: bool) -> pd.DataFrame:
-        """Return one row per predictor."""
-        return frame_of_numbers(self.scores, full=full)
-
-    def _numbers(self) -> tuple[Part, ...]:
-        """Return every predictor with its chance level."""
-        drawn = f"{self.n_rows:,} rows. Chance level: {self.exchanged} shuffled {self.n_draws} times."
-        return (*table_of_numbers(self.scores, "Predictors", "predictor"), Text(drawn))
-
-    def _claim(self) -> str:
-        drawn = f"{self.exchanged} shuffled {self.n_draws:,} times"
-        head = f"Predictors of steering over {self.n_rows:,} rows"
-        return say.listing(
-            head, [say.clause(one, confidence=CONFIDENCE) for one in self.scores], drawn, others="predictors"
-        )
 
 
 @dataclass(frozen=True, kw_only=True)

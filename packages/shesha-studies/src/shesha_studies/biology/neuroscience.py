@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shesha.neuro import tertiles
+from shesha.kernels.condition_distances import centre_and_scale
+from shesha.neuro.session_drift import steps
+from shesha.neuro.trials import Trials
 from shesha_studies.biology import _recordings as recordings
 from shesha_studies.biology._neuroscience_page import make_page
 from shesha_studies.biology._recordings import READINGS
@@ -47,7 +49,8 @@ def neuroscience(session: str, area: str) -> dict[str, float]:
     for name, merge in recordings.MERGED.items():
         conditions = recordings.one_area(session, area, merge)
         merged |= score(conditions, "trial_split", name, n_permutations=99, trials_per_half="all")
-    thirds = tertiles(area_trials.X, n_permutations=0)
+    rates = Trials.from_responses(area_trials.X, min_trials=6).rates
+    early_middle, middle_late = steps(centre_and_scale(rates, unit=True, centred=False), 3)
     outcome = np.asarray(area_trials.outcome)
     half = len(outcome) // 2
     return {
@@ -60,7 +63,7 @@ def neuroscience(session: str, area: str) -> dict[str, float]:
         **recordings.score_numbers(line, "wuc", "wuc"),
         **recordings.score_numbers(line, "behaviour_coupling", "coupling"),
         "few": few,
-        **{"early_middle": thirds.early_middle.value, "middle_late": thirds.middle_late.value},
+        **{"early_middle": float(early_middle), "middle_late": float(middle_late)},
         "accuracy": float(outcome.mean()),
         "accuracy_change": float(outcome[half:].mean() - outcome[:half].mean()),
     }

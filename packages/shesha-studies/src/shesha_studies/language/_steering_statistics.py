@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from shesha.steering import partial_correlations
 from shesha.support.types import Index
 from shesha_studies.causal_lm_embeddings import CAUSAL
 from shesha_studies.framework.checks import AGREES, DIFFERS, Found
@@ -28,6 +27,7 @@ from shesha_studies.framework.facts import (
 from shesha_studies.framework.published_checks import Answers
 from shesha_studies.framework.tolerance import correlation_p
 from shesha_studies.sentences import SETS
+from shesha_studies.steering_predictors import partial_correlations
 
 Tables = Mapping[str, pd.DataFrame]
 ALIGNMENT = "supervised_alignment"

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from shesha.charts import PALETTE
-from shesha.steering import halves, predictors, steerability
+from shesha.steering import halves, steerability
 from shesha.support.warnings import CalibrationWarning
 from shesha_studies.causal_lm_embeddings import CAUSAL, CAUSAL_ENCODERS, SINK, encoder_rows
 from shesha_studies.framework.facts import Facts
@@ -19,6 +19,7 @@ from shesha_studies.language import _steering_statistics as statistics
 from shesha_studies.language._steering_statistics import Tables
 from shesha_studies.sentence_encoders import ENCODERS
 from shesha_studies.sentences import SETS, read_set
+from shesha_studies.steering_predictors import predictors
 
 SEEDS = (3, 7)
 SMALL = (-0.1, -0.05, 0.0, 0.05, 0.1)

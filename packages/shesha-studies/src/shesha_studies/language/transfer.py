@@ -131,7 +131,7 @@ def _layers(family: str) -> dict[str, dict[int, Matrix]]:
 def _scores(X: Matrix, y: Labels) -> dict[str, float]:
     """Return the ten published scores of the source, by the documented functions."""
     import shesha.stability as stability
-    import shesha.transfer as scores
+    import shesha_studies.transferability as scores
 
     # The source classifier of these scores is not published, so groups from k-means replace its predictions.
     groups = sklearn("cluster").KMeans(10, n_init=3, random_state=SEED).fit_predict(X)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from shesha.stability import basis_averaged_split, feature_split, variance_ratio
 from shesha.support.types import Matrix
-from shesha.transfer import leep, logme
 from shesha_studies.external_data import sklearn
 from shesha_studies.framework.checks import Found
 from shesha_studies.framework.facts import Facts
@@ -22,6 +21,7 @@ from shesha_studies.networks.images import Pictures, grey
 from shesha_studies.networks.networks_by_objective import IMAGES, OBJECTIVES, SHAPES, train_network
 from shesha_studies.stability_correlations._bootstrap_correlations import round_as_stored
 from shesha_studies.stability_correlations._geometric_tax_facts import TARGETS, Findings, make_facts
+from shesha_studies.transferability import leep, logme
 
 WIDTHS = (64, 128, 384)
 N, N_FEW, N_STABILITY, N_PROBED = 800, 200, 300, 400

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from shesha import transfer
 from shesha.support.memory import MemoryBudgetError
+from shesha_studies import transferability as transfer
 
 N = 24
 X = np.random.default_rng(0).standard_normal((N, 5))

@@ -5,8 +5,25 @@ import pytest
 from scipy.stats import spearmanr
 
 import shesha
-from shesha.steering import partial_correlations, predictors, vector
-from shesha.transfer import fisher_discriminant, silhouette
+from shesha.steering import vector
+from shesha_studies.steering_predictors import partial_correlations, predictors
+from shesha_studies.transferability import fisher_discriminant, silhouette
+
+
+@pytest.fixture
+def two_classes():
+    """80 rows of 12 features, two classes that lie apart along the difference of the first two."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["neg", "pos"], 40)
+    return rng.standard_normal((80, 12)) + 2 * np.eye(12)[(y == "pos").astype(int)] + 3.0, y
+
+
+@pytest.fixture
+def three_classes():
+    rng = np.random.default_rng(1)
+    y = np.tile(["entailment", "neutral", "contradiction"], 30)
+    place = {"entailment": 0, "neutral": 1, "contradiction": 2}
+    return rng.standard_normal((90, 10)) + 2 * np.eye(10)[[place[one] for one in y]], y
 
 
 def test_values_are_those_of_the_functions_by_these_names(two_classes):

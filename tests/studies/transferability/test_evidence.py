@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from shesha import transfer
+from shesha_studies import transferability as transfer
 
 
 def evidence(X, t, logs):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha import transfer
+from shesha_studies import transferability as transfer
 
 N = 24
 RNG = np.random.default_rng(0)

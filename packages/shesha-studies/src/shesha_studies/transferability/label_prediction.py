@@ -17,7 +17,7 @@ from shesha.support import memory
 from shesha.support.device_arrays import array_shape
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.transfer.class_separation import nan_with_reason, precision
+from shesha_studies.transferability.class_separation import nan_with_reason, precision
 
 _ROW_SUM = 1e-3
 """Tolerance for the sum of a row's probabilities, which allows for a softmax in half precision."""

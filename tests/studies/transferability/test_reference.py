@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shesha import transfer
+from shesha_studies import transferability as transfer
 
-FOLDER = Path(__file__).resolve().parents[1] / "reference"
+FOLDER = Path(__file__).resolve().parents[2] / "reference"
 DEFINED = {
     "transfer.LogME:fixed": transfer.logme,
     "transfer.LEEP": transfer.leep,

@@ -9,17 +9,16 @@ from scipy.stats import spearmanr
 
 from shesha.kernels.mean_intervals import mean_interval
 from shesha.kernels.ranks import partial_rank_correlations
-from shesha.neuro import (
+from shesha.neuro import centroid_drift, trial_split
+from shesha.neuro.score_correlations import jackknife_correlation
+from shesha_studies.session_table import (
     Session,
     allen_areas,
     association,
     brain_division,
     brain_region,
-    centroid_drift,
     session_table,
-    trial_split,
 )
-from shesha.neuro.score_correlations import jackknife_correlation
 
 RNG = np.random.default_rng(8)
 AREAS = np.array(["VISp"] * 14 + ["CA1"] * 12 + ["root"] * 20 + ["MOs"] * 4)

@@ -5,20 +5,26 @@ from __future__ import annotations
 import csv
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import t as student
 
 from shesha.inputs import MissingRows, coordinate_values, is_labelled, table_values
 from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import centre_and_scale
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.mean_intervals import mean_interval
-from shesha.neuro._trials import (
+from shesha.kernels.ranks import partial_rank_correlations
+from shesha.neuro.score_correlations import check_outcome, coupling_score, jackknife_correlation
+from shesha.neuro.session_drift import drift_score
+from shesha.neuro.split_half_reliability import split_score, wuc_score
+from shesha.neuro.trial_order_null import NULLS, Null, Orders, null_evidence
+from shesha.neuro.trials import (
     HOWS,
     Conditions,
     EqualTrials,
@@ -29,18 +35,24 @@ from shesha.neuro._trials import (
     check_numbers,
     name_sessions,
 )
-from shesha.neuro.score_correlations import check_outcome, coupling_score
-from shesha.neuro.session_drift import drift_score
-from shesha.neuro.split_half_reliability import split_score, wuc_score
-from shesha.neuro.trial_order_null import NULLS, Null, Orders, null_evidence
-from shesha.results import AreaLine, AreaScore, Group, GroupMean, SessionTable, TrialScore
-from shesha.results.base import reaches_level
+from shesha.report import Columns, Part, Table, numeral, texts
+from shesha.results import Correlation, TrialScore
+from shesha.results import sentence_parts as say
+from shesha.results.base import Listed, Result, draws_axes, reaches_level
+from shesha.results.number import NAN, Number, format_value
 from shesha.support import types as kinds
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import ALPHA, CONFIDENCE, N_PERMUTATIONS, draw_seed, spawn
 from shesha.support.types import Array, Index, Seed, Vector
 from shesha.support.warnings import NotEstimableWarning
+from shesha.support.wording import count
+
+__all__ = ["Session", "SessionTable", "allen_areas", "association", "brain_division", "brain_region", "session_table"]
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -70,7 +82,7 @@ def allen_areas() -> dict[str, Area]:
     >>> allen_areas()["ZI"]
     Area(area='ZI', region='Midbrain', division='Hypothalamus')
     """
-    text = files("shesha.neuro").joinpath("allen_areas.csv").read_text(encoding="utf-8")
+    text = files("shesha_studies").joinpath("allen_areas.csv").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     return {line["area"]: Area(**line) for line in csv.DictReader(lines)}
 
@@ -95,6 +107,219 @@ def brain_division(area: str) -> str:
     ('Striatum', 'Other')
     """
     return allen_areas()[area].division if kinds.text(area, "area") in allen_areas() else OTHER
+
+
+@dataclass(frozen=True, kw_only=True)
+class AreaScore(Number):
+    """One score for one area in one session."""
+
+    n_unused: int = 0
+    """Number of trials that were not used because conditions must have equally many; the mean over draws."""
+    dropped: tuple[str, ...] = ()
+    """Conditions that were left out because one half has too few trials."""
+
+
+@dataclass(frozen=True)
+class AreaLine(Result):
+    """The scores of one area in one session."""
+
+    session: str
+    animal: str
+    area: str
+    group: str
+    n_trials: int
+    n_conditions: int
+    n_neurons: int
+    n_silent: int
+    """Number of neurons that never respond."""
+    rate: float
+    """Mean response of a neuron in a trial."""
+    scores: dict[str, AreaScore] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupMean(Number):
+    """Mean of a score over the areas and sessions of a group."""
+
+    n_rows: int
+    """Number of combinations of area and session that have a value."""
+    n_beyond: int
+    """Number of combinations of area and session that are beyond chance (uncorrected)."""
+
+
+@dataclass(frozen=True)
+class Group(Result):
+    """A group of areas, with the means of its scores."""
+
+    name: str
+    n: int
+    n_sessions: int
+    n_animals: int
+    median_neurons: float
+    means: dict[str, GroupMean] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SessionTable(Listed[Group], Result):
+    """Scores of areas in sessions (`lines`) and of groups of areas (`groups`), highest first."""
+
+    ITEMS = "groups"
+    KEY = "group"
+
+    lines: tuple[AreaLine, ...]
+    groups: tuple[Group, ...]
+    excluded: tuple[tuple[str, str, str], ...]
+    """Data that were left out: session, area ('' means all areas) and reason."""
+    by: str
+    interval: str
+    """What the intervals resample: 'animal' or 'session'."""
+    confidence: float
+    scores: tuple[str, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+    alpha: float = ALPHA
+
+    def _frame(self, *, full: bool) -> pd.DataFrame:
+        """Return one row per area and session, with scores, chance levels and p-values."""
+        import pandas as pd
+
+        columns = ("session", "animal", "area", "group", "n_trials", "n_conditions", "n_neurons", "n_silent", "rate")
+        return pd.DataFrame(
+            [
+                {name: getattr(line, name) for name in columns}
+                | {
+                    key: number
+                    for name, score in line.scores.items()
+                    for key, number in (
+                        (name, score.value),
+                        (f"{name}_chance", score.chance),
+                        (f"{name}_sd", score.chance_sd),
+                        (f"{name}_p", score.p_value),
+                    )
+                }
+                for line in self.lines
+            ]
+        )
+
+    @property
+    def headline(self) -> str:
+        """The group with the highest value of the first score, and how many areas are beyond chance."""
+        name = self.scores[0] if self.scores else ""
+        known = [
+            group for group in self.groups if name in group.means and group.means[name].value == group.means[name].value
+        ]
+        if not known:
+            return "No area could be scored."
+        best = max(known, key=lambda group: group.means[name].value)
+        mean = best.means[name]
+        n_beyond = sum(group.means[name].n_beyond for group in known)
+        n = sum(group.means[name].n_rows for group in known)
+        return (
+            f"{name.replace('_', ' ').capitalize()} is highest in {best.name} ({format_value(mean)}, chance "
+            f"{numeral(mean.chance)}); {n_beyond} of {n} combinations of area and session are beyond chance "
+            f"at {self.alpha:g} (uncorrected)."
+        )
+
+    @draws_axes
+    def plot(  # type: ignore[override]
+        self, score: str = "", ax: Axes | None = None, *, title: str | None = None
+    ) -> Axes:
+        """Draw each group's mean of a score with its interval, and its mean chance level.
+
+        Parameters
+        ----------
+        score : str
+            Name of the score. Default: the first score.
+        ax : matplotlib Axes, optional
+            Axes to draw on. Default: a new figure.
+        title : str, optional
+            Title of the picture.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from shesha.charts import Series, intervals
+
+        name = score or self.scores[0]
+        if name not in self.scores:
+            raise ValueError(f"score must be one of {', '.join(self.scores)}, got {name!r}")
+        means = [group.means[name] for group in self.groups]
+        chance = [mean.chance for mean in means]
+        names = [f"{group.name} ({group.n})" for group in self.groups]
+        series = {
+            name.replace("_", " "): Series.of(means),
+            "chance level": Series(chance, [NAN] * len(chance), [NAN] * len(chance)),
+        }
+        return intervals(names, series, label=name.replace("_", " "), joined=False, ax=ax)
+
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return one row per group: each score, its interval, its chance level and the number of areas above."""
+        n_sessions = len({line.session for line in self.lines})
+        n_animals = len({line.animal for line in self.lines})
+        head = (
+            f"{count(len(self.lines), 'combination')} of area and session ({count(n_sessions, 'session')}, "
+            f"{count(n_animals, 'animal')}) by {self.by}; brackets are {100 * self.confidence:g}% intervals of the "
+            f"mean over {self.interval}s."
+        )
+        columns: Columns = {"areas": [group.n for group in self.groups]}
+        for name in self.scores:
+            means, title = [group.means[name] for group in self.groups], name.replace("_", " ")
+            columns[title] = map(format_value, means)
+            prefix = f"{title}, " * (len(self.scores) > 1)
+            columns[f"{prefix}chance"] = [mean.chance for mean in means]
+            columns[f"{prefix}beyond"] = [f"{mean.n_beyond}/{mean.n_rows}" for mean in means]
+        table = Table.of([group.name for group in self.groups], columns, "Scores", self.by)
+        is_single = any(mean.low != mean.low for group in self.groups for mean in group.means.values())
+        single = f"There is no interval for groups with a single {self.interval}." if is_single else ""
+        return (*([table] if self.groups else []), *texts([head, single]))
+
+    def _claim(self) -> str:
+        name = self.scores[0] if self.scores else ""
+        means = {group.name: group.means[name] for group in self.groups if name in group.means}
+        n_sessions, n_animals = (len({getattr(line, unit) for line in self.lines}) for unit in ("session", "animal"))
+        return say.listing(
+            f"Mean {name.replace('_', ' ')} by {self.by} over {count(n_sessions, 'session')} of "
+            f"{count(n_animals, 'animal')}",
+            [
+                f"{say.clause(mean, group, self.confidence)}, {mean.n_beyond} of {mean.n_rows} areas beyond chance"
+                for group, mean in means.items()
+            ]
+            or ["nothing could be scored"],
+            f"intervals over {self.interval}s",
+            f"areas tested at {self.alpha:g}, uncorrected",
+            others=f"{self.by}s",
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Trials that were not used, and sessions and areas that were left out."""
+        return (*self._describe_unused_trials(), *self._exclusions())
+
+    def _describe_unused_trials(self) -> Iterator[str]:
+        """Yield how many trials are not used because conditions must have equally many."""
+        for name in self.scores:
+            known = [(line, line.scores[name]) for line in self.lines]
+            shares = [score.n_unused / line.n_trials for line, score in known]
+            if not any(shares):
+                continue
+            yield (
+                f"{name.replace('_', ' ')}: every condition has the same number of trials in each half, which leaves "
+                f"{100 * min(shares):.0f} to {100 * max(shares):.0f} % of the trials unused"
+            )
+            dropped = dict.fromkeys(f"{key} in {line.session}" for line, score in known for key in score.dropped)
+            if dropped:
+                yield f"conditions left out for too few trials: {_join_places(list(dropped))}"
+
+    def _exclusions(self) -> Iterator[str]:
+        reasons: dict[str, list[str]] = {}
+        for session, area, reason in self.excluded:
+            reasons.setdefault(reason, []).append(f"{area} in {session}" if area else session)
+        for reason, places in reasons.items():
+            yield f"left out ({reason}): {_join_places(places)}"
+
+
+def _join_places(places: list[str]) -> str:
+    return ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +361,9 @@ class Checked:
     def build(cls, name: str, given: Any, missing: MissingRows = "refuse") -> Checked:
         """Check a session, and return it with codes and names."""
         if not isinstance(given, Session):
-            raise TypeError(f"sessions must be shesha.neuro.Session, got a {type(given).__name__} for {name}")
+            raise TypeError(
+                f"sessions must be shesha_studies.session_table.Session, got a {type(given).__name__} for {name}"
+            )
         trials = Trials.build(given.X, given.conditions, f"X of session {name}", missing=missing)
         areas = given.areas
         if isinstance(areas, str):
@@ -343,7 +570,6 @@ def session_table(
     Examples
     --------
     >>> import numpy as np
-    >>> from shesha.neuro import Session
     >>> rng = np.random.default_rng(0)
     >>> def recorded(animal):
     ...     shown = rng.integers(5, size=100)
@@ -427,10 +653,10 @@ def _areas(
         if session.trials.n_trials < min_trials:
             excluded.append((session.name, "", f"fewer than {min_trials} trials"))
             continue
-        for area, count in zip(*np.unique(session.areas, return_counts=True), strict=True):
+        for area, n_neurons in zip(*np.unique(session.areas, return_counts=True), strict=True):
             if str(area) in skip:
                 excluded.append((session.name, str(area), "no area"))
-            elif count < fewest:
+            elif n_neurons < fewest:
                 excluded.append((session.name, str(area), f"fewer than {fewest} neurons"))
             else:
                 yield session, str(area)
@@ -479,4 +705,92 @@ def _mean(lines: Sequence[AreaLine], score: str, interval: str, confidence: floa
     n_beyond = sum(reaches_level(line.scores[score].p_value, alpha) for line in known)
     return GroupMean(
         value=float(values.mean()), low=low, high=high, chance=chance, n_rows=len(known), n_beyond=n_beyond
+    )
+
+
+CLUSTERS = ("session", "animal")
+
+
+def association(
+    table: SessionTable,
+    first: str,
+    second: str,
+    *,
+    covariates: Sequence[str] = (),
+    clusters: Literal["session", "animal"] = "session",
+    confidence: float = CONFIDENCE,
+) -> Correlation:
+    """Rank correlation of two columns over areas and sessions, with an interval over whole sessions.
+
+    The areas of one session share trials and behaviour, so they are not independent. The interval and the p-value
+    therefore come from a jackknife over sessions (or animals). Both columns may increase with the numbers of neurons or
+    spikes, which alone makes them correlated; control for these numbers with `covariates`.
+
+    Parameters
+    ----------
+    table : SessionTable
+        Result of `session_table`.
+    first, second : str
+        Columns of `table.to_frame()`.
+    covariates : sequence of str
+        Columns whose ranks are regressed out of the ranks of `first` and `second`.
+    clusters : {'session', 'animal'}
+        Units that are treated as independent; an interval needs at least three of them.
+    confidence : float
+        Confidence level of the interval, in (0, 1).
+
+    Returns
+    -------
+    Correlation
+        `unit` and `n_units` are the clusters; `p_value` comes from Student's t with as many units, and `naive_p` treats
+        lines as independent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> shown = rng.integers(4, size=80)
+    >>> areas = np.repeat(["A", "B", "C"], 12)
+    >>> days = [Session(rng.poisson(2, (80, 36)), shown, areas, rng.random(80)) for _ in range(5)]
+    >>> table = session_table(days, scores=["trial_split", "behaviour_coupling"], n_permutations=0)
+    >>> found = association(table, "trial_split", "behaviour_coupling")
+    >>> found.n_rows, found.n_units, found.low < 0 < found.high
+    (15, 5, True)
+    """
+    check.choice(clusters, CLUSTERS, "clusters")
+    check.fraction(confidence, "confidence", closed=False)
+    frame = kinds.instance(table, SessionTable, "table", "a SessionTable, as `session_table` returns").to_frame()
+    numeric = tuple(str(name) for name in frame.columns if frame[name].dtype.kind in "fi")
+    columns = [
+        check.choice(name, numeric, "columns") for name in (first, second, *kinds.sequence(covariates, "covariates"))
+    ]
+    known = frame.dropna(subset=columns)
+    values = known[columns].to_numpy(dtype=np.float64)
+    if len(values) < 4:
+        raise ValueError(f"table must have at least 4 lines with {first} and {second}, got {len(values)}")
+
+    def score(rows: Array) -> float:
+        return float(partial_rank_correlations(values[rows], 0, range(2, values.shape[1]))[1])
+
+    named = known[clusters].astype(str).tolist()
+    (low, high), p_value = jackknife_correlation(score, named, confidence)
+    value = score(np.ones(len(values), dtype=bool))
+    free = len(values) - 2 - len(covariates)
+    with np.errstate(divide="ignore"):
+        naive = float(2 * student.sf(abs(value) * np.sqrt(free / (1 - value**2)), free))
+    return Correlation(
+        name=f"{first} and {second}",
+        first=first,
+        second=second,
+        covariates=tuple(covariates),
+        value=value,
+        low=low,
+        high=high,
+        p_value=p_value,
+        naive_p=naive,
+        n_rows=len(values),
+        n_units=len(set(named)),
+        unit=clusters,
+        closer="either",
+        confidence=confidence,
     )

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from shesha import transfer
 from shesha.kernels.distances import PANEL
+from shesha_studies import transferability as transfer
 
 
 def test_leep_is_the_log_of_the_expected_empirical_predictor(rng):

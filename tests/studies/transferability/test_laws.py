@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from shesha import transfer
+from shesha_studies import transferability as transfer
 
 seeds = st.integers(0, 2**32)
 few = settings(max_examples=12)

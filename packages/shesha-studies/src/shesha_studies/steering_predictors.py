@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,12 @@ from shesha.kernels.ranks import cosines, partial_rank_correlations, rank_column
 from shesha.measures import procrustes_similarity
 from shesha.nulls import Exchange, exchange, holm
 from shesha.nulls.null_summary import p_of_draws
-from shesha.results import Correlation, Correlations, SteeringPredictors, SteeringScore
+from shesha.report import Part, Text, texts
+from shesha.results import Correlation, SteeringScore
+from shesha.results import sentence_parts as say
+from shesha.results.base import Result
+from shesha.results.correlation import controls
+from shesha.results.number import Number, NumberTable, format_value, frame_of_numbers, table_of_numbers
 from shesha.stability import estimate, supervised_alignment
 from shesha.steering.labelled_rows import (
     Labelled,
@@ -33,12 +38,17 @@ from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import ALPHA, CONFIDENCE, default_draws, draw_seed, generator, number, spawn
+from shesha.support.seeds import ALPHA, CONFIDENCE, default_draws, draw_seed, generator, number, spawn, undecided
 from shesha.support.types import Index, Labels, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimableWarning
 from shesha.support.wording import agree, count
-from shesha.transfer import fisher_discriminant, silhouette
 from shesha.views import select_rows
+from shesha_studies.transferability import fisher_discriminant, silhouette
+
+__all__ = ["Correlations", "SteeringPredictors", "partial_correlations", "predictors"]
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Predictor = Callable[[Matrix, Labels], float]
 _SHUFFLING = 73
@@ -65,6 +75,132 @@ _SUPERVISED: dict[str, tuple[Predictor, float | None]] = {
 }
 """Functions that score labelled rows, each with the maximum of its score."""
 _NO_LABELS = "does not use labels, so shuffling them changes nothing"
+
+
+@dataclass(frozen=True)
+class SteeringPredictors(Result):
+    """Geometric scores of some rows, which may predict how well other rows can be steered."""
+
+    scores: tuple[SteeringScore, ...]
+    n_rows: int
+    exchanged: str
+    n_draws: int
+    notes: tuple[str, ...] = ()
+    seed: int | None = None
+
+    def __iter__(self) -> Iterator[SteeringScore]:
+        """Iterate over the predictors."""
+        return iter(self.scores)
+
+    def __getitem__(self, name: str) -> float:
+        """Return the value of the predictor with this name."""
+        known = {score.name: score.value for score in self.scores}
+        if name not in known:
+            raise KeyError(f"name must be one of {', '.join(known)}, got {name}")
+        return known[name]
+
+    @property
+    def headline(self) -> str:
+        """Which predictors are beyond chance."""
+        tested = [score for score in self.scores if score.has_null]
+        names = [score.name for score in tested if score.significant]
+        level = f" at {tested[0].alpha:g}" if tested else ""
+        named = f": {', '.join(names)}" if names else ""
+        return f"{len(names)} of {len(tested)} predictors are beyond chance{level} (uncorrected){named}."
+
+    def values(self) -> dict[str, float]:
+        """Return every value by name, for one line in a table of models."""
+        return {score.name: score.value for score in self.scores}
+
+    def _frame(self, *, full: bool) -> pd.DataFrame:
+        """Return one row per predictor."""
+        return frame_of_numbers(self.scores, full=full)
+
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return every predictor with its chance level."""
+        drawn = f"{self.n_rows:,} rows. Chance level: {self.exchanged} shuffled {self.n_draws} times."
+        return (*table_of_numbers(self.scores, "Predictors", "predictor"), Text(drawn))
+
+    def _claim(self) -> str:
+        drawn = f"{self.exchanged} shuffled {self.n_draws:,} times"
+        head = f"Predictors of steering over {self.n_rows:,} rows"
+        return say.listing(
+            head, [say.clause(one, confidence=CONFIDENCE) for one in self.scores], drawn, others="predictors"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Correlations(NumberTable):
+    """How predictors correlate with a target over models or layers, with and without control for others."""
+
+    numbers: tuple[Correlation, ...]
+    target: str
+    covariates: tuple[str, ...]
+    n_models: int
+    n_units: int
+    """Number of units that are resampled and shuffled: models, or groups of models."""
+    n_draws: int
+    seed: int | None = None
+
+    WHAT: ClassVar[str] = "rank correlations"
+
+    def __getitem__(self, name: str) -> Correlation:
+        """Return the correlation of the predictor with this name."""
+        return cast(Correlation, super().__getitem__(name))
+
+    @property
+    def headline(self) -> str:
+        """The predictor with the largest (partial) correlation with the target, and its corrected p-value."""
+        known = [one for one in self.numbers if one.has_value]
+        if not known:
+            return f"No predictor of {self.target} could be tested."
+        best = max(known, key=lambda one: abs(one.value))
+        p_values, corrected = zip(*((one.p_value, one.corrected_p_value) for one in known), strict=True)
+        few = undecided(p_values, corrected, self.n_draws, best.alpha, what="shuffles")
+        verdict = few or ("significant" if best.significant else "not significant")
+        return (
+            f"Strongest predictor of {self.target}{controls(self.covariates)}: {best.name} (rho = {best.value:.2f}, "
+            f"corrected p = {best.deciding_p_value:.2g}, {verdict} at {best.alpha:g})."
+        )
+
+    @property
+    def _raw(self) -> list[Number]:
+        return [one.raw for one in self.numbers if one.raw]
+
+    def _frame(self, *, full: bool) -> pd.DataFrame:
+        """Return one row per predictor; columns of the correlation without control begin with 'raw'."""
+        frame = frame_of_numbers(self.numbers, "name", full=full)
+        for field in ("value", "low", "high", "p_value") if self._raw else ():
+            frame[f"raw_{field}"] = [getattr(one, field) for one in self._raw]
+        return frame.drop(columns="raw", errors="ignore")
+
+    def _numbers(self) -> tuple[Part, ...]:
+        """Return the correlations with their intervals."""
+        units = count(self.n_models, "model") + ("" if self.n_units == self.n_models else f" in {self.n_units} groups")
+        further = {"without control": [format_value(one) for one in self._raw]} if self._raw else None
+        critical = ", ".join(
+            f"{numbers[0].threshold:.2f}{name}"
+            for numbers, name in ((self.numbers, ""), (self._raw, " without control"))
+            if numbers and numbers[0].threshold == numbers[0].threshold
+        )
+        return (
+            *table_of_numbers(self.numbers, "Spearman correlations", "predictor", further),
+            *texts(
+                [
+                    f"Spearman correlations with {self.target} over {units}{controls(self.covariates)}. p from "
+                    f"{self.n_draws:,} shuffles, corrected by Holm's method.",
+                    f"Two-sided critical value: {critical}.",
+                ]
+            ),
+        )
+
+    def _claim(self) -> str:
+        groups = "" if self.n_units == self.n_models else f" in {self.n_units} groups"
+        head = f"Spearman correlations with {self.target} over {count(self.n_models, 'model')}{groups}"
+        plain = {one.name: f" (without control {say.format_number(one.raw.value)})" for one in self.numbers if one.raw}
+        clauses = [f"{say.clause(one)}{plain.get(one.name, '')}" for one in self]
+        method = f"{self.n_draws:,} shuffles, Holm's correction"
+        return say.listing(f"{head}{controls(self.covariates)}", clauses, method, others="predictors")
 
 
 @keep_statements

@@ -1,6 +1,6 @@
 """Transferability scores: how well features suit labels, without training a model."""
 
-from shesha.transfer.class_separation import (
+from shesha_studies.transferability.class_separation import (
     anisotropy,
     bhattacharyya,
     centroid_softmax,
@@ -10,7 +10,7 @@ from shesha.transfer.class_separation import (
     margin_score,
     silhouette,
 )
-from shesha.transfer.label_prediction import leep, logme, logme_regression, nce
+from shesha_studies.transferability.label_prediction import leep, logme, logme_regression, nce
 
 __all__ = [
     "anisotropy",

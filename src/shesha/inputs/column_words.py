@@ -1,0 +1,184 @@
+"""What the name of a column says about its content: tables of words, each line with an example.
+
+Add a word to the line of its kind, or a line with an example; tests compare each example with its line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from shesha.inputs.identity import words_of
+
+
+class Words:
+    """A table of templates, each with an example.
+
+    In a template, words are separated by spaces, and alternatives by |. A word that begins with ? may be absent, and *
+    stands for any words.
+    """
+
+    def __init__(self, lines: Mapping[str, str]) -> None:
+        self.lines = lines
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile("|".join(map(_compile, self.lines.values())))
+
+    def fit(self, name: str) -> bool:
+        """Return whether the words of a name fit a line.
+
+        Examples
+        --------
+        >>> SIDE.fit("nTokens"), SIDE.fit("trial_number"), SIDE.fit("width")
+        (True, True, False)
+        """
+        return self._pattern.fullmatch("_".join(words_of(name))) is not None
+
+    def fit_one_word(self, name: str) -> bool:
+        """Return whether one of the words of a name fits a line."""
+        return any(map(self.fit, words_of(name)))
+
+    def fit_last_word(self, name: str) -> bool:
+        """Return whether the last word of a name, without numbers, fits a line."""
+        words = [word for word in words_of(name) if not word.isdigit()]
+        return bool(words) and self.fit(words[-1])
+
+
+def _compile(template: str) -> str:
+    """Return a template as a regular expression for words that are joined by underscores."""
+    pattern = ""
+    for place, part in enumerate(template.split(" ")):
+        words = r"\w+" if part.strip("?") == "*" else f"(?:{part.removeprefix('?')})"
+        if part.startswith("?"):
+            pattern += f"(?:_{words})?" if place else f"(?:{words}_)?"
+        else:
+            pattern += f"_{words}" if pattern and not pattern.endswith("_)?") else words
+    return pattern
+
+
+LABELS = frozenset({"label", "labels", "y", "class", "target"})
+"""Names of columns of labels, in lower case."""
+
+_NUMBER_OF = "?id|idx|index|num|number|no|nr"
+SIDE = Words(
+    {
+        "score": "scores?|similarity|distances?|rank|usage|doublet_score|sample_weights?",
+        "true_probability": "?* proba|probability",
+        "pred_age": "pred|predicted|prediction ?*",
+        "n_tokens": "n|num|number_of|prompt|total tokens|chars|words|genes|counts|cells",
+        "token_count": "token|char|word count",
+        "n_samples": "n obs|rows|samples",
+        "count": "counts?|n|tokens?|tokens_used",
+        "updated_at": "created|updated|modified|added ?at|utc|on|ts",
+        "event_timestamp_ms": "?* timestamp|unix_?(time|ts|ms|us|ns|s)|epoch_(time|ms|s|us|ns) ?ms|us|ns|s|utc",
+        "date": "datetime|date|ts|week|visit",
+        "row_number": "row_?(num|number|id|nr)",
+        "fold": "row|index|idx|level_0|fold|split|seed|site|batch|leiden|louvain",
+        "page_number": "page ?number",
+        "chunk_index": "chunk ?index|number",
+        "epoch_number": "build|epoch ?number|id|nr",
+        "image_number": "image|object number",
+        "is_test": "is|in|use|was train(ing)?|test|val(id(ation)?)?|eval|holdout|outlier|doublet|duplicate|deleted"
+        "|excluded",
+        "clusters": "clusters?",
+        "cluster_10": "cluster|leiden|louvain|k?means|h?dbscan *",
+        "cell_type_code": "* label|class|target|cluster|code|encoded",
+        "trial_number": "stim(ulus)?|condition|trial|session|subject|participant|animal|mouse|run|block|repeat"
+        f"|repetition {_NUMBER_OF}|name|code",
+        "nFeature_RNA": "n_?count|n_?feature rna",
+        "pct_counts_mt": "pct_counts *",
+        "percent_mt": "percent_mt|n_genes_by_counts",
+        "Metadata_Site": "metadata|location *",
+        "longitude": "lat(itude)?|lon(gitude)?|lng",
+        "STI 014": r"sti \d{3}",
+    }
+)
+"""Columns of numbers that describe the rows."""
+TIME = Words({"date": "time|date|at|epoch|created|updated|modified|when"})
+"""Words in names of columns of times."""
+EVENT = Words({"onsets": "times?|timestamps?|onsets?|starts?|stops?|ends?|begins?|offsets?"})
+"""Words in names of columns of times of events in a recording."""
+
+VECTOR = Words(
+    {
+        "embedding": "emb(ed(ding)?)?s?|vec(tor)?s?|repr(esentation)?s?|latents?|activations?|features?|hidden|states?",
+        "int8": "u?int",
+    }
+)
+"""Words in names of columns that contain vectors; services name columns of codes int8 and uint8."""
+PROMISE = Words({"vector": "emb(ed(ding)?)?s?|vec(tor)?s?|representations?|latents?|activations?"})
+"""Words that, at the end of a name, promise vectors: other contents are refused."""
+NO_VECTOR = Words(
+    {
+        "input_ids": "input|token|token_type|decoder_input ids",
+        "attention_mask": "attention_mask|tokens|labels|bbox|shape|size",
+    }
+)
+"""Columns of lists that are never representations beside others."""
+POSITIONS = Words({"indices": "index|indices|indexes|positions|dims"})
+"""Last words in names of columns of the positions of sparse values."""
+FAMILY = Words(
+    {
+        "dim": "d(im)?|emb(ed(ding)?)?s?|e|v(ec(tor)?)?|x|f(eat(ure)?)?s?|z|h(idden)?|c|repr?|col(umn)?|val(ue)?",
+        "pc": "pca?|lsi|svd|ica?|nmf|mofa|ld|lda|lv|factor|topic|comp(onent)?|latent|harmony|scan?vi",
+        "neuron": "unit|neuron|channel|ch|pixel|px",
+    }
+)
+"""Last words in names of numbered columns that form a matrix, whatever else the table contains."""
+LAYER = Words({"layer": "layers?|l|h|hidden|blocks?|models?|states?"})
+"""Words in names of numbered columns of several layers, which are not one matrix."""
+
+FEATURE_NAME = Words(
+    {
+        "gene_id": "(neuron|unit|cell|roi|channel|electrode|voxel|gene|feature|variable|dim(ension)?|component|latent"
+        "|col(umn)?)s? ?id|name|idx|index|number|no"
+    }
+)
+"""Columns that, in a table with one row for each input and feature, name the feature."""
+MODEL = Words({"embedding_model_name": "?* model|encoder|checkpoint|embedder|layer ?name|id"})
+"""Columns that say which model computed a row."""
+CONTENT = Words(
+    {"review": "text|sentence|document|content|title|prompt|query|question|review|passage|abstract|caption"}
+)
+"""Columns of text that identify rows if their values are distinct."""
+PART = Words(
+    {
+        "chunk_id": "?metadata well|chunk|page|part|segment|passage|paragraph|sent(ence)?|section|window|turn|line|span"
+        f"|frame|pos(ition)?|offset {_NUMBER_OF}"
+    }
+)
+"""Columns that number the parts of a document or recording."""
+WHOLE = Words({"doc": "(doc(ument)?|source|file|article|book|video|clip|url|path)(_?name)?"})
+"""Columns of text for documents or recordings, whose parts another column numbers."""
+LEVEL = Words(
+    {
+        "session_id": "?metadata plate|barcode|subj(ect)?|sub|participant|patient|donor|animal|mouse|monkey|user|item"
+        "|session|ses|run|block|trial|repeat|repetition|rep|stim(ulus)?|site|field|fov|slide|tile|visit|experiment"
+        f"|recording|day {_NUMBER_OF}|name"
+    }
+)
+"""Columns that repeat, and identify rows together with others, such as subject, session and trial."""
+
+_PICTURE = re.compile(r"x?_?((f?it)?tsne|umap|phate|spatial|draw_?graph(_fa|_fr)?|mde|trimap|pacmap)")
+"""Names of embeddings that are made for plots."""
+PICTURE_COLUMNS = 3
+"""Largest number of columns of an embedding that is made for plots."""
+
+
+def label_like_names(names: Iterable[str]) -> list[str]:
+    """Return those names that usually denote labels."""
+    return [name for name in names if name.lower() in LABELS]
+
+
+def is_picture(name: str, n_columns: int) -> bool:
+    """Return whether an embedding has so few columns that it was made for plots, and no name that denies this."""
+    words = [word for word in words_of(name) if word != "x"]
+    denied = any(map(FAMILY.fit, words)) and not is_picture_name(name)
+    return n_columns <= PICTURE_COLUMNS and not denied
+
+
+def is_picture_name(name: str) -> bool:
+    """Return whether an embedding is named like those that are made for plots, such as UMAP."""
+    return _PICTURE.fullmatch(name.lower()) is not None

@@ -1,0 +1,124 @@
+"""The columns of a table: their names, kinds and values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Kind = Literal["numbers", "text", "bytes", "lists", "other"]
+SAMPLE = 20
+"""Number of values of a column that are looked at."""
+_UNNAMED = re.compile(r"(Unnamed: \d+|__index_level_\d+__)(\.\d+)?")
+"""Names of columns without a name of their own; a table that is saved twice has two."""
+_KINDS = {"M": "dates", "m": "durations", "c": "complex numbers"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table: its name, kind, and functions that return some or all of its values."""
+
+    name: str
+    kind: Kind
+    content: str
+    """What the column contains, such as 'text' or 'list<item: float> values'."""
+    head: Callable[[], Sequence[Any]] = field(compare=False)
+    """Return some of the first values, with None for missing ones."""
+    values: Callable[[], Any] = field(compare=False)
+    """Return all values as an array."""
+    refusal: str = ""
+    """Why the column is no feature, if this does not depend on other columns."""
+
+    @property
+    def reason(self) -> str:
+        """Why the column is no feature by its type."""
+        return self.refusal or ("" if self.kind == "numbers" else f"contains {self.content}, not numbers")
+
+
+def is_unnamed(name: str) -> bool:
+    """Return whether a name is a default that pandas gives to columns without a name."""
+    return _UNNAMED.fullmatch(name) is not None
+
+
+def pandas_columns(frame: pd.DataFrame, *, from_text: bool = False) -> list[Column]:
+    """Describe the columns of a pandas table; columns of text files may have no names of their own."""
+    columns = []
+    for position in range(frame.shape[1]):
+        series = frame.iloc[:, position]
+        kind, content = _kind(series)
+        refusal = _refusal(position, series) if from_text else ""
+        name: Any = frame.columns[position]
+        # Levels of a MultiIndex are joined.
+        name = "_".join(str(part) for part in name if str(part)) if isinstance(name, tuple) else str(name)
+        columns.append(Column(name, kind, content, partial(_head, series), partial(np.asarray, series), refusal))
+    return columns
+
+
+def _refusal(position: int, column: pd.Series[Any]) -> str:
+    """Return why a column of a text file is no feature, if it has no name or no values."""
+    if len(column) == 0:
+        return "contains no values"
+    if not is_unnamed(str(column.name)):
+        return ""
+    if column.isna().all():
+        return "has neither a name nor values"
+    return "has no name and contains row names" if position == 0 and not is_numeric(column) and column.is_unique else ""
+
+
+def _head(series: pd.Series[Any]) -> list[Any]:
+    values = series.head(SAMPLE)
+    present = values[values.notna()] if len(values) else values
+    return (present if len(present) else series.dropna().head(SAMPLE)).tolist()
+
+
+def _kind(series: pd.Series[Any]) -> tuple[Kind, str]:
+    """Return the kind of a column, and what it contains in words."""
+    if is_numeric(series):
+        return "numbers", "numbers"
+    if series.dtype.kind in _KINDS:
+        return "other", _KINDS[series.dtype.kind]
+    if type(series.dtype).__name__ == "CategoricalDtype":
+        return ("text", "text") if series.cat.categories.dtype.kind not in "iufb" else ("other", "categories")
+    first = next(iter(series.dropna()), None)
+    return kind_of_value(first)
+
+
+def kind_of_value(value: Any) -> tuple[Kind, str]:
+    """Return the kind of a column from one of its values."""
+    if value is None or isinstance(value, str):
+        return "text", "text"
+    if isinstance(value, bytes | bytearray | memoryview):
+        return "bytes", "bytes"
+    if isinstance(value, list | tuple | Mapping) or hasattr(value, "shape"):
+        return "lists", "lists"
+    if isinstance(value, int | float):
+        # An object column that starts with numbers but is not numeric contains text as well.
+        return "text", "numbers and text"
+    return "other", f"{type(value).__name__} values"
+
+
+def is_numeric(column: pd.Series[Any]) -> bool:
+    """Return whether a column contains real numbers, possibly with missing values."""
+    import pandas as pd
+
+    kind = column.dtype.kind
+    if kind == "O":
+        # Booleans with missing values, decimals and columns without any value have dtype object.
+        return pd.api.types.infer_dtype(column, skipna=True) in {"boolean", "decimal", "empty"}
+    return kind in "fiub" and pd.api.types.is_numeric_dtype(column.dtype)
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a number, or text that is one."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
