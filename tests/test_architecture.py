@@ -34,7 +34,7 @@ ORDER = [
     {"auditing", "coherence", "ranking"},
     {"bio", "neuro", "steering", "drift"},
     {"changes", "citations"},
-    {"benchmark"},
+    {"benchmark", "transfer"},
     {"cli", "pytest_plugin"},
     {"__main__"},
 ]

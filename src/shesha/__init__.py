@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import shesha.sim as sim
     import shesha.stability as stability
     import shesha.steering as steering
+    import shesha.transfer as transfer
     from shesha.auditing.audit import audit
     from shesha.calibration import benjamini_hochberg, calibrate, holm
     from shesha.changes.diff import diff
@@ -191,6 +192,7 @@ __all__ = [
     "stability",
     "steering",
     "supervised_alignment",
+    "transfer",
     "variance_ratio",
     "zscore_separation",
 ]

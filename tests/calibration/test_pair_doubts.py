@@ -10,10 +10,9 @@ from shesha.calibration.single_pair import (
     add_doubt,
     add_saturation,
     replace_row_effects,
-    warn_of_doubts,
     width_doubt,
 )
-from shesha.doubting import find_pair_doubts
+from shesha.doubting import find_pair_doubts, warn_of_doubts
 from shesha.results import Doubt, Doubts
 from shesha.support.warnings import NotEstimable
 from shesha.views import Rdm, Representation

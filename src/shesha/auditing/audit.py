@@ -58,6 +58,7 @@ from shesha.views import (
     representation_from,
     restrict,
     rows_or_distances,
+    warn_of_other_order,
 )
 
 WIDTHS = "width"
@@ -207,6 +208,8 @@ def measure_drift(
     """
     if len(findings) < 2 or (reason := _obstacle(findings)):
         return None, "" if len(findings) < 2 else reason
+    unnamed = {name: subject.place.rows() for name, subject in subjects.items() if subject.names is None}
+    warn_of_other_order({name: rows.sample for name, rows in unnamed.items() if isinstance(rows, Rows)})
     steps = _Steps(metric, stored)
     ordered = list(subjects.values())
     start = ordered[0]

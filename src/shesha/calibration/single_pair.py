@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import norm
 
 from shesha.calibration.permutation_scores import Subject, covariate_design, map_orders, null_bytes, prepare
-from shesha.doubting import diagnostic_rows, find_pair_doubts
+from shesha.doubting import diagnostic_rows, find_pair_doubts, irrelevant_doubts, warn_of_doubts
 from shesha.doubting.pair_doubts import cluster_doubt, few_rows_doubt, saturated_measures, saturation, width
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
@@ -290,8 +290,6 @@ def warn_of_dependence(
     return dependence
 
 
-_NO_WARNING = ("order", "alternating order", "duplicates", "copies")
-"""Doubts that raise no warning, because another warning or the score itself already shows the problem."""
 _OF_ROWS = ("few rows", "rare cluster")
 """Doubts that list rows with a strong influence on the score."""
 _MOVED = 0.2
@@ -369,13 +367,6 @@ def weigh_doubts(doubts: Doubts, subject: Subject, found: Number, best: float | 
         doubts = replace_row_effects(doubts, subject.name, subject.n_rows, found.value, scale, subject.without)
     warn_of_doubts(doubts)
     return doubts
-
-
-def warn_of_doubts(doubts: Doubts) -> None:
-    """Warn of problems that change how a p-value or a score should be interpreted."""
-    for doubt in doubts:
-        if doubt.name not in _NO_WARNING:
-            warn(f"{doubt.name}: {doubt.text}. {doubt.advice}", CalibrationWarning)
 
 
 @keep_statements
@@ -502,7 +493,8 @@ def calibrate(
         seed=seed,
     )
     dependence = warn_of_dependence(subject.sides, design, permutations)
-    doubts = find_pair_doubts(subject.sides, design, dependence, only_cheap=True)
+    but = () if subject.measure is None else irrelevant_doubts([subject.measure.invariant])
+    doubts = find_pair_doubts(subject.sides, design, dependence, only_cheap=True, but=but)
     best = best_value(subject.closer, subject.bounds, maximum)
     described = plain_options(options, truncate)
     common: dict[str, Any] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,12 +28,14 @@ from shesha.changes.row_map import (
     require_usable_rows,
 )
 from shesha.comparison.engine import Evidence
+from shesha.doubting import warn_of_pair_doubts
 from shesha.drift.canary_check import Choice, choose_measures
 from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.measures import Measure, choose
 from shesha.nulls.design_builder import exchange
+from shesha.nulls.design_warnings import find_undeclared_dependence
 from shesha.results.diff import Diff, IndexChange, IndexMetric, LayerChange
 from shesha.results.row_map import RowMap
 from shesha.support import types as kinds
@@ -42,6 +44,7 @@ from shesha.support.progress import collect
 from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import CONFIDENCE, number
 from shesha.support.types import Index, Seed
+from shesha.support.warnings import CalibrationWarning, warn
 from shesha.support.wording import join_items
 from shesha.views import Representation, Rows
 
@@ -215,6 +218,7 @@ def diff(
         notes.append(f"The search for rows that moved used {len(looked_at):,} random rows of {len(usable):,}.")
     n_neighbours = count_neighbours(k, len(looked_at))
     before_rows, after_rows, floor = _select(layer, sides, looked_at)
+    _warn_of_doubts((before_rows, after_rows), (first, second), known)
     row_names, row_labels = name_rows(looked_at, sides, row_texts), label_rows(looked_at, known.get("labels"))
     # Unlike a loop, map does not hold a noisy copy of the rows while the next one is drawn.
     unchanged = map(_narrow_pair, floor.pairs(layer, before_rows, after_rows))
@@ -260,6 +264,16 @@ def diff(
         lost_by_class=lost_by_class,
         **details,
     )
+
+
+def _warn_of_doubts(
+    sides: tuple[Representation, Representation], names: tuple[str, str], known: Collection[str]
+) -> None:
+    """Warn of problems with the rows or features of the most changed layer."""
+    if "groups" not in known and (signs := find_undeclared_dependence([side.rows for side in sides])):
+        warn(f"intervals may be too narrow: {signs}", CalibrationWarning)
+    # A few distant rows hardly change ranks of distances. The answer says if nothing or only lengths changed.
+    warn_of_pair_doubts(dict(zip(names, sides, strict=True)), but=("few rows", "copies", "row lengths"))
 
 
 def _score_layers(

@@ -21,6 +21,7 @@ from shesha.kernels.neighbours import nearest_by_distance, nearest_by_product, n
 from shesha.kernels.regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures.expected_time import MINUTE, search_seconds
+from shesha.nulls.design_warnings import find_undeclared_dependence
 from shesha.report import Part, Text
 from shesha.results import sentence_parts as say
 from shesha.results.diff import IndexAdvice, IndexChange, IndexMetric, Recall
@@ -461,6 +462,8 @@ def stored_vectors(
             f"{share:.0%} of the {k} nearest vectors are copies of the query, which any way of storing finds; leave "
             "out repeated rows to measure the others"
         )
+    if groups is None and queries is None and (signs := find_undeclared_dependence([arrays["X"]])):
+        state_warning(f"intervals may be too narrow: {signs}")
     truth = _nearest(arrays["X"], _unchanged, queries, k, metric)
 
     def recall_of(name: str) -> StoredVectors:

@@ -12,16 +12,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shesha.inputs import MissingRows, Names, RowChoice, are_reordered
+from shesha.inputs import MissingRows, Names, RowChoice
 from shesha.inputs.matrix_shapes import one_row_per_input, state_narrow
 from shesha.io.read import read_named
 from shesha.kernels.shapes import PANEL, column_panels
 from shesha.support import provenance
 from shesha.support import types as kinds
 from shesha.support.layer_axis import LayerAxis, layer_sequence, split_layers
-from shesha.support.provenance import state
 from shesha.support.types import Array
-from shesha.support.warnings import RowNamesWarning, warn
 from shesha.support.wording import count, join_items, layers_by_depth, name_parts
 from shesha.views import Rdm, Representation, Rows, align_rows, rows_or_distances, select_layer_rows
 
@@ -503,14 +501,6 @@ def read_sides(
                 key = _counterpart(layer, list(read["before"]), list(layers), name)
             representations[name, layer] = layers[key]
     known = tuple(source.names for source in representations.values() if source.names is not None)
-    first, second = representations["before", next(iter(matched))], representations["after", next(iter(matched))]
-    if not known and are_reordered(first, second):
-        state("after seems to contain the rows of before in another order")
-        warn(
-            "after seems to contain the rows of before in another order, but rows are paired by position. Pass arrays "
-            "with row names, such as tables with an index",
-            RowNamesWarning,
-        )
     aligned = align_rows({f"{name}[{layer}]": source for (name, layer), source in representations.items()})
     _require_same_counts(representations, matched)
     sides: dict[str, dict[str, Rows]] = {name: {} for name in read}

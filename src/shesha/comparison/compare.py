@@ -14,7 +14,6 @@ from shesha.calibration.single_pair import (
     add_doubt,
     add_saturation,
     warn_of_dependence,
-    warn_of_doubts,
     width_doubt,
 )
 from shesha.comparison import engine, sampled_scores
@@ -23,7 +22,7 @@ from shesha.comparison.moment_scores import compare_moments
 from shesha.comparison.noise_ceiling import SidesWithRepeats
 from shesha.comparison.resumable_pairs import require_same_rows
 from shesha.comparison.sampled_scores import Exact, Sampling, require_one_that_fits
-from shesha.doubting import find_pair_doubts
+from shesha.doubting import find_pair_doubts, irrelevant_doubts, warn_of_doubts
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.inputs.matrix_shapes import state_shapes
@@ -232,7 +231,8 @@ def compare_in_memory(
             scores |= sampled
         scores = scores if fold is None else add_held_out(scores, request.measures, sides, fold)
     only_cheap = len(request.measures) < _MANY and not request.calibrate
-    doubts = find_pair_doubts(sides, design, dependence, only_cheap=only_cheap)
+    but = irrelevant_doubts(measure.invariant for measure in request.measures)
+    doubts = find_pair_doubts(sides, design, dependence, only_cheap=only_cheap, names=request.names, but=but)
     if request.calibrate:
         doubts = add_saturation_doubt(doubts, sides, scores)
         warn_of_doubts(doubts)

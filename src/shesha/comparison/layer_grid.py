@@ -32,7 +32,7 @@ from shesha.comparison.engine import Evidence, require_calibrate
 from shesha.comparison.moment_scores import compare_layer_moments
 from shesha.comparison.pairwise import arrange_scores
 from shesha.comparison.resumable_pairs import require_same_rows
-from shesha.doubting import find_pair_doubts
+from shesha.doubting import find_pair_doubts, irrelevant_doubts
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.inputs.matrix_shapes import state_shapes
@@ -193,7 +193,10 @@ def compare_layers(
         # The rows were aligned, and this was stated, before the grid was computed.
         with ignore_statements():
             pair = prepare(first[best.first], second[best.second], measure, options, **chosen)
-        doubts = find_pair_doubts(pair.sides, design, dependence, only_cheap=True)
+        but = () if pair.measure is None else irrelevant_doubts([pair.measure.invariant])
+        doubts = find_pair_doubts(
+            pair.sides, design, dependence, only_cheap=True, names=(str(best.first), str(best.second)), but=but
+        )
         doubts = weigh_doubts(doubts, pair, best, best_value(pair.closer, pair.bounds, None))
         found = replace(found, doubts=doubts)
     else:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.comparison.engine import Group, add_note, failure
-from shesha.doubting.doubts import diagnostic_rows
+from shesha.doubting.doubts import diagnostic_rows, warn_of_pair_doubts
 from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure, as_measure
@@ -26,7 +26,7 @@ from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import number
 from shesha.support.types import Seed
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
-from shesha.views import Rdm, Representation, View, aligned
+from shesha.views import Rdm, Representation, View, aligned, warn_of_other_order
 
 
 @keep_statements
@@ -124,6 +124,7 @@ class Repeats:
                 raise ValueError(f"{name}[{k}] must be 2-D (n_samples, n_features), got shape {source.shape}")
             if source.n_rows != (n_rows or sources[0].n_rows):
                 raise ValueError(f"{name}[{k}] must have {n_rows or sources[0].n_rows} rows, got {source.n_rows}")
+        warn_of_other_order({f"{name}[{k}]": repeat for k, repeat in enumerate(given)})
         _warn_of_dependence(sources)
         return cls(sources)
 
@@ -165,6 +166,7 @@ def _warn_of_dependence(sources: Sequence[Representation]) -> None:
     warn_of_dependent_repeats(sides, CEILING_TOO_HIGH)
     if any(source.has_distances_only for source in sources):
         return
+    warn_of_pair_doubts({f"repeat {k}": source for k, source in enumerate(sources[:2])}, but=("copies",))
     if signs := find_dependence([diagnostic_rows(source) for source in sources], screened=True).signs:
         warn(
             f"{CEILING_TOO_HIGH}: in all repeats, {signs}. Repeats with rows in one order agree even without a common "

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, permutations, product
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -19,6 +20,7 @@ from shesha.comparison.compare import compare, seed_measures
 from shesha.comparison.engine import require_calibrate
 from shesha.comparison.input_manifest import Files
 from shesha.comparison.resumable_pairs import Request, Run, require_same_rows
+from shesha.doubting import irrelevant_doubts, warn_of_pair_doubts
 from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
 from shesha.inputs.matrix_shapes import state_shapes
@@ -43,7 +45,7 @@ from shesha.support.provenance import keep_statements
 from shesha.support.seeds import ALPHA, N_PERMUTATIONS, draw_seed, generator, number
 from shesha.support.types import Seed, Vector, is_path
 from shesha.support.warnings import CalibrationWarning, warn
-from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances, select_rows
+from shesha.views import Rdm, Representation, align_rows, check_named_arrays, hint_of_distances, select_rows
 
 Pair = tuple[ArrayLike | Rdm, ArrayLike | Rdm]
 
@@ -220,6 +222,9 @@ def compare_all(
         scores = tuple(run(_pairs))
         exchanged = "" if run.calibration is None else run.calibration.evidence.exchanged
         shapes, interrupted = {name: source.shape for name, source in run.index.known.items()}, run.interrupted
+        # A stored comparison is repeated without reading its files.
+        if store is None:
+            _warn_of_doubts(scores, chosen, lambda name: run.index.known[name].place.load(), shapes)
     else:
         scores, shapes, interrupted = _compare_in_memory(representations_or_files, chosen)
     return PairwiseComparison(
@@ -403,11 +408,34 @@ def _compare_in_memory(
     groups = engine.group_by_view(chosen, pairs, sources.values())
     scores = engine.run(groups, sources, engine.too_large(groups, sources))
     pair_scores, interrupted = engine.collect(scores, sum(map(len, pairs.values())))
+    _warn_of_doubts(pair_scores, chosen, sources.__getitem__, {name: source.shape for name, source in sources.items()})
     return (
         arrange_scores(pair_scores, chosen, pairs),
         {name: source.shape for name, source in sources.items()},
         interrupted,
     )
+
+
+_CHECKED = 1 << 26
+"""Largest number of values of two representations that are read again to check their comparison."""
+
+
+def _warn_of_doubts(
+    scores: Iterable[Score],
+    measures: Sequence[Measure],
+    load: Callable[[str], Representation],
+    shapes: Mapping[str, tuple[int, ...]],
+) -> None:
+    """Warn of problems with the closest pair by the first measure, which the answer names."""
+    first = measures[0]
+    known = [pair for pair in scores if pair.name == first.name and pair.has_value and pair.first != pair.second]
+    if not known:
+        return
+    closest = (max if first.higher_is_closer else min)(known, key=lambda pair: pair.value)
+    if sum(prod(shapes[name]) for name in (closest.first, closest.second)) <= _CHECKED:
+        sides = {name: load(name) for name in (closest.first, closest.second)}
+        # The answer says that the closest pair is alike as copies are.
+        warn_of_pair_doubts(sides, but=("copies", *irrelevant_doubts(measure.invariant for measure in measures)))
 
 
 def _pairs(measure: Measure, names: list[str]) -> list[engine.Pair]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import t
 
 from shesha.comparison.engine import FEWEST_CLUSTERS, Evidence, interval, n_kept
+from shesha.doubting import warn_of_pair_doubts
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels import shapes as kernel
@@ -241,6 +243,8 @@ def _configurations(
             raise ValueError(f"representations[{name!r}] must be features of shape (n_samples, n_features), got {got}")
         if representation.n_rows != first.n_rows:
             raise ValueError(f"representations[{name!r}] must have {first.n_rows} rows, got {representation.n_rows}")
+    # Copies are listed in the answer.
+    any(warn_of_pair_doubts(dict(pair), but=("copies",)) for pair in pairwise(aligned.items()))
     # Columns beyond the number of rows are rotated away.
     _require_memory(len(aligned), first.n_rows, max(min(source.shape) for source in aligned.values()))
     units = {name: length_unit(source.rows) for name, source in aligned.items()}

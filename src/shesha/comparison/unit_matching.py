@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.calibration.single_pair import warn_of_dependence
+from shesha.doubting import warn_of_pair_doubts
 from shesha.inputs import MissingRows, RowChoice
 from shesha.inputs import validation as check
 from shesha.kernels.unit_matching import Edges, match_candidates
@@ -111,6 +112,8 @@ def match_units(
         dense = [side.toarray() if hasattr(side, "toarray") else side for side in (first, other)]
         design = Design(blocks=blocks, groups=groups, shift=shift)
         warn_of_dependence([Representation.build(side) for side in dense], design, None)
+        # The variance of a unit does not matter to its correlations.
+        warn_of_pair_doubts(dict(zip(used, dense, strict=True)), but=("few coordinates", "copies"))
     observed = match_candidates(first, other, k)
     drawn = [match_candidates(first, other[order], k) for order in track(orders, len(orders), "permutations")]
     narrower = min(first.shape[1], other.shape[1])

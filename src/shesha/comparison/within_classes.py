@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.comparison.compare import MOST_ROWS_TESTED, PairRequest, compare_in_memory, seed_measures, two_names
 from shesha.comparison.engine import add_note, add_null, correct_p_values, name_pair
 from shesha.comparison.sampled_scores import Sampling
+from shesha.doubting import warn_of_pair_doubts
 from shesha.inputs import MissingRows, RowChoice, labels_in_order, orders, split_names
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
@@ -358,6 +359,7 @@ class _LabelledRows:
             None if aligned[name] is None else _labels_as_text(aligned[name], len(first), name)
             for name in ("blocks", "groups")
         )
+        warn_of_pair_doubts(dict(zip(names, (first, second), strict=True)), but=("copies",))
         return cls((first, second), classes, block, group)
 
     @property

@@ -10,8 +10,11 @@ from shesha.doubting.doubts import (
     doubts,
     find_doubts,
     find_pair_doubts,
+    irrelevant_doubts,
     row_properties,
     rows_without_direction,
+    warn_of_doubts,
+    warn_of_pair_doubts,
 )
 
 __all__ = [
@@ -22,8 +25,11 @@ __all__ = [
     "feature_doubts",
     "find_doubts",
     "find_pair_doubts",
+    "irrelevant_doubts",
     "pair_doubts",
     "row_doubts",
     "row_properties",
     "rows_without_direction",
+    "warn_of_doubts",
+    "warn_of_pair_doubts",
 ]

@@ -135,6 +135,8 @@ class Subject:
     """Results that the caller passes: 'dependence', and 'checked' with each side's `DiagnosticRows`."""
     numbers: Index | None = None
     """Row numbers in the caller's data, if the caller left out some rows."""
+    names: tuple[str, ...] = ("X", "Y")
+    """What the caller calls the sides."""
 
     def caller_rows(self, rows: Index) -> tuple[int, ...]:
         """Return the numbers that rows have in the caller's data."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -22,7 +22,7 @@ from shesha.results import Dependence, Doubt, Doubts
 from shesha.support.provenance import keep_statements
 from shesha.support.sampling_units import is_batch_name, unit_labels
 from shesha.support.types import Index, Labels, Vector
-from shesha.support.warnings import NotEstimable
+from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Adjusted, Rdm, Representation, Rows, rows_or_distances, select_rows
 
 NAME = "number of tokens"
@@ -246,14 +246,19 @@ def find_doubts(
 
 def find_pair_doubts(
     sides: Sequence[Representation],
-    design: Design,
+    design: Design | None,
     dependence: Dependence | None = None,
     *,
     only_cheap: bool = False,
+    names: tuple[str, str] = ("X", "Y"),
+    but: Collection[str] = (),
 ) -> Doubts:
-    """Check two representations of the same rows; the order of the rows is checked only if no design is declared."""
+    """Check two representations of the same rows; checks whose names are in `but` do not matter to the score.
+
+    Whether rows depend on their order is checked only if `design` declares nothing; not if it is None.
+    """
     sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
-    order = not nonempty_arguments(design)
+    order = design is not None and not nonempty_arguments(design)
     if any(side.has_distances_only for side in sides):
         return Doubts((), reason="distance matrices have no features to check")
     sources = [Rows(side.to_numpy.rows.reshape(side.n_rows, -1)) for side in sides]
@@ -266,8 +271,41 @@ def find_pair_doubts(
     looked = dependence if order else Dependence(len(rows), 1.0, 0.5, 0.0)
     computed = _known_results(looked, [diagnostic_rows(side) for side in sides] if not len(bad) else None)
     computed["largest"] = [largest for _, largest in extremes]
-    subject = Subject(tuple(used), "cosine", ordered=order, computed=computed, numbers=rows)
-    return _raise_doubts(subject, "RSA", only_cheap=only_cheap)
+    subject = Subject(tuple(used), "cosine", ordered=order, computed=computed, numbers=rows, names=names)
+    return _raise_doubts(subject, "RSA", only_cheap=only_cheap, but=but)
+
+
+_NO_WARNING = ("order", "alternating order", "duplicates", "copies")
+"""Doubts that raise no warning, because another warning or the score itself already shows the problem."""
+
+
+def warn_of_doubts(doubts: Doubts, but: Collection[str] = _NO_WARNING) -> bool:
+    """Warn of problems that change how a p-value or a score should be interpreted; return whether there are any."""
+    problems = [doubt for doubt in doubts if doubt.name not in but]
+    for doubt in problems:
+        warn(f"{doubt.name}: {doubt.text}. {doubt.advice}", CalibrationWarning)
+    return bool(problems)
+
+
+_CHOSEN = 0.3
+"""Smallest effect of a few rows that is reported for a pair that was chosen among many, such as the closest one."""
+
+
+def warn_of_pair_doubts(sides: Mapping[str, Any], *, but: Collection[str] = ()) -> bool:
+    """Make the cheap checks of two representations, by name, but for some; return whether any of them warned.
+
+    Callers that report dependence between rows themselves need not leave it out.
+    """
+    first, second = (Representation.build(side) for side in sides.values())
+    names = tuple(map(str, sides))
+    found = find_pair_doubts([first, second], None, only_cheap=True, names=(names[0], names[1]), but=but)
+    found = replace(found, found=tuple(one for one in found if one.name != "few rows" or one.effect >= _CHOSEN))
+    return warn_of_doubts(found, but=("duplicates", *but))
+
+
+def irrelevant_doubts(invariances: Iterable[Collection[str]]) -> tuple[str, ...]:
+    """Return the checks that do not matter to any of the measures with these invariances."""
+    return ("few coordinates",) if all("affine" in each for each in invariances) else ()
 
 
 def diagnostic_rows(side: Representation) -> DiagnosticRows:
@@ -283,13 +321,13 @@ def _known_results(dependence: Dependence | None, checked: Sequence[DiagnosticRo
     return {name: value for name, value in computed.items() if value is not None}
 
 
-def _raise_doubts(subject: Subject, headline: str, *, only_cheap: bool) -> Doubts:
+def _raise_doubts(subject: Subject, headline: str, *, only_cheap: bool, but: Collection[str] = ()) -> Doubts:
     """Return all doubts about a subject, largest effect first, and why checks were skipped, if any were."""
     kind = "pair" if subject.is_pair else "rows"
     doubts: list[Doubt] = []
     reason = ""
     for mark in list_doubts():
-        if mark.of not in (kind, "both") or (only_cheap and not mark.cheap):
+        if mark.of not in (kind, "both") or (only_cheap and not mark.cheap) or mark.name in but:
             continue
         try:
             answer = mark.function(subject)

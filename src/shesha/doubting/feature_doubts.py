@@ -48,28 +48,50 @@ _SORTED = 0.9
 @doubt("few coordinates")
 def few_coordinates(subject: Subject) -> Doubt | None:
     """Check whether a few features dominate the distances."""
-    shares = _shares(subject.sample, subject.metric)
-    d = len(shares)
-    if d < 4:
+    if subject.sample.shape[1] < 4:
         return None
-    order = np.argsort(-shares, kind="stable")
-    few = _n_few(shares[order])
-    largest, share = order[:few], float(shares[order[:few]].sum())
-    # If there are only a few features, it is normal that one of them determines half of the distances.
-    if share < (_MOST if d >= _WIDE else _NEARLY_ALL):
+    largest, share = dominant_features(subject.sample, subject.metric)
+    few, d = len(largest), subject.sample.shape[1]
+    if not few:
         return None
     changed = subject.split(z_scores(subject.sample[:, ~is_constant(subject.sample)])).value
     effect = abs(changed - subject.headline.value)
     if effect < _MOVED and (share < _NEARLY_ALL or few > _ROGUE):
         return None
-    names = ", ".join(map(str, largest[:5])) + (", ..." if few > 5 else "")
     verb = "determines" if few == 1 else "determine"
     text = (
-        f"{few} of {d:,} features ({names}) {verb} {100 * share:.0f} % of the {subject.metric} distances. "
-        f"With standardised features, the {subject.headline.name} becomes {changed:.2f}"
+        f"{few} of {d:,} features ({list_features(largest)}) {verb} {100 * share:.0f} % of the {subject.metric} "
+        f"distances. With standardised features, the {subject.headline.name} becomes {changed:.2f}"
     )
     advice = "Check these features. Standardise them or leave them out, and report this choice"
     return Doubt("few coordinates", min(1.0, effect), None, text, advice)
+
+
+def dominant_features(sample: Matrix, metric: str) -> tuple[Index, float]:
+    """Return the few features that determine most of the distances (largest first; none if not few) and their share."""
+    shares = _shares(sample, metric)
+    order = np.argsort(-shares, kind="stable")
+    few = _n_few(shares[order])
+    share = float(shares[order[:few]].sum())
+    # If there are only a few features, it is normal that one of them determines half of the distances.
+    dominate = len(shares) > 1 and share >= (_MOST if len(shares) >= _WIDE else _NEARLY_ALL)
+    return (order[:few] if dominate else order[:0]), share
+
+
+def foreign_features(sample: Matrix) -> Index:
+    """Return the few features with nearly all variance, or far more than any other, which may be no features.
+
+    The variances of principal components and of power laws fall gradually.
+    """
+    few, share = dominant_features(sample, "euclidean")
+    others = np.delete(sample, few, axis=1).var(axis=0)
+    apart = len(others) > 0 and sample[:, few].var(axis=0).min(initial=np.inf) >= _FAR_APART * others.max()
+    return few if apart or share >= _NEARLY_ALL else few[:0]
+
+
+def list_features(features: Index) -> str:
+    """Return the first five numbers of features, for a sentence."""
+    return ", ".join(map(str, features[:5])) + (", ..." if len(features) > 5 else "")
 
 
 def _n_few(falling: Vector) -> int:

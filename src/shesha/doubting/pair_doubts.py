@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from shesha.doubting.doubt_input import Subject, doubt
-from shesha.doubting.row_doubts import FEW_ROWS_ADVICE, far_rows_first
+from shesha.doubting.feature_doubts import foreign_features, list_features
+from shesha.doubting.row_doubts import COUNTS_ADVICE, FEW_ROWS_ADVICE, far_rows_first, normalised_counts
 from shesha.doubting.row_lengths import describe_changes
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
+from shesha.views import Gram, Representation
 
 _DIGITS = 1e-6
 """If a subtraction leaves less than this share of a sum of squares, the difference is imprecise."""
@@ -168,6 +170,10 @@ def cluster_doubt(measure: str, rows: tuple[int, ...], whole: float, without: fl
 
 _MOSTLY, _LEAST_CHANCE = 0.5, 0.1
 """Share of CKA, and absolute value, that the chance level of CKA must reach to raise a doubt."""
+_FEATURES_ADVICE = (
+    "Check these features, which may be no features (such as identifiers, counts or times). Leave them out or "
+    "standardise all features, and report this choice"
+)
 _SAME = 1e-12
 """Largest value of 1 - CKA between copies; rounding to single precision changes CKA by about 1e-14."""
 _PARALLEL = 1e-5
@@ -182,7 +188,7 @@ def copies(subject: Subject) -> Doubt | None:
     grams = [subject.products(side, subject.places) for side in range(2)]
     first, second = subject.samples
     if not 1 - linear_cka(grams, np.arange(len(subject.places))) < _SAME:
-        return _other_lengths((first, second), np.array(subject.units))
+        return None
     if first.shape == second.shape and np.array_equal(first * subject.units[0], second * subject.units[1]):
         text = "both representations contain the same values"
     else:
@@ -191,22 +197,68 @@ def copies(subject: Subject) -> Doubt | None:
     return Doubt("copies", 1.0, None, text, advice)
 
 
-def _other_lengths(sides: tuple[Matrix, Matrix], units: Vector) -> Doubt | None:
-    """Return the doubt that rows differ in their lengths only; the values of each side are in a unit of its own."""
-    first, second = sides
+@doubt("row lengths", of="pair", cheap=True)
+def row_lengths(subject: Subject) -> Doubt | None:
+    """Check whether rows differ in their lengths only, by more than a common factor."""
+    first, second = sides = subject.samples
     if first.shape != second.shape:
         return None
     # Products by einsum need no copies of the rows.
     norms = [np.sqrt(np.einsum("ij,ij->i", rows, rows)) for rows in sides]
     if not (np.einsum("ij,ij->i", first, second) >= (1 - _PARALLEL) * norms[0] * norms[1]).all():
         return None
+    # The values of each side are in a unit of its own.
+    units = np.array(subject.units)
     scales = units / safe_unit(units)
     lengths = describe_changes(norms[0] * scales[0], norms[1] * scales[1], paired=True)
-    if not lengths:
+    if not lengths or lengths.startswith("all rows"):
         return None
     text = f"rows have the same directions on both sides, and differ in their lengths only: {lengths}"
     advice = "Scores of cosine distances cannot show this. Normalise both sides or none"
-    return Doubt("copies", 1.0, None, text, advice)
+    return Doubt("row lengths", 1.0, None, text, advice)
+
+
+@doubt("few coordinates", of="pair", cheap=True)
+def few_coordinates(subject: Subject) -> Doubt | None:
+    """Check whether a few features of large variance determine the linear agreement, or hide it."""
+    few = [foreign_features(sample) for sample in subject.samples]
+    if not any(map(len, few)):
+        return None
+    rest = [np.delete(sample, features, axis=1) for sample, features in zip(subject.samples, few, strict=True)]
+    named = [
+        f"{'feature' if len(features) == 1 else 'features'} {list_features(features)} of {name}"
+        for name, features in zip(subject.names, few, strict=True)
+        if len(features)
+    ]
+    return _changed_cka(subject, rest, "few coordinates", f"without {' and '.join(named)}", _FEATURES_ADVICE)
+
+
+@doubt("raw counts", of="pair", cheap=True)
+def raw_counts(subject: Subject) -> Doubt | None:
+    """Check whether the totals of raw counts, such as sequencing depth, determine the linear agreement, or hide it."""
+    normal = [normalised_counts(subject, side) for side in range(2)]
+    rest = [sample if it is None else it[0] for sample, it in zip(subject.samples, normal, strict=True)]
+    named = [f"{name} contains raw counts, and {it[1]}" for name, it in zip(subject.names, normal, strict=True) if it]
+    without = f"if counts are scaled to one total per row, and logarithms taken ({'; '.join(named)})"
+    return _changed_cka(subject, rest, "raw counts", without, COUNTS_ADVICE) if named else None
+
+
+def _changed_cka(subject: Subject, others: Sequence[Matrix], name: str, when: str, advice: str) -> Doubt | None:
+    """Return the doubt that unbiased CKA is another one with other values of the checked rows."""
+    try:
+        whole, without = (unbiased_cka(sides) for sides in (subject.samples, others))
+    except NotEstimable:
+        return None
+    if abs(without - whole) < _MOVED:
+        return None
+    text = f"unbiased CKA is {whole:.2f}, but {without:.2f} {when}"
+    return Doubt(name, min(1.0, abs(without - whole)), None, text, advice)
+
+
+def unbiased_cka(sides: Sequence[Matrix]) -> float:
+    """Return the unbiased linear CKA; it has no bias that would change with the number of features."""
+    first, second = (Gram.build(Representation.build(side), unbiased=True) for side in sides)
+    return first.inner(second)
 
 
 @doubt("few rows", of="pair", cheap=True)

@@ -182,7 +182,27 @@ def row_scale(subject: Subject) -> Doubt | None:
 @doubt("raw counts")
 def raw_counts(subject: Subject) -> Doubt | None:
     """Check whether the rows are counts whose totals differ by more than sampling does, such as sequencing depth."""
-    counts = subject.sample * subject.units[0]
+    normal = normalised_counts(subject, 0)
+    if normal is None:
+        return None
+    scaled, depth = normal
+    normalised = subject.split(scaled).value
+    text = (
+        f"the values are raw counts, and {depth}, which changes distances between rows. With rows scaled to one total, "
+        f"and logarithms, the {subject.headline.name} is {normalised:.2f} instead of {subject.headline.value:.2f}"
+    )
+    return Doubt("raw counts", min(1.0, abs(normalised - subject.headline.value)), None, text, COUNTS_ADVICE)
+
+
+COUNTS_ADVICE = (
+    "Normalise the counts first (such as with scanpy.pp.normalize_total and log1p), or pass the totals of the rows as "
+    "within="
+)
+
+
+def normalised_counts(subject: Subject, side: int) -> tuple[Matrix, str] | None:
+    """Return normalised checked rows and the range of their totals; None unless they are counts of uneven totals."""
+    counts = subject.samples[side] * subject.units[side]
     if counts.shape[1] < _WIDE or len(counts) < _FEW_ROWS or (counts < 0).any() or (counts != np.floor(counts)).any():
         return None
     totals = counts.sum(axis=1)
@@ -192,19 +212,9 @@ def raw_counts(subject: Subject) -> Doubt | None:
         return None
     if totals.std() < _UNEVEN * totals.mean() or totals.var() < _OVERDISPERSED * totals.mean():
         return None
-    scaled = np.log1p(counts * (middle / np.where(totals > 0, totals, 1.0))[:, None])
-    normalised = subject.split(scaled).value
     low, high = np.quantile(totals, [0.05, 0.95])
-    text = (
-        f"the values are raw counts, and 90 % of the rows have a total (depth) between {low:,.0f} and {high:,.0f}, "
-        "which changes distances between rows. With rows scaled to one total, and logarithms, the "
-        f"{subject.headline.name} is {normalised:.2f} instead of {subject.headline.value:.2f}"
-    )
-    advice = (
-        "Normalise the counts first (such as with scanpy.pp.normalize_total and log1p), or pass the totals of the rows "
-        "as within="
-    )
-    return Doubt("raw counts", min(1.0, abs(normalised - subject.headline.value)), None, text, advice)
+    scaled = np.log1p(counts * (middle / np.where(totals > 0, totals, 1.0))[:, None])
+    return scaled, f"90 % of the rows have a total (depth) between {low:,.0f} and {high:,.0f}"
 
 
 def _lengths_elsewhere(sample: Matrix) -> Vector:

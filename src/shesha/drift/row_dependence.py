@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls.dependence import dependence, p_of_first
 from shesha.results.doubts import LEVEL
 from shesha.support.types import Labels, Matrix, Vector
@@ -19,6 +20,8 @@ FEWEST_DEPENDENT = 4 * BLOCK
 _MOST_BLOCKS, _N_ORDERS, _CLIP = 64, 199, 2.5
 _MATERIAL = 0.1
 """Smallest share by which neighbouring rows are closer that is reported."""
+_REPEATED = 0.1
+"""Smallest share of rows that repeat an earlier row that is reported; a few inputs occur twice in most streams."""
 _SMALL = 1e-3
 """Smallest p-value that is shown as it is, because it comes from a normal approximation."""
 _MEMORIES = 3
@@ -73,7 +76,7 @@ def neighbour_dependence(rows: Matrix) -> tuple[float, float]:
 
 
 def dependence_text(rows: Matrix, what: str, unit: str = "row", *, group_advice: bool = True) -> str:
-    """Describe that rows depend on their neighbours, and what to do; empty if there is no sign of it.
+    """Describe that rows depend on their neighbours or repeat others, and what to do; empty without a sign of it.
 
     Parameters
     ----------
@@ -86,6 +89,9 @@ def dependence_text(rows: Matrix, what: str, unit: str = "row", *, group_advice:
     group_advice : bool
         Whether the groups of dependent rows can be passed.
     """
+    repeated = repeats(row_hashes(rows))
+    if len(repeated) >= _REPEATED * len(rows) and unit == "row":
+        return f"{len(repeated):,} of {len(rows):,} rows of the {what} repeat an earlier row. Keep one row of each"
     closer, p = neighbour_dependence(rows)
     # In many rows, a dependence that hardly changes any rate is significant as well.
     if p > LEVEL or closer < _MATERIAL:

@@ -326,7 +326,8 @@ def are_reordered(X: Any, Y: Any) -> bool:
     >>> are_reordered(X, X[::-1]), are_reordered(X, X), are_reordered(X, -3 * X[::-1])
     (True, False, False)
     """
-    if len(X) != len(Y) or len(X) < _FEWEST_REORDERED:
+    # Single columns of ranks or levels, such as two models of conditions, may contain the same numbers by design.
+    if len(X) != len(Y) or len(X) < _FEWEST_REORDERED or min(X.shape[1], Y.shape[1]) < 2:
         return False
     largest = float(np.max([np.abs(rows).max() for side in (X, Y) for rows in _stretches(side)]))
     if not (np.isfinite(largest) and largest > 0):

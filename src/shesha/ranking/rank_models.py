@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
 from shesha.comparison.noise_ceiling import Repeats, ceiling_of_repeats
-from shesha.doubting import diagnostic_rows
+from shesha.doubting import diagnostic_rows, irrelevant_doubts, warn_of_pair_doubts
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import n_pairs
@@ -382,6 +382,7 @@ def rank_models(
     vectors, evaluations = _score_models(problem, count, seed)
     notes += _resample_notes(problem, evaluations)
     _warn_of_dependence(problem, {"groups": groups, "blocks": blocks})
+    _warn_of_doubts(problem, evaluations)
     permuted = problem
     if vectors is not None and not problem.exact and (vectors.sampled or vectors.n_pairs > RANKED_AGAIN):
         permuted = fewer_rows(problem, vectors.n_pairs, spawn(seed, _ROWS))
@@ -451,6 +452,15 @@ def _warn_of_dependence(problem: Problem, design: dict[str, Any]) -> None:
                 CalibrationWarning,
             )
             return
+
+
+def _warn_of_doubts(problem: Problem, evaluations: Evaluations) -> None:
+    """Warn of problems of the comparison between the first subject and the model that is closest to all subjects."""
+    scores = evaluations.models.observed.mean(axis=0) * (1 if problem.measure.higher_is_closer else -1)
+    best = list(problem.models)[int(np.argmax(np.nan_to_num(scores, nan=-np.inf)))]
+    subject, model = problem.subjects[0], problem.models[best]
+    if not subject.has_distances_only and not model.has_distances_only:
+        warn_of_pair_doubts({"data": subject, best: model}, but=irrelevant_doubts([problem.measure.invariant]))
 
 
 def _count_known_pairs(problem: Problem, vectors: DistanceVectors) -> tuple[tuple[int, ...], str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from shesha.report import Item, Section, texts
 from shesha.results.stability import Estimate
+from shesha.support.wording import agree, join_names
 
 if TYPE_CHECKING:
     from shesha.results.audit import Audit, RepresentationAudit
@@ -121,7 +122,8 @@ def headline(audit: Audit) -> Section:
     sentences = [*_chance_sentence(audit), _dominance_sentence(audit), _order(audit), _sizes_sentence(audit)]
     # Principal components of cells have no stable axes, so agreement with the labels is the first question.
     labels_first = all(map(has_uninformative_axes, audit.representations))
-    return Section(_title(audit), texts([_labels(audit), *sentences] if labels_first else [*sentences, _labels(audit)]))
+    answer = [_labels(audit), *sentences] if labels_first else [*sentences, _labels(audit)]
+    return Section(_title(audit), texts([*answer, _problems_sentence(audit)]))
 
 
 def what_to_do(findings: Sequence[RepresentationAudit]) -> str:
@@ -178,6 +180,16 @@ def _dominance_sentence(audit: Audit) -> str:
     where = f" ({list_names(names, len(audit.representations))})" if len(audit.representations) > 1 else ""
     strongest = f" in {most.name}" if len(names) > 1 else ""
     return f"A few features dominate{where}:{strongest} {text}."
+
+
+def _problems_sentence(audit: Audit) -> str:
+    """Name the doubts with a large effect that no other sentence of the answer mentions; otherwise an empty text."""
+    every = [(doubt.effect, doubt.name) for finding in audit.representations for doubt in finding.doubts or ()]
+    large = dict.fromkeys(name for effect, name in sorted(every, reverse=True) if effect >= LARGE_EFFECT)
+    names = [name for name in large if name not in ("few coordinates", "whitened")]
+    return (
+        f"Possible {agree(len(names), 'problem', 'problems')}, explained below: {join_names(names)}." if names else ""
+    )
 
 
 def _sizes_sentence(audit: Audit) -> str:

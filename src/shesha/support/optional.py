@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -69,6 +69,17 @@ def require(module: str, extra: str, need: str | None = None) -> ModuleType:
     except ImportError as error:
         package = module.partition(".")[0]
         raise ImportError(f'{need or f"{package} is needed"}: pip install "{DISTRIBUTION}[{extra}]"') from error
+
+
+def names_of_package(module: str, extra: str, need: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a module that offers the names of a separate package."""
+
+    def get(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"a module of {module!r} has no attribute {name!r}")
+        return getattr(require(module, extra, need), name)
+
+    return get, lambda: sorted(require(module, extra, need).__all__)
 
 
 def load_tensors(file: Any, **options: Any) -> Any:

@@ -11,6 +11,7 @@ from shesha.views._rows_by_name import (
     restrict,
     select_layer_rows,
     select_rows,
+    warn_of_other_order,
 )
 from shesha.views._scalar_summaries import Concentricity, Magnitude, Scalar, SplitStability, Uniformity
 from shesha.views.covariates import Adjusted, Covariates, Refitted, adjust_for_covariates
@@ -88,4 +89,5 @@ __all__ = [
     "rows_or_distances",
     "select_layer_rows",
     "select_rows",
+    "warn_of_other_order",
 ]

@@ -9,7 +9,17 @@ from typing import Any, Protocol, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.inputs import MissingRows, NamedRows, Names, RowChoice, align_labels, named_index, orders, split_names
+from shesha.inputs import (
+    MissingRows,
+    NamedRows,
+    Names,
+    RowChoice,
+    align_labels,
+    are_reordered,
+    named_index,
+    orders,
+    split_names,
+)
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import NO_LABEL, state_suspicious_classes
 from shesha.kernels.distances import Metric, find_undirected_rows
@@ -19,6 +29,7 @@ from shesha.support.device_arrays import take_rows as take_array_rows
 from shesha.support.provenance import state
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Seed
+from shesha.support.warnings import RowNamesWarning, warn
 from shesha.views.representation import Rdm, Representation, Rows
 
 S = TypeVar("S", Representation, Rows, Rows | Rdm)
@@ -136,7 +147,30 @@ def select_rows(
     if missing == "refuse":
         for name, side in used.items():
             _require_usable(side, name, directed=directed)
+    warn_of_other_order({name: side.value for name, side in used.items()})
     return {name: side.value for name, side in used.items()}, extra
+
+
+_CHECKED = 1 << 26
+"""Number of values up to which the order of rows without names is checked."""
+
+
+def warn_of_other_order(arrays: Mapping[str, Any]) -> None:
+    """Warn if matrices in memory without row names contain the rows of the first one in another order."""
+    matrices = {
+        name: X for name, X in arrays.items() if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiu"
+    }
+    n_values, first = 0, next(iter(matrices), "")
+    for name, X in matrices.items():
+        n_values += X.size
+        if name != first and n_values <= _CHECKED and are_reordered(matrices[first], X):
+            text = f"{name} seems to contain the rows of {first} in another order"
+            state(text)
+            warn(
+                f"{text}, but rows are paired by position. Pass data with row names, such as tables with an index",
+                RowNamesWarning,
+            )
+            return
 
 
 def _sample_size(

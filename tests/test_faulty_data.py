@@ -1,0 +1,158 @@
+"""The same faulty data through every function that compares rows: the fault is named, in the result or by an error."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import shesha
+from shesha import changes, drift
+
+N, D = 60, 16
+RNG = np.random.default_rng(0)
+
+
+def noise():
+    return RNG.standard_normal((N, D)) * np.linspace(2, 0.5, D)
+
+
+def near(X):
+    return X + 0.5 * RNG.standard_normal(X.shape)
+
+
+def with_identifiers():
+    identifiers = 40.0 * RNG.permutation(N)
+    return np.c_[noise(), identifiers], np.c_[noise(), identifiers]
+
+
+def with_outlier():
+    X, Y = noise(), noise()
+    X[7] *= 300
+    Y[7] *= 300
+    return X, Y
+
+
+def with_repeated_rows():
+    X = np.tile(noise()[: N // 2], (2, 1))
+    return X, np.tile(near(X[: N // 2]), (2, 1))
+
+
+def with_codes():
+    X = noise()
+    Y = near(X)
+    for row in (3, 9, 30):
+        X[row, 5] = Y[row + 1, 5] = -999
+    return X, Y
+
+
+def with_depths():
+    depths = RNG.gamma(2, 3, (N, 1))
+    return tuple(RNG.poisson(RNG.gamma(2, 1, D) * depths).astype(float) for _ in range(2))
+
+
+def reordered():
+    X = noise()
+    return X, X[RNG.permutation(N)]
+
+
+def random_walks():
+    return noise().cumsum(axis=0), noise().cumsum(axis=0)
+
+
+def of_unit_length():
+    X = noise()
+    return X, X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def copied():
+    X = noise()
+    return X, X.copy()
+
+
+FAULTS = {
+    "a column of identifiers": (with_identifiers, r"without feature 16 of|few coordinates"),
+    "a distant row": (with_outlier, r"(row|rows) .{0,30}\b7\b|\b7\b.{0,40}outli|outli.{0,40}\b7\b"),
+    "repeated rows": (with_repeated_rows, r"repeat|duplicate|copies of the query"),
+    "codes of missing values": (with_codes, r"-999|missing codes"),
+    "counts of uneven depth": (with_depths, r"raw counts"),
+    "rows in another order": (reordered, r"in another order"),
+    "dependent rows": (random_walks, r"neighbouring rows|depend"),
+    "unit length": (of_unit_length, r"length"),
+    "copies": (copied, r"cop(y|ies)|same values|equal|identical|unchanged"),
+}
+FUNCTIONS = {
+    "compare": lambda X, Y: shesha.compare(X, Y, n_permutations=50),
+    "calibrate": lambda X, Y: shesha.calibrate(X, Y, n_permutations=50),
+    "compare_all": lambda X, Y: shesha.compare_all({"a": X, "b": Y, "c": X + Y}, calibrate=True, n_permutations=50),
+    "compare_layers": lambda X, Y: shesha.compare_layers([X], [Y], calibrate=True, n_permutations=50),
+    "compare_within": lambda X, Y: shesha.compare_within(X, Y, np.arange(N) % 2, n_permutations=50),
+    "diff": lambda X, Y: shesha.diff(X, Y, measures=["RDM drift"]),
+    "consensus": lambda X, Y: shesha.consensus({"a": X, "b": Y, "c": (X + Y) / 2}),
+    "rank_models": lambda X, Y: shesha.rank_models(X, {"a": Y, "b": noise()}, n_permutations=50, n_resamples=20),
+    "match_units": lambda X, Y: shesha.match_units(X, Y, n_permutations=50),
+    "noise_ceiling": lambda X, Y: shesha.noise_ceiling([X, Y, (X + Y) / 2]),
+    "stored_vectors": lambda X, Y: changes.stored_vectors(X, {"b": Y}),
+    "two_sample_tests": lambda X, Y: drift.two_sample_tests(X, Y, n_permutations=50),
+    "audit": lambda X, Y: shesha.audit({"a": X, "b": Y}, n_bootstrap=20, n_permutations=50),
+}
+UNHARMED = {
+    # Each unit is standardised, and units of another length are as similar.
+    "match_units": {"a column of identifiers", "unit length"},
+    # The samples have no rows in common. Faults that both samples share do not make them differ.
+    "two_sample_tests": {
+        "a column of identifiers",
+        "a distant row",
+        "codes of missing values",
+        "counts of uneven depth",
+        "rows in another order",
+        "unit length",
+        "copies",
+    },
+    # Neighbours by angle do not depend on other rows; equal vectors are found, as the answer says.
+    "stored_vectors": {
+        "a column of identifiers",
+        "a distant row",
+        "codes of missing values",
+        "counts of uneven depth",
+        "copies",
+    },
+    # Ranks of distances and the unbiased CKA hardly depend on a single row, nor correlations on the totals of rows.
+    "diff": {"a distant row"},
+    "rank_models": {"a distant row", "counts of uneven depth"},
+    "compare_layers": {"a distant row"},
+    # Representations are scored one by one.
+    "audit": {"unit length"},
+}
+CASES = [(name, fault) for name in FUNCTIONS for fault in FAULTS if fault not in UNHARMED.get(name, ())]
+
+
+def said(function, sides):
+    """Return the answer with its warnings, or the error, as text."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            answer = str(function(*sides))
+        except ValueError as error:
+            answer = str(error)
+    return "\n".join([answer, *(str(one.message) for one in warned)])
+
+
+@pytest.fixture(scope="module")
+def data():
+    return {fault: make() for fault, (make, _) in FAULTS.items()}
+
+
+@pytest.mark.parametrize(("name", "fault"), CASES)
+def test_a_fault_of_the_data_is_named(data, name, fault):
+    text = " ".join(said(FUNCTIONS[name], data[fault]).split())
+    assert re.search(FAULTS[fault][1], text), text
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_data_without_fault_give_no_warning(name):
+    X = np.random.default_rng(1).standard_normal((N, D))
+    Y = X + 0.7 * np.random.default_rng(2).standard_normal((N, D))
+    text = " ".join(said(FUNCTIONS[name], (X, Y)).split())
+    for fault in ("a column of identifiers", "a distant row", "codes of missing values", "rows in another order"):
+        assert not re.search(FAULTS[fault][1], text), text
