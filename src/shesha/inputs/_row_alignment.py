@@ -197,18 +197,12 @@ _MOST_TEXTS = 20_000
 
 def state_other_texts(known: Mapping[str, Names]) -> None:
     """Warn of columns of texts that differ in rows of the same name, as after documents were divided anew."""
-    (first, names), *others = known.items() if known else [("", None)]
-    for other, found in others:
-        both = [column for column in names.columns if column in found.columns] if names is not None else []
-        if (
-            names is None
-            or not both
-            or max(len(names), len(found)) > _MOST_TEXTS
-            or not (names.distinct and found.distinct)
-        ):
+    for (first, names), (other, found) in product(list(known.items())[:1], list(known.items())[1:]):
+        both = [column for column in names.columns if column in found.columns]
+        if not both or max(len(names), len(found)) > _MOST_TEXTS or not (names.distinct and found.distinct):
             continue
-        sides = [one.as_text().values.astype(str) for one in (names, found)]
-        shared, *rows = np.intersect1d(*sides, assume_unique=True, return_indices=True)
+        values, other_values = (one.as_text().values.astype(str) for one in (names, found))
+        shared, *rows = np.intersect1d(values, other_values, assume_unique=True, return_indices=True)
         for column in both:
             texts = [one.columns[column].as_text().values[row] for one, row in zip((names, found), rows, strict=True)]
             differ = np.flatnonzero(texts[0] != texts[1])

@@ -151,7 +151,9 @@ def refuse_tokens(shapes: Mapping[Any, tuple[int, ...]], guessed: Iterable[Any],
     where : str
         Where the arrays are, for the error message.
     """
-    masks = {shape: name for name, shape in shapes.items() if len(shape) == 2 and MASK.search(str(name))}
+    masks: dict[tuple[int, ...], Any] = {
+        shape: name for name, shape in shapes.items() if len(shape) == 2 and MASK.search(str(name))
+    }
     # Nothing must be averaged over an axis of length 1.
     guessed = [name for name in guessed if shapes[name][1] > 1]
     templates = Counter((_template(name), shapes[name]) for name in guessed)
