@@ -97,8 +97,8 @@ FUNCTIONS = {
     "audit": lambda X, Y: shesha.audit({"a": X, "b": Y}, n_bootstrap=20, n_permutations=50),
 }
 UNHARMED = {
-    # Each unit is standardised, and units of another length are as similar.
-    "match_units": {"a column of identifiers", "unit length"},
+    # Each unit is standardised, and units of another length are as similar; the answer lists equal units.
+    "match_units": {"a column of identifiers", "unit length", "copies"},
     # The samples have no rows in common. Faults that both samples share do not make them differ.
     "two_sample_tests": {
         "a column of identifiers",

@@ -9,7 +9,8 @@ import pytest
 from scipy.stats import binom
 
 import shesha.measures as measures
-from shesha import CalibrationWarning, NotEstimableWarning, calibrate
+from shesha import CalibrationWarning, Doubts, NotEstimableWarning, calibrate
+from shesha.calibration import single_pair
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:(saturated|few rows|p-values of this design may):shesha.CalibrationWarning"
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 ALPHA = 0.05
 N = 32
+WARN = single_pair.warn_of_dependence
 PAIRED = [name for name in measures.names() if measures.get(name).paired and name != "sampled CKA"]
 """Features drawn apart, as here, have no sampled CKA; it is tried below with features that share something."""
 NEIGHBOURS = [name for name in PAIRED if measures.get(name).family == "neighbours"]
@@ -30,9 +32,11 @@ STEPS = {"RTD", "CKNNA", *NEIGHBOURS}
 
 
 @pytest.fixture(autouse=True)
-def one_thread(monkeypatch):
-    # Starting threads takes longer than the draws of so few rows.
+def only_the_test(monkeypatch):
+    """Leave out threads and the checks of the data, which take longer than the draws and change no p-value."""
     monkeypatch.setenv("SHESHA_THREADS", "1")
+    monkeypatch.setattr(single_pair, "find_pair_doubts", lambda *_, **__: Doubts(()))
+    monkeypatch.setattr(single_pair, "warn_of_dependence", lambda *_, **__: None)
 
 
 def gaussian(rng, d):
@@ -61,7 +65,11 @@ def p_values(make, measure, runs, n_permutations=39, **options):
 
 def freely(make, measure, runs, n_permutations=39, **options):
     """The same for rows that depend on one another, which is told."""
-    with pytest.warns(CalibrationWarning, match="neighbouring rows are closer than random rows"):
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        pytest.warns(CalibrationWarning, match="neighbouring rows are closer than random rows"),
+    ):
+        patch.setattr(single_pair, "warn_of_dependence", WARN)
         return p_values(make, measure, runs, n_permutations, **options)
 
 

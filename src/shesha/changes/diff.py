@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.measures import Measure, choose
 from shesha.nulls.design_builder import exchange
-from shesha.nulls.design_warnings import find_undeclared_dependence
+from shesha.nulls.design_warnings import find_undeclared_dependence, without_class_means
 from shesha.results.diff import Diff, IndexChange, IndexMetric, LayerChange
 from shesha.results.row_map import RowMap
 from shesha.support import types as kinds
@@ -218,7 +218,7 @@ def diff(
         notes.append(f"The search for rows that moved used {len(looked_at):,} random rows of {len(usable):,}.")
     n_neighbours = count_neighbours(k, len(looked_at))
     before_rows, after_rows, floor = _select(layer, sides, looked_at)
-    _warn_of_doubts((before_rows, after_rows), (first, second), known)
+    _warn_of_doubts((before_rows, after_rows), (first, second), known, looked_at)
     row_names, row_labels = name_rows(looked_at, sides, row_texts), label_rows(looked_at, known.get("labels"))
     # Unlike a loop, map does not hold a noisy copy of the rows while the next one is drawn.
     unchanged = map(_narrow_pair, floor.pairs(layer, before_rows, after_rows))
@@ -267,10 +267,13 @@ def diff(
 
 
 def _warn_of_doubts(
-    sides: tuple[Representation, Representation], names: tuple[str, str], known: Collection[str]
+    sides: tuple[Representation, Representation], names: tuple[str, str], known: Mapping[str, Any], rows: Index
 ) -> None:
     """Warn of problems with the rows or features of the most changed layer."""
-    if "groups" not in known and (signs := find_undeclared_dependence([side.rows for side in sides])):
+    # Rows that are sorted by class, or alternate, need not depend on one another.
+    labels = known["labels"][rows].astype(str) if "labels" in known else np.zeros(len(rows), dtype=int)
+    inside = without_class_means([side.rows for side in sides], np.unique(labels, return_inverse=True)[1])
+    if "groups" not in known and (signs := find_undeclared_dependence(inside)):
         warn(f"intervals may be too narrow: {signs}", CalibrationWarning)
     # A few distant rows hardly change ranks of distances. The answer says if nothing or only lengths changed.
     warn_of_pair_doubts(dict(zip(names, sides, strict=True)), but=("few rows", "copies", "row lengths"))

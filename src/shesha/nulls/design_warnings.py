@@ -293,11 +293,16 @@ def find_undeclared_dependence(sides: Sequence[NDArray[Any]], codes: Labels | No
     order as well. Class means are subtracted from the rows, because rows sorted by class need not be dependent.
     """
     if codes is not None:
-        member = np.eye(codes.max() + 1)[codes]
-        scaled = [side / safe_unit(side) for side in sides]
-        sides = [side - (member / member.sum(axis=0)) @ (member.T @ side) for side in scaled] + [member]
+        sides = [*without_class_means(sides, codes), np.eye(codes.max() + 1)[codes]]
     signs = find_dependence([DiagnosticRows(side) for side in sides], screened=True).signs
     return f"{signs}. If rows share a donor, session or stretch of time, pass groups=" if signs else ""
+
+
+def without_class_means(sides: Sequence[NDArray[Any]], codes: Labels) -> list[NDArray[Any]]:
+    """Return the rows, in a unit of their own, minus the mean of their class."""
+    member = np.eye(codes.max() + 1)[codes]
+    scaled = [side / safe_unit(side) for side in sides]
+    return [side - (member / member.sum(axis=0)) @ (member.T @ side) for side in scaled]
 
 
 CEILING_TOO_HIGH = "the noise ceiling may be too high"

@@ -456,7 +456,10 @@ def _warn_of_dependence(problem: Problem, design: dict[str, Any]) -> None:
 
 def _warn_of_doubts(problem: Problem, evaluations: Evaluations) -> None:
     """Warn of problems of the comparison between the first subject and the model that is closest to all subjects."""
-    scores = evaluations.models.observed.mean(axis=0) * (1 if problem.measure.higher_is_closer else -1)
+    # Flexible models follow the given ones.
+    scores = evaluations.values.observed[:, : len(problem.models)].mean(axis=0) * (
+        1 if problem.measure.higher_is_closer else -1
+    )
     best = list(problem.models)[int(np.argmax(np.nan_to_num(scores, nan=-np.inf)))]
     subject, model = problem.subjects[0], problem.models[best]
     if not subject.has_distances_only and not model.has_distances_only:

@@ -13,7 +13,6 @@ from shesha.report import (
     Explained,
     Item,
     Lines,
-    Metric,
     Page,
     Part,
     Point,
@@ -291,22 +290,6 @@ def _doubts(audit: Audit, words: Callable[[str], str]) -> tuple[Part, ...]:
             Point(name, f"{where}{doubt.evidence}", f"{most_in}{words(doubt.text)}.", f"{words(doubt.advice)}.")
         )
     return (*points, Explained("effect", _EFFECT))
-
-
-def audit_metrics(audit: Audit) -> list[Metric]:
-    """Return the score by which each representation is ranked, for the header of a card."""
-    metrics = []
-    for finding in audit.representations:
-        score, chance = finding.ranking_score, finding.chance
-        if score is None:
-            continue
-        calibration = (
-            {}
-            if chance is None
-            else {"chance": chance.chance, "threshold": chance.threshold, "p_value": chance.p_value}
-        )
-        metrics.append(Metric(finding.name, _ranking_name(audit), score.value, score.low, score.high, **calibration))
-    return metrics
 
 
 def _score_table(audit: Audit) -> tuple[Part, ...]:
