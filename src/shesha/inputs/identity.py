@@ -546,7 +546,11 @@ def distinct_names(values: Any, source: str, column: str) -> Names:
     n_missing = sum(entry is None or entry != entry for entry in entries)
     if n_missing:
         raise ValueError(f"ids must name a value for every row, got {count(n_missing, 'row')} without one in {source}")
+    names = Names.build(array, column, chosen="column")
     if len(set(entries)) < len(entries):
         n_repeated = len(entries) - len(set(entries))
-        raise ValueError(f"ids must name distinct values, got {count(n_repeated, 'repeated value')} in {source}")
-    return Names.build(array, column, chosen="column")
+        raise ValueError(
+            f"ids must name distinct values, got {count(n_repeated, 'repeated value')} in {source} ({names.fault}); if "
+            "these rows are copies, as of samplers that fill up batches, save one of each"
+        )
+    return names

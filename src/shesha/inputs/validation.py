@@ -135,6 +135,10 @@ def representation(X: ArrayLike, name: str = "X") -> Matrix:
         return matrix(array, name)
     if 0 in array.shape:
         raise ValueError(f"{name} must not be empty, got shape {array.shape}")
+    if array.ndim == 4 and array.shape[1] == array.shape[2] != array.shape[3]:
+        # Feature maps are as high as they are wide; TensorFlow and JAX have channels last.
+        state(f"{name}: feature maps of shape {array.shape} have their channels last")
+        array = np.moveaxis(array, 3, 1)
     rows = raw_matrix(array.reshape(len(array), -1), name)
     return finite(rows, name).reshape(array.shape)
 

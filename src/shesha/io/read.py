@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -74,11 +75,18 @@ def shared_token_counts(paths: Iterable[str | os.PathLike[str]]) -> tuple[int, .
 def recorded_token_counts(path: Path) -> tuple[int, ...] | None:
     """Return the number of tokens of each input from the metadata of a .safetensors file."""
     try:
-        counts = _record(path)["inputs"]["n_tokens"]
-        return tuple(int(count) for count in counts)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        # Damaged files are reported when their arrays are read; here, such a file simply has no token counts.
+        return tuple(int(count) for count in recorded_settings(path)["inputs"]["n_tokens"])
+    except (ValueError, KeyError, TypeError):
         return None
+
+
+def recorded_settings(path: Path) -> dict[str, Any]:
+    """Return how a file was extracted, as its metadata record it; empty for other files."""
+    # Damaged files are reported when their arrays are read; here, such a file simply has no record.
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        record = _record(path)
+        return record if isinstance(record, dict) else {}
+    return {}
 
 
 def _record(path: Path) -> Any:
