@@ -20,11 +20,14 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
 from shesha.report import markdown_table
+from shesha.support.progress import collect
 
 CALLS = {
     "compare, 2,000 rows, chance levels and intervals": ("compare default", "2000x128"),
@@ -231,23 +234,65 @@ def write_files(folder: Path, shape: str) -> None:
     (folder / "labels.csv").write_text("\n".join(["label", *classes]), encoding="utf-8")
 
 
-def coverage(n_seeds: int) -> dict[str, float]:
-    """Return how often the 95 % interval of a sampled value contains the value of all rows."""
+def coverage(n_seeds: int) -> dict[str, list[int]]:
+    """Count how often the stated interval of a sampled value contains the value of all rows, and the trials."""
     import shesha
+    from shesha.changes import stored_vectors
+    from shesha.comparison import sampled_scores
+    from shesha.measures.expected_time import sum_seconds
 
+    warnings.simplefilter("ignore")
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((10_000, 32))
-    Y = X @ rng.standard_normal((32, 32)) / 4 + rng.standard_normal((10_000, 32))
-    names = ["RSA", "mutual kNN", "Jaccard"]
-    exact = shesha.compare(X, Y, names, exact=True)
-    inside = dict.fromkeys(names, 0)
-    for seed in range(n_seeds):
-        sampled = shesha.compare(X, Y, names, queries=200, pairs=20_000, seed=seed)
-        for name in names:
-            low, high = sampled[name].sampling_low, sampled[name].sampling_high
-            assert low is not None and high is not None
-            inside[name] += low <= exact[name].value <= high
-    return {name: count / n_seeds for name, count in inside.items()}
+    n, d = 10_000, 32
+    X = rng.standard_normal((n, d))
+    Y = X @ rng.standard_normal((d, d)) / 4 + rng.standard_normal((n, d))
+    labels = np.argmax(X[:, :5] + rng.standard_normal((n, 5)), axis=1)
+    names, ways = ["RSA", "mutual kNN", "Jaccard"], [8, "int8", "binary"]
+    audited = {"n_bootstrap": 100, "n_permutations": 0}
+    unbiased = shesha.measures.choose("unbiased CKA")
+    no_chance = {"calibrate": False, "alpha": 0.05, "n_permutations": 200}
+    # A fifth of the rows is summed, as for rows whose sums take five times as long as they may.
+    few = 3 * sum_seconds(n, (d, d)) / 5
+    exact = {score.name: score.value for score in shesha.compare(X, Y, [*names, *unbiased], exact=True).scores}
+    exact |= {f"index, {one.name}": one.value for one in stored_vectors(X, ways, exact=True)}
+    # Scores of pairs have no bias, so the mean over many samples stands for all pairs, which take minutes.
+    splits = ["feature_split", "basis_averaged_split"]
+    for split in splits:
+        many = [
+            shesha.estimate(X, variant=split, n_bootstrap=0, n_permutations=0, pairs=500_000, seed=1000 + k)
+            for k in range(10)
+        ]
+        exact[f"audit, {split}"] = float(np.mean([one.value for one in many]))
+    [whole] = shesha.audit(X, labels, **audited, pairs=1_000).representations
+    # The stability of centroids refers to the number of rows that were used.
+    classes = [name for name in whole.supervised if name != "label_conditioned_split"]
+    exact |= {f"audit, {name}": whole.supervised[name].value for name in classes}
+    inside = {name: [0, 0] for name in exact}
+
+    def count(name: str, low: float | None, high: float | None) -> None:
+        assert low is not None and high is not None
+        inside[name][0] += low <= exact[name] <= high
+        inside[name][1] += 1
+
+    def draw(seed: int) -> None:
+        for score in shesha.compare(X, Y, names, queries=200, pairs=20_000, seed=seed).scores:
+            count(score.name, score.sampling_low, score.sampling_high)
+        with mock.patch.object(sampled_scores, "MINUTE", few):
+            sampling = sampled_scores.Sampling(seed=seed)
+            [score] = sampled_scores.compare_stored(X, Y, ("X", "Y"), unbiased, sampling, no_chance).scores
+        count(score.name, score.sampling_low, score.sampling_high)
+        for one in stored_vectors(X, ways, exact=False, seed=seed):
+            count(f"index, {one.name}", one.low, one.high)
+        with mock.patch.dict(os.environ, {"SHESHA_MEMORY": "4M"}):
+            [found] = shesha.audit(X, labels, **audited, seed=seed).representations
+        for name in (*splits, *classes):
+            estimate = found.scores.get(name) or found.supervised[name]
+            assert "random" in " ".join(estimate.notes), f"{name} was not sampled"
+            count(f"audit, {name}", estimate.low, estimate.high)
+
+    # Ctrl-C prints the table of the seeds so far.
+    collect(map(draw, range(n_seeds)), n_seeds, "seeds", fewest=1)
+    return inside
 
 
 _MINUTE = 60.0
@@ -264,8 +309,8 @@ def main() -> None:
     parser.add_argument("--coverage", type=int, default=0)
     options = parser.parse_args()
     if options.coverage:
-        for name, share in coverage(options.coverage).items():
-            print(f"{name}: {100 * share:.1f} % of {options.coverage} seeds")
+        lines = [[name, f"{100 * part / n:.1f}", str(n)] for name, (part, n) in coverage(options.coverage).items()]
+        print(markdown_table(["sampled value", "contains the exact value, %", "seeds"], lines))
         return
     versions = [None] if options.before is None else [options.before, None]
     prefixes = [""] if options.before is None else ["before: ", ""]

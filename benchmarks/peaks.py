@@ -47,7 +47,7 @@ CALLS = {
     "diff": lambda X, Y: shesha.diff(X, Y),
     "audit": lambda X, Y: shesha.audit(X, n_bootstrap=2, n_permutations=19),
     "consensus": lambda X, Y: shesha.consensus({"1": X, "2": Y, "3": X[::-1]}),
-    "rank": lambda X, Y: shesha.rank_models({"1": X, "2": X[:, ::2]}, Y),
+    "rank": lambda X, Y: shesha.rank_models(Y, {"1": X, "2": X[:, ::2]}, n_resamples=20),
     "monitor": lambda X, Y: DriftMonitor(X, n_resamples=19, false_alarm=0.05).check(Y),
 }
 

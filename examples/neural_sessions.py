@@ -41,9 +41,8 @@ def picture(tables: dict[str, SessionTable], path: Path) -> None:
 
     figure, axes = plt.subplots(1, 3, figsize=(14, 4.2), layout="constrained")
     for ax, (title, table) in zip(axes, tables.items(), strict=False):
-        table.plot("trial_split", ax=ax, title=f"Agreement of odd and even trials, {title}")
-    title = "Agreement of the first and second half of the session"
-    next(iter(tables.values())).plot("centroid_drift", ax=axes[2], title=title)
+        table.plot("trial_split", ax=ax, title=f"Odd and even trials, {title}")
+    next(iter(tables.values())).plot("centroid_drift", ax=axes[2], title="First and second half of the session")
     figure.savefig(path, dpi=110)
 
 

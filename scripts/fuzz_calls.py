@@ -1,6 +1,7 @@
 """Call every public function with invalid arguments, and report errors of other libraries, hangs, and changed inputs.
 
     python scripts/fuzz_calls.py --calls 5000 --seed 0
+    python scripts/fuzz_calls.py --minutes 10 --calls 1000000
     python scripts/fuzz_calls.py --only shesha.rsa --calls 200
     python scripts/fuzz_calls.py --case 1234
 
@@ -16,11 +17,13 @@ import ast
 import contextlib
 import inspect
 import linecache
+import math
 import os
 import resource
 import signal
 import sys
 import tempfile
+import time
 import traceback
 import warnings
 from collections import Counter
@@ -180,7 +183,7 @@ def _content(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_content(entry) for entry in value]
     if hasattr(value, "iloc"):
-        return value.to_string() if len(value) < 100 else None
+        return repr((list(value.index), np.asarray(value, dtype=object).tolist())) if len(value) < 100 else None
     return None
 
 
@@ -193,8 +196,8 @@ def available(good: Arguments, only: str) -> Iterator[tuple[str, Callable[..., A
                 yield path, function
 
 
-def run(calls: range, seed: int, only: str) -> Counter[str]:
-    """Make calls, print each kind of fault once, and return the number of calls by outcome."""
+def run(calls: range, seed: int, only: str, minutes: float = math.inf) -> Counter[str]:
+    """Make calls for a given processor time, print each kind of fault once, and count the calls by outcome."""
     tally: Counter[str] = Counter()
     seen: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as place:
@@ -202,6 +205,8 @@ def run(calls: range, seed: int, only: str) -> Counter[str]:
         good = Arguments(Path(place))
         known = list(available(good, only))
         for number in calls:
+            if time.process_time() > 60 * minutes:
+                break
             found = case(number, seed, good, known)
             tally[found.word] += 1
             if found.is_fault:
@@ -247,6 +252,7 @@ def main() -> int:
     """Make calls with invalid arguments, or repeat one call."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=5000)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="processor time")
     parser.add_argument("--first", type=int, default=0, help="number of the first call")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="functions whose path starts so")
@@ -261,7 +267,7 @@ def main() -> int:
         calls = range(chosen.case, chosen.case + 1)
     else:
         calls = range(chosen.first, chosen.first + chosen.calls)
-    tally = run(calls, chosen.seed, chosen.only)
+    tally = run(calls, chosen.seed, chosen.only, chosen.minutes)
     print(", ".join(f"{count:,} {word}" for word, count in tally.most_common()))
     return 1 if set(tally) - {"result", "refused"} else 0
 

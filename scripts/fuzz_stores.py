@@ -257,8 +257,8 @@ def outcome(use: Use, place: Path) -> tuple[str, str]:
 
 
 def run(minutes: float, numbers: range, seed: int, only: str) -> int:
-    """Test damaged stores for a given time; print each kind of fault once, and the number of stores."""
-    until, tally, seen = time.monotonic() + 60 * minutes, Counter[str](), set()
+    """Test damaged stores for a given processor time; print each kind of fault once, and the number of stores."""
+    until, tally, seen = time.process_time() + 60 * minutes, Counter[str](), set()
     with tempfile.TemporaryDirectory() as place:
         kinds = [kind for kind in STORES if only in ("", kind)]
         for kind in kinds:
@@ -270,7 +270,7 @@ def run(minutes: float, numbers: range, seed: int, only: str) -> int:
             if word != "result":
                 raise RuntimeError(f"the good store {kind} does not work: {word} {where}")
         for number in numbers:
-            if time.monotonic() > until:
+            if time.process_time() > until:
                 break
             for kind in kinds:
                 damaged = write_case(kind, Path(place) / kind, number, seed, Path(place))
@@ -288,7 +288,7 @@ def run(minutes: float, numbers: range, seed: int, only: str) -> int:
 def main() -> int:
     """Test damaged stores, or use one case again."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=5)
+    parser.add_argument("--minutes", type=float, default=5, help="processor time")
     parser.add_argument("--cases", type=int, default=1 << 31, help="damage so many of each kind at most")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", choices=["", *STORES])

@@ -33,7 +33,7 @@ def test_the_ranking_is_that_of_as_many_features(audited):
     assert narrow.same_width == narrow.feature_split
     assert (wide.same_width.n_features, wide.same_width.n_partitions) == (12, 30)
     assert wide.same_width.low < wide.same_width.value < wide.same_width.high
-    table = audited.to_frame()
+    table = audited.to_frame(full=True)
     assert table["same_width"].tolist() == [wide.same_width.value, narrow.feature_split.value]
 
 
@@ -50,7 +50,7 @@ def test_it_is_the_mean_over_random_choices_of_features(regions):
 def test_equal_widths_need_no_comparison(regions, quick_audit):
     found = quick_audit({"a": regions["wide"], "b": regions["wide"] ** 3})
     assert [one.same_width for one in found.representations] == [None, None]
-    assert "same_width" not in found.to_frame()
+    assert "same_width" not in found.to_frame(full=True)
     assert "features each" not in found.full_text()
 
 

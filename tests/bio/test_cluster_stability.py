@@ -8,7 +8,7 @@ from scipy.cluster.vq import kmeans2
 from sklearn.metrics import adjusted_rand_score, jaccard_score
 
 from shesha import bio
-from shesha.bio.cluster_stability import _clustered_matrix, _compare, _interval, _recorded_resolution
+from shesha.bio.cluster_stability import _cluster_labels, _clustered_matrix, _compare, _interval, _recorded_resolution
 from shesha.support import provenance
 
 
@@ -123,6 +123,7 @@ def test_leiden_is_that_of_scanpy():
     ("params", "source"),
     [
         ({"use_rep": "X_harmony"}, "obsm['X_harmony']"),
+        ({"n_pcs": 1}, "the first 1 columns of obsm['X_pca']"),
         ({"n_pcs": 2}, "the first 2 columns of obsm['X_pca']"),
         ({"n_pcs": 0}, "X"),
         ({}, "obsm['X_pca']"),
@@ -137,6 +138,17 @@ def test_leiden_clusters_the_matrix_in_which_neighbours_were_found(params, sourc
     assert f"clusters of {source}" in said
     expected = {"X": adata.X, "obsm['X_harmony']": adata.obsm["X_harmony"]}.get(source, adata.obsm["X_pca"])
     np.testing.assert_array_equal(X, expected[:, : X.shape[1]])
+
+
+def test_cells_are_clustered_only_if_no_column_has_their_clusters():
+    adata = cells(groups(0, 3, n=90), 3)
+    with provenance.collect_statements() as said:
+        made = _cluster_labels(adata, "leiden", lambda X: np.arange(len(X)) % 2, np.zeros((90, 2)))
+    assert made.tolist() == ["0", "1"] * 45
+    assert any("clustered by Leiden, because there is no column 'leiden'" in text for text in said)
+    adata.obs["leiden"] = adata.obs["other"] = ["a", "b", "c"] * 30
+    for name in ("leiden", "other"):
+        assert _cluster_labels(adata, name, None, np.zeros((90, 2))).tolist() == ["a", "b", "c"] * 30
 
 
 def test_without_a_recorded_resolution_the_method_is_not_guessed():

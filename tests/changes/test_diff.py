@@ -97,10 +97,16 @@ def test_single_arrays_and_files_are_taken(tmp_path, layers):
     X = layers["embeddings"]
     np.save(tmp_path / "before.npy", X)
     np.savez(tmp_path / "before.npz", **layers)
-    assert len(shesha.diff(X, 2 * X).layers) == 1
+    assert len(shesha.diff(X, 2 * X).layers) == len(shesha.diff([X], [2 * X]).layers) == 1
     found = shesha.diff(tmp_path / "before.npz", layers)
     assert [one.verdict for one in found] == ["unchanged"] * 2
     assert len(shesha.diff(str(tmp_path / "before.npy"), X).layers) == 1
+
+
+@pytest.mark.parametrize(("side", "layer"), [([[]], "representation"), ([[[1.0, 2.0]]], "0")])
+def test_lists_without_enough_rows_are_refused(side, layer):
+    with pytest.raises(ValueError, match=rf"before\['{layer}'\] must have at least 4 rows, got 1"):
+        shesha.diff(side, side)
 
 
 def test_many_rows_are_drawn_and_said(layers):

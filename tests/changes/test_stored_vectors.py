@@ -106,7 +106,10 @@ def test_random_queries_search_all_rows_if_all_queries_take_too_long(metric, mon
         expected = np.array(exact[way].of_queries)[list(found.queries)]
         assert found[way].of_queries == pytest.approx(expected)
         assert found[way].low <= exact[way].value <= found[way].high
-    assert "Estimated from 40 of 60 rows as queries, which search all rows." in found.headline
+    assert (
+        "Estimated from 40 of 60 rows as queries, which search all rows; `--exact` (`exact=True`) takes about 1 second."
+        in found.headline
+    )
     assert set(found.worst_queries("8 dimensions", 3)["row"]) <= set(found.queries)
     assert stored_vectors(mapped, [8], k=5, exact=False, seed=1).queries != found.queries
 

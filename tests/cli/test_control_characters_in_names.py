@@ -52,6 +52,28 @@ def test_names_from_files_stay_in_their_line(tmp_path, rng, kind, invoke_main, m
         assert not any(line.startswith("Verdict: all is well") for line in text.splitlines())
 
 
+@pytest.mark.parametrize("more", [(), ("--key", HOSTILE), ("--labels", HOSTILE), ("--html", f"{HOSTILE}/a.html")])
+def test_names_of_files_and_values_of_options_stay_in_their_line(tmp_path, rng, invoke_main, monkeypatch, more):
+    """Commands to copy, errors and what was written contain them."""
+    monkeypatch.chdir(tmp_path)
+    np.save(f"{HOSTILE}.npy", rng.standard_normal((12, 5)))
+    ended = invoke_main("audit", f"{HOSTILE}.npy", "--bootstrap", "0", "--permutations", "0", *more)
+    assert ESCAPED.split()[0] in ended.out + ended.err
+    for line in (ended.out + ended.err).splitlines():
+        assert not line.strip().startswith("Verdict")
+        assert "\x1b" not in line
+
+
+def test_sentences_and_labels_of_results_are_escaped(rng):
+    X = rng.standard_normal((40, 6))
+    audit = shesha.audit({HOSTILE: X, "b": X**3}, n_bootstrap=0, n_permutations=19, seed=0)
+    within = shesha.compare_within(X, X, np.repeat([HOSTILE, "b"], 20), "CKA", n_permutations=19)
+    for text in (audit.sentence(), audit.full_text(), within.sentence(), str(within), repr(within.classes)):
+        assert "\x1b" not in text
+        assert "Verdict" in text or "all is well" not in text
+        assert not any(line.startswith("Verdict") for line in text.splitlines())
+
+
 def test_labels_from_files_are_escaped(tmp_path):
     pd.DataFrame({"kind": [HOSTILE, "b", "c"], "x": range(3)}).to_csv(tmp_path / "y.csv", index=False)
     assert read_labels(tmp_path / "y.csv", "kind").tolist() == [ESCAPED, "b", "c"]

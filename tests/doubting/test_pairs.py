@@ -143,7 +143,7 @@ def test_an_audit_begins_with_its_doubts():
     found = shesha.audit(layers, n_bootstrap=0, n_permutations=19)
     assert found["late"].doubts.names == ("copied features",)
     assert "What could be wrong\n  copied features (late, effect" in found.full_text()
-    assert list(found.to_frame()["doubts"]) == ["", "copied features"]
+    assert list(found.to_frame(full=True)["doubts"]) == ["", "copied features"]
 
 
 def test_an_audit_with_a_design_does_not_doubt_the_order():

@@ -314,6 +314,16 @@ def test_sparse_matrices_of_scipy(tmp_path, rng, form):
         files.read(tmp_path / "broken.npz")
 
 
+def test_values_of_other_sparse_formats_are_no_matrix(tmp_path):
+    for form in ("dia", "bsr"):
+        sparse.save_npz(tmp_path / "m.npz", sparse.eye(20, 9).asformat(form))
+        with pytest.raises(files.UnreadableFileError, match=f"format csr, csc or coo, got {form}"):
+            files.read(tmp_path / "m.npz")
+    # Another file with these names: its arrays are what they are.
+    np.savez(tmp_path / "other.npz", data=np.ones((5, 3)), format="image", shape=[5, 3])
+    assert list(files.read(tmp_path / "other.npz")) == ["data"]
+
+
 def test_arrays_that_cannot_be_read_come_with_a_way_to_save_them(tmp_path):
     np.save(tmp_path / "a.npy", np.ones((5, 3)) * 1j)
     with pytest.raises(files.UnreadableFileError, match=r"Save numpy.abs\(X\), or the real and imaginary parts"):

@@ -1,5 +1,6 @@
 """Files made to lead elsewhere, to fill the memory or never to end are refused with one line, before they are read."""
 
+import gzip
 import importlib.util
 import os
 import struct
@@ -198,3 +199,13 @@ def test_obs_that_is_no_table(tmp_path):
         file["obs"].attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
     with pytest.raises(files.UnreadableFileError, match="must contain obs as a table, got ndarray"):
         files.read_labels(path, "kind")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_text_tables_with_more_fields_than_fit_the_memory_are_refused(tmp_path, monkeypatch, name):
+    """The parser of pandas takes ten times the memory of a text of short fields."""
+    monkeypatch.setenv("SHESHA_MEMORY", "20M")
+    text = b"a,b,c,d\n" + b"1,2,3,4\n" * 350_000
+    (tmp_path / name).write_bytes(gzip.compress(text, 1) if name.endswith(".gz") else text)
+    with pytest.raises(files.UnreadableFileError, match=r"the table in .* must fit the memory budget of 20"):
+        files.open_file(tmp_path / name)

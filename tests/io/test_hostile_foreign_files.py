@@ -4,9 +4,11 @@ import gzip
 import json
 import os
 import pickle
+import zlib
 
 import numpy as np
 import pytest
+from scipy import io, sparse
 
 from shesha import io as files
 
@@ -110,3 +112,60 @@ def test_results_in_a_folder_are_no_representations(tmp_path):
     (tmp_path / "README.txt").write_text("What these files are.\n")
     (tmp_path / "words.txt").write_text(LINES)
     assert [path.name for path in sorted(tmp_path.iterdir()) if is_readable(path)] == ["words.txt"]
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_elements_of_unknown_types_never_reach_scipy(tmp_path, compressed):
+    """SciPy takes the type of an element as an index into a table, and ends the process if it is too large."""
+    cell = np.empty((1, 2), dtype=object)
+    cell[:] = ["text", np.eye(3)]
+    path = tmp_path / "a.mat"
+    values = {"X": np.ones((5, 3)), "c": cell, "m": sparse.csc_matrix(np.eye(4)), "s": {"inner": cell}}
+    io.savemat(path, values, do_compression=False)
+    good = path.read_bytes()
+    before = len(files.open_file(path).representations)
+    assert before > 0
+    rowind = good.index(b"m\0\0\0" if b"m\0\0\0" in good else b"m") + 4
+    for kind, at in ((5381, rowind), (16, rowind), (200, good.index(b"inner") - 8)):
+        found = bytearray(good)
+        found[at : at + 4] = kind.to_bytes(4, "little")
+        path.write_bytes(pack(bytes(found)) if compressed else found)
+        with pytest.raises(files.UnreadableFileError, match=f"elements of known types.* got type {kind}"):
+            files.open_file(path)
+    path.write_bytes(pack(good) if compressed else good)
+    assert len(files.open_file(path).representations) == before
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_indices_of_sparse_matlab_matrices_are_checked(tmp_path, inside):
+    """SciPy writes outside the array otherwise, which ends the process."""
+    m = sparse.csc_matrix(np.diag([1.0, 2.0, 3.0, 4.0, 5.0]))
+    m.indices = m.indices + np.array([0, 0, 0, 0, 1 << 28], dtype=np.int32)
+    io.savemat(tmp_path / "a.mat", {"s": {"m": m}} if inside else {"m": m})
+    with pytest.raises(files.UnreadableFileError, match="must be a complete"):
+        files.open_file(tmp_path / "a.mat")
+
+
+@pytest.mark.parametrize(("kind", "place"), [("loom", "col_attrs"), ("loom", "layers"), ("h5mu", "mod")])
+def test_arrays_in_place_of_groups_are_refused_unread(tmp_path, kind, place):
+    """Names are not looked for in their values, which may be large."""
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / f"a.{kind}"
+    with h5py.File(path, "w") as file:
+        for name in ("obs",) if kind == "h5mu" else ("row_attrs", *{"col_attrs"} - {place}):
+            file.create_group(name)
+        file["matrix"] = X
+        file[place] = np.zeros((9, 9))
+    with pytest.raises(files.UnreadableFileError, match=f"must contain {place} as a group"):
+        files.open_file(path)
+
+
+def pack(content):
+    """Compress each variable of a MATLAB file, as MATLAB does by default."""
+    parts, place = [content[:128]], 128
+    while place < len(content):
+        size = 8 + int.from_bytes(content[place + 4 : place + 8], "little")
+        packed = zlib.compress(content[place : place + size])
+        parts += [(15).to_bytes(4, "little"), len(packed).to_bytes(4, "little"), packed]
+        place += size
+    return b"".join(parts)

@@ -126,6 +126,17 @@ def test_what_is_begun_and_fails_is_not_written_at_all(path):
         assert dict(store.items("word")) == {"b": "one"}
 
 
+def test_a_store_that_cannot_be_written_is_named(path):
+    """SQLite opens a file whose header demands a newer writer, and refuses the first change."""
+    with ResultStore(path) as store:
+        store.put("a", {"b": "1"})
+    content = bytearray(path.read_bytes())
+    content[18] = 9
+    path.write_bytes(content)
+    with ResultStore(path) as store, pytest.raises(StoreError, match=rf"read and written, got {path}: .*readonly"):
+        store.put("a", {"b": "2"})
+
+
 def test_a_full_disk_is_told_and_what_is_written_stays(path):
     with ResultStore(path) as store:
         store.put("word", {"a": "zero"})

@@ -1,10 +1,14 @@
 """Lines of progress: one each half minute, with the time that is left."""
 
+import importlib
+
 import numpy as np
 import pytest
 
 import shesha
+from shesha.changes import stored_vectors
 from shesha.coherence import coherence_by_group
+from shesha.drift import two_sample_tests
 from shesha.support import progress
 from shesha.support.progress import Lines, best_answer, collect, mute_progress, track
 
@@ -96,6 +100,9 @@ CALLS = {
     "compare": (lambda: shesha.compare(ROWS, SIDES["a"], calibrate=True), "comparing", 70),
     "calibrate": (lambda: shesha.calibrate(ROWS, SIDES["a"], "CKA"), "permuting", 30),
     "layers": (lambda: shesha.compare_layers(SIDES, SIDES), "comparing", 3),
+    "drift": (lambda: two_sample_tests(ROWS, ROWS + 1), "tests", 1),
+    "drift, rows of unit length": (lambda: two_sample_tests(ROWS, 3 * ROWS), "tests of unit rows", 1),
+    "index": (lambda: stored_vectors(ROWS, [4, "int8"], k=5), "ways of storing vectors", 1),
     "diff": (lambda: shesha.diff(SIDES, dict.fromkeys(SIDES, ROWS)), "layers", 2),
 }
 
@@ -125,15 +132,46 @@ def test_ctrl_c_returns_the_best_answer_so_far(call, stop_after):
     assert "nterrupted" in str(found.full if hasattr(found, "full") else found)
 
 
-def test_ctrl_c_before_there_is_a_result_names_the_best_answer(monkeypatch):
-    def stopped(items, total, label):
-        raise KeyboardInterrupt
-        yield
+BEFORE = {
+    "rank": (
+        ("shesha.ranking.resampling", "track", 1),
+        lambda: shesha.rank_models(ROWS, {"same": ROWS, "other": SIDES["a"]}),
+        "best so far: same 1, other ",
+    ),
+    "consensus": (
+        ("shesha.kernels.shapes", "_rotate_each", 2),
+        lambda: shesha.consensus(SIDES),
+        "distances from the mean so far: ",
+    ),
+    "drift": (
+        ("shesha.drift.two_sample_tests", "_few_rows", 1),
+        lambda: two_sample_tests(ROWS, ROWS + 1),
+        "energy p = 0.01, 240 rows",
+    ),
+    "index": (
+        ("shesha.changes.index_recall", "_rank_biased_overlap", 1),
+        lambda: stored_vectors(ROWS, [8, 4], k=5),
+        "among 120 of the rows: 8 dimensions 100.0%, 4 dimensions ",
+    ),
+}
 
-    monkeypatch.setattr("shesha.ranking.resampling.track", stopped)
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_ctrl_c_before_there_is_a_result_names_the_best_answer(name, monkeypatch):
+    (module, function, n_calls), work, answer = BEFORE[name]
+    place = importlib.import_module(module)
+    real, calls = getattr(place, function), []
+
+    def stopped(*arguments):
+        calls.append(arguments)
+        if len(calls) == n_calls:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(place, function, stopped)
     with pytest.raises(KeyboardInterrupt) as interrupt:
-        shesha.rank_models(ROWS, {"same": ROWS, "other": SIDES["a"]})
-    assert interrupt.value.__notes__[0].startswith("best so far: same 1, other ")
+        work()
+    assert interrupt.value.__notes__[0].startswith(answer)
 
 
 def test_an_interrupted_audit_is_not_kept(stop_after, tmp_path, monkeypatch):

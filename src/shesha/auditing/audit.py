@@ -447,7 +447,7 @@ def audit(
     Returns
     -------
     Audit
-        The result prints as a report; `to_frame()` returns one row per representation, and `plot()` draws a figure.
+        The result prints as a report; `to_frame()` returns one row per score, and `plot()` draws a figure.
         After Ctrl-C, it contains the representations completed so far and is marked as interrupted.
 
     Examples
@@ -458,10 +458,10 @@ def audit(
     >>> found = audit(last, labels, n_bootstrap=20, n_permutations=19)
     >>> found.ranking
     ('trained', 'init')
-    >>> found.to_frame()[["representation", "n_rows", "n_features"]]
-      representation  n_rows  n_features
-    0           init     900          32
-    1        trained     900          32
+    >>> found.to_frame().query("name == 'feature_split'")[["representation", "value", "verdict"]].round(1)
+      representation  value       verdict
+    0           init    0.6  above chance
+    7        trained    0.6  above chance
     """
     check.choice(metric, METRICS, "metric")
     runs.require_workers(workers, scheduler)

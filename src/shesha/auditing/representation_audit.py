@@ -16,7 +16,7 @@ from shesha.doubting import check_known_quantities, find_doubts, rows_without_di
 from shesha.inputs import Names, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric
-from shesha.kernels.repeated_rows import hash_rows, repeats, row_keys
+from shesha.kernels.repeated_rows import Hashes, complete_hashes, few_columns, hash_rows, repeats
 from shesha.nulls.dependence import DiagnosticRows, find_dependence
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
@@ -29,7 +29,7 @@ from shesha.stability.labels_from_features import are_labels_from_features
 from shesha.support import memory, progress
 from shesha.support.memory import MemoryBudgetError
 from shesha.support.seeds import ALPHA, spawn
-from shesha.support.types import Array, Labels, Seed, Vector
+from shesha.support.types import Array, Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.support.wording import count, join_items
 from shesha.views import Rdm, Rows
@@ -39,23 +39,21 @@ _ENTRIES = 1 << 18
 
 def find_faults(X: Rows) -> Faults:
     """Find non-finite values, zero rows, repeated rows and constant columns; X may be on disk."""
-    keys = row_keys(X.shape[1])
     first = X.read(slice(0, 1))[0]
-    constant = np.ones(X.shape[1], dtype=bool)
-    bad_entries, bad_rows, zero_rows, hashes = 0, [], [], []
-    for start, block in X.blocks(_ENTRIES):
+    few = few_columns(X.shape[1])
+
+    def find(start: int, block: Matrix) -> tuple[int, Index, Index, Mask, Hashes]:
         bad = ~np.isfinite(block)
-        bad_entries += int(bad.sum())
-        bad_rows.append(start + np.flatnonzero(bad.any(axis=1)))
-        zero_rows.append(start + np.flatnonzero(~block.any(axis=1)))
-        constant &= (block == first).all(axis=0)
-        hashes.append(hash_rows(block, keys))
+        bad_rows, zero_rows = (start + np.flatnonzero(rows) for rows in (bad.any(axis=1), ~block.any(axis=1)))
+        return int(bad.sum()), bad_rows, zero_rows, (block == first).all(axis=0), hash_rows(block[:, few])
+
+    n_bad, bad_rows, zero_rows, constant, hashes = zip(*X.map_blocks(_ENTRIES, find), strict=True)
     return Faults(
-        not_finite=bad_entries,
+        not_finite=sum(n_bad),
         not_finite_rows=_as_integers(np.concatenate(bad_rows)),
         zero_rows=_as_integers(np.concatenate(zero_rows)),
-        duplicate_rows=_as_integers(repeats(np.concatenate(hashes))),
-        constant_columns=_as_integers(np.flatnonzero(constant)),
+        duplicate_rows=_as_integers(repeats(complete_hashes(X.read, X.shape[1], np.concatenate(hashes)))),
+        constant_columns=_as_integers(np.flatnonzero(np.logical_and.reduce(constant))),
     )
 
 

@@ -55,6 +55,7 @@ class ClusterStability(NumberTable):
     """How cells were clustered again."""
 
     WHAT: ClassVar[str] = "clusters"
+    VALUE: ClassVar[str] = "Jaccard index"
     NAMES: ClassVar[tuple[str, ...]] = ("n_cells",)
 
     @property

@@ -545,7 +545,7 @@ def _plain(value: Any) -> Any:
         return value.item()
     if value is None or isinstance(value, str | bool | int | float):
         return value
-    shape = f" of shape {tuple(value.shape)}" if hasattr(value, "shape") else ""
+    shape = f" of shape {value.shape}" if isinstance(getattr(value, "shape", None), tuple) else ""
     return f"{getattr(value, '__name__', type(value).__name__)}{shape}"
 
 

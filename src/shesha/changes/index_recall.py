@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, ClassVar, cast, get_args
 
 import numpy as np
@@ -20,7 +20,7 @@ from shesha.kernels.neighbours import Rows as SomeRows
 from shesha.kernels.neighbours import nearest_by_distance, nearest_by_product, nearest_to_queries, shared_entries
 from shesha.kernels.regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas
-from shesha.measures.expected_time import MINUTE, search_seconds
+from shesha.measures.expected_time import MINUTE, search_seconds, seconds_here
 from shesha.nulls.design_warnings import find_undeclared_dependence
 from shesha.report import Part, Text
 from shesha.results import sentence_parts as say
@@ -28,11 +28,11 @@ from shesha.results.diff import IndexAdvice, IndexChange, IndexMetric, Recall
 from shesha.results.number import NAN, Number, NumberTable, table_of_numbers
 from shesha.support import types as kinds
 from shesha.support.device_arrays import smallest
-from shesha.support.progress import collect
+from shesha.support.progress import best_answer, collect
 from shesha.support.provenance import keep_statements, state, state_warning
 from shesha.support.seeds import CONFIDENCE, number, spawn
 from shesha.support.types import Array, Index, Labels, Mask, Matrix, Seed, Vector
-from shesha.support.wording import agree, count, join_names
+from shesha.support.wording import agree, count, duration, join_names
 from shesha.views import Representation, select_rows
 from shesha.views.representation import RowSource
 
@@ -301,8 +301,11 @@ class StoredVectorsTable(NumberTable):
     """Numbers of the rows that are queries; empty if all are."""
     interrupted: bool = False
     seed: int | None = None
+    exact_seconds: float = 0.0
+    """About how many seconds the search with all rows as queries takes on this machine; 0 if all are queries."""
 
     WHAT: ClassVar[str] = "ways of storing vectors"
+    VALUE: ClassVar[str] = "recall"
     NAMES: ClassVar[tuple[str, ...]] = ("rank_biased_overlap",)
 
     @property
@@ -310,7 +313,8 @@ class StoredVectorsTable(NumberTable):
         """The recall of each way."""
         parts = [f"{each.name} {each.value:.1%} ({each.low:.1%} to {each.high:.1%})" for each in self.numbers]
         n_rows = self.numbers[0].n_rows
-        some = f" Estimated from {len(self.queries):,} of {n_rows:,} rows as queries, which search all rows."
+        time = f"; `--exact` (`exact=True`) takes about {duration(self.exact_seconds)}" if self.exact_seconds else ""
+        some = f" Estimated from {len(self.queries):,} of {n_rows:,} rows as queries, which search all rows{time}."
         return (
             f"Share of the {self.k} nearest full vectors that are found ({self.metric}): {'; '.join(parts)}."
             f"{some * bool(self.queries)}"
@@ -443,7 +447,17 @@ def stored_vectors(
         )
     if groups is None and queries is None and (signs := find_undeclared_dependence([arrays["X"]])):
         state_warning(f"intervals may be too narrow: {signs}")
-    truth = _nearest(arrays["X"], _unchanged, queries, k, metric)
+
+    @cache
+    def rough() -> str:
+        """Describe the recall among a few rows, which takes less than a second."""
+        some = np.unique(np.linspace(0, n - 1, _ROUGH_ROWS).astype(np.intp))
+        few = {name: RowSource(array).read(some) for name, array in arrays.items()}
+        near = partial(_nearest, queries=None, k=min(k, len(some) - 1), metric=metric)
+        whole = near(few["X"], _unchanged)
+        found = {name: near(few[name if own else "X"], encode) for name, encode in encoders.items()}
+        shares = [f"{name} {shared_entries(whole, lists).mean():.1%}" for name, lists in found.items()]
+        return f"among {len(some):,} of the rows: {', '.join(shares)}"
 
     def recall_of(name: str) -> StoredVectors:
         found = _nearest(arrays[name if own else "X"], encoders[name], queries, k, metric)
@@ -466,17 +480,21 @@ def stored_vectors(
             of_queries=tuple(recall.tolist()),
         )
 
-    numbers, interrupted = collect(
-        map(recall_of, encoders), len(encoders), "ways of storing vectors", fewest=1, describe=_describe_ways
-    )
+    with best_answer(rough):
+        truth = _nearest(arrays["X"], _unchanged, queries, k, metric)
+        numbers, interrupted = collect(
+            map(recall_of, encoders), len(encoders), "ways of storing vectors", fewest=1, describe=_describe_ways
+        )
     if own and (lost := [each.name for each in numbers if each.low <= each.chance]):
         state_warning(
             f"{join_names(lost)} {agree(len(lost), 'finds', 'find')} no more neighbours than chance, as if rows were "
             "in another order; check that row i of both sides is the same input"
         )
-    chosen = () if queries is None else tuple(queries.tolist())
     table = StoredVectorsTable(numbers=tuple(numbers), k=k, metric=metric, rows=names, interrupted=interrupted)
-    return replace(table, queries=chosen, seed=number(seed))
+    if queries is not None:
+        seconds = seconds_here(search_seconds(n, n, width * (1 + len(encoders))))
+        table = replace(table, queries=tuple(queries.tolist()), exact_seconds=seconds)
+    return replace(table, seed=number(seed), notes=(_INTERRUPTED,) * interrupted)
 
 
 def _copies_share(vectors: Array, k: int) -> float:
@@ -486,6 +504,9 @@ def _copies_share(vectors: Array, k: int) -> float:
     return float(np.mean([min(counts[row] - 1, k) for row in rows])) / k
 
 
+_INTERRUPTED = "Interrupted: the remaining ways of storing vectors were not searched."
+_ROUGH_ROWS = 2_000
+"""Rows that answer if Ctrl-C comes before the first way of storing vectors is searched."""
 _QUERIES, _FEWEST_QUERIES = 1_000, 100
 """Most and fewest rows that search all others, if all would take more than a minute."""
 

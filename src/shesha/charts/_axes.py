@@ -56,7 +56,7 @@ def short_label(name: object, most: int = 32) -> str:
     Examples
     --------
     >>> short_label("a"), short_label("embeddings " * 9)
-    ('a', 'embeddings embeddings embeddi...')
+    ('a', 'embeddings embedding...mbeddings')
     """
     return literal(shorten(str(name), most))
 
@@ -72,7 +72,7 @@ def extent(n_items: int, per_item: float, rest: float, least: float = 0.0) -> fl
 
 _ACROSS, _DOWN = 24, 60
 """Most names below and beside the axes."""
-_INCHES_PER_LETTER = 0.1
+_INCHES_PER_LETTER, _INCHES_PER_SLANTED = 0.1, 0.28
 
 
 def tick_labels(names: Sequence[object]) -> list[str]:
@@ -92,12 +92,13 @@ def tick_labels(names: Sequence[object]) -> list[str]:
 
 def name_ticks(ax: Axes, names: Sequence[object], *, down: bool = False) -> None:
     """Write names at the positions 0, 1, ... of an axis; if there are too many, only every second, third, ..."""
-    step = max(1, -(-len(names) // (_DOWN if down else _ACROSS)))
+    room = ax.get_window_extent().width / ax.figure.dpi
+    most = _DOWN if down else min(_ACROSS, max(1, int(room / _INCHES_PER_SLANTED)))
+    step = max(1, -(-len(names) // most))
     places, shown = range(0, len(names), step), tick_labels(names)[::step]
     if down:
         ax.set_yticks(places, shown)
         return
-    room = ax.get_window_extent().width / ax.figure.dpi
     slanted = _INCHES_PER_LETTER * sum(len(label) + 2 for label in shown) > room
     ax.set_xticks(places, shown, rotation=30 if slanted else 0, ha="right" if slanted else "center")
 

@@ -385,4 +385,5 @@ def null_distribution(
         ax.axvline(observed, color=OBSERVED, linewidth=2, label="observed")
     ax.set_xlabel(axis_label(label, BELOW))
     ax.set_ylabel("draws")
-    return finish(ax)
+    # Vertical lines cross every place inside the axes.
+    return finish(ax, above=True)

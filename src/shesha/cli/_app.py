@@ -21,9 +21,10 @@ from shesha.support import progress
 from shesha.support.optional import import_entry_points
 from shesha.support.provenance import collect_statements
 from shesha.support.warnings import MeasureWarning, warn
-from shesha.support.wording import visible
+from shesha.support.wording import visible_name
 
 BAD_INPUT = 2
+_CODE_LINE = "\n    "
 
 app = typer.Typer(
     name="shesha",
@@ -102,7 +103,8 @@ def _say(message: str, colour: str | None = None) -> None:
     """Write a line to standard error, in colour on a terminal."""
     coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     start = typer.style("shesha:", fg=colour, bold=True) if coloured else "shesha:"
-    echo(f"{start} {visible(message)}", err=True)
+    # Lines of code to copy are indented; no name of other people can begin a line at the margin.
+    typer.echo(f"{start} {_CODE_LINE.join(map(visible_name, message.split(_CODE_LINE)))}", err=True)
 
 
 def _print_warning(message: Warning | str, *_: object, **__: object) -> None:

@@ -27,7 +27,8 @@ def cite_command(run: Run, used: list[str] | None = None) -> None:
     """
     import shesha
 
-    echo(str(shesha.cite(*(_read(name) if name.endswith(".json") else name for name in used or ()))))
+    entries = shesha.cite(*(_read(name) if name.endswith(".json") else name for name in used or ()))
+    echo(*str(entries).split("\n"))
 
 
 def _read(name: str) -> Any:

@@ -50,7 +50,7 @@ def doctor_command(run: Run) -> None:
 
     others = _owners(conflicting_distributions.other_distributions())
     facts = [*_installed_versions(), *_machine(), *_libraries(), *_data()]
-    echo("\n".join(columns([list(fact) for fact in facts], "<<")))
+    echo(*columns([list(fact) for fact in facts], "<<"))
     if others:
         echo(f"! files of {', '.join(others)} are in the same folder: {conflicting_distributions.remedy(others)}")
         raise typer.Exit(_UNWELL)

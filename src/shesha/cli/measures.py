@@ -31,7 +31,7 @@ def measures_command(run: Run, name: str | None = None) -> None:
     from shesha.measures import card, choose, families, get, overview
 
     if name is None:
-        echo(overview())
+        echo(*overview().split("\n"))
         return
     is_group = name.casefold() in {family.casefold() for family in families()} or len(choose(name)) > 1
-    echo(overview(choose(name)) if is_group else card(get(name)))
+    echo(*(overview(choose(name)) if is_group else card(get(name))).split("\n"))

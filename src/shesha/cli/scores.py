@@ -31,10 +31,11 @@ def scores_command(run: Run, name: str | None = None) -> None:
 
     every: list[Variant | Descriptor] = [*stability.list_variants().values(), *descriptors.descriptors().values()]
     if name is None:
-        echo(_overview(every))
+        echo(*_overview(every).split("\n"))
         return
     score = wording.find_by_name(name, every, "score", "`shesha scores`")
-    echo(stability.card(score) if isinstance(score, stability.Variant) else descriptors.card(score))
+    text = stability.card(score) if isinstance(score, stability.Variant) else descriptors.card(score)
+    echo(*text.split("\n"))
 
 
 def _overview(every: list[Variant | Descriptor]) -> str:

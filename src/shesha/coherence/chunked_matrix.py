@@ -35,6 +35,8 @@ class RowPieces:
     """
 
     def __init__(self, X: Any, name: str = "X", *, moved: bool = True) -> None:
+        # Coordinates have no slices of rows.
+        X = X.tocsr() if hasattr(X, "tocsr") else X
         in_memory = isinstance(X, np.ndarray) or not hasattr(X, "__getitem__") or not hasattr(X, "shape")
         self._X: Any = check.raw_matrix(X, name, min_rows=1) if in_memory else X
         self._name = name

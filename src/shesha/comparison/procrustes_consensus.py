@@ -46,6 +46,8 @@ _REMAINING = 0.1
 """Share of the variation of all rows from which sums over the remaining rows may be computed by subtraction."""
 _TIE = 1e-9
 """Share of the observed length by which a draw must be shorter to be certainly no tie."""
+_WIDE = 512
+"""Coordinates from which a distance between two shapes takes so long that the threads share the distances."""
 _SMALLEST = 1e-6
 """Distance below which two shapes are equal up to rounding."""
 
@@ -131,10 +133,16 @@ def consensus(
         shape /= np.linalg.norm(shape)
     with single_threaded_blas():
         product = kernel.product_with_rotated(shapes)
-        rotations, n_steps, converged = kernel.rotations_onto_mean(product, kernel.first_pulls(shapes))
-        mean = kernel.mean_of_rotated(shapes, rotations)
-        to_all = [_sum_rows(shape, mean).distance() for shape in shapes]
-        del mean
+        latest: list[Array] = []
+
+        def watched(rotations: Array, some: Sequence[int] | None = None) -> Array:
+            if some is None:
+                latest[:] = [rotations]
+            return product(rotations, some)
+
+        with best_answer(lambda: _describe_distances(names, *(_distances_to_mean(shapes, at) for at in latest))):
+            rotations, n_steps, converged = kernel.rotations_onto_mean(watched, kernel.first_pulls(shapes))
+            to_all = _distances_to_mean(shapes, rotations)
         with best_answer(lambda: _describe_distances(names, to_all)):
             distances, ends, errors = _distances_to_others(shapes, product, rotations, evidence, row_exchange.clusters)
         with best_answer(lambda: _describe_distances(names, distances)):
@@ -202,8 +210,16 @@ def mean_shape(representations: Mapping[str, ArrayLike], *, scale: bool = True) 
     return shape
 
 
-def _describe_distances(names: Sequence[str], distances: Sequence[float]) -> str:
-    """Return which representations are nearest and farthest so far, for the progress."""
+def _distances_to_mean(shapes: Sequence[Matrix], rotations: Array) -> list[float]:
+    """Return the distance of each shape from the mean of all after their rotations."""
+    mean = kernel.mean_of_rotated(shapes, rotations)
+    return [_sum_rows(shape, mean).distance() for shape in shapes]
+
+
+def _describe_distances(names: Sequence[str], distances: Sequence[float] = ()) -> str:
+    """Return which representations are nearest and farthest so far, for the progress; empty before the first step."""
+    if not distances:
+        return ""
     (near, nearest), *_, (far, farthest) = sorted(zip(names, distances, strict=True), key=lambda one: one[1])
     return f"distances from the mean so far: {nearest:.3g} ({near}) to {farthest:.3g} ({far})"
 
@@ -351,9 +367,9 @@ def _distances_to_others(
         value = sums.distance()
         return value, _interval(pair, sums, value, evidence), _error_of_logarithm(pair, sums, clusters)
 
-    found = list(
-        track(parallel(distance, range(len(shapes)), at_once=_count_threads(shapes)), len(shapes), "representations")
-    )
+    # If shapes are wide, the threads share the work on each of them, because there may be only three.
+    at_once = 1 if shapes[0].shape[1] >= _WIDE else _count_threads(shapes)
+    found = list(track(parallel(distance, range(len(shapes)), at_once=at_once), len(shapes), "representations"))
     values, ends, errors = zip(*found, strict=True)
     return list(values), list(ends), np.array(errors)
 
@@ -410,12 +426,18 @@ def _interval(pair: Pair, sums: _Sums, value: float, evidence: Evidence) -> tupl
     if evidence.n_clusters is not None and evidence.n_clusters < FEWEST_CLUSTERS:
         return unknown
     every = np.arange(sums.n_rows)
-    left_out = (np.setdiff1d(every, subset, assume_unique=True) for subset in evidence.subsets)
-    distances = np.array([sums.without(pair, places).distance() for places in left_out])
+    left_out = [np.setdiff1d(every, subset, assume_unique=True) for subset in evidence.subsets]
+    distances = np.array(_distances_without(pair, sums, left_out))
     if not np.isfinite(distances).all():
         return unknown
     clustered = evidence.n_clusters is not None
     return interval(value, distances, (n_kept(n), n), evidence.confidence, (0.0, _LARGEST), clustered=clustered)
+
+
+def _distances_without(pair: Pair, sums: _Sums, left_out: Sequence[Index]) -> list[float]:
+    """Return the distance between two shapes without some of their rows, for each choice of rows."""
+    at_once = None if len(sums.product) >= _WIDE else 1
+    return list(parallel(lambda places: sums.without(pair, places).distance(), left_out, at_once=at_once))
 
 
 _EXACT = 20
@@ -441,8 +463,9 @@ def _error_of_logarithm(pair: Pair, sums: _Sums, clusters: Index) -> float:
         return 0.0
     changes = np.bincount(clusters, 2 * products - closeness * squares) / (2 * squared_distance)
     n = len(changes)
-    for cluster in np.argsort(-np.abs(changes), kind="stable")[: min(_EXACT, n - 1)]:
-        without = sums.without(pair, np.flatnonzero(clusters == cluster)).distance()
+    largest = np.argsort(-np.abs(changes), kind="stable")[: min(_EXACT, n - 1)]
+    left_out = [np.flatnonzero(clusters == cluster) for cluster in largest]
+    for cluster, without in zip(largest, _distances_without(pair, sums, left_out), strict=True):
         if without > 0:
             changes[cluster] = math.log(without) - math.log(squared_distance) / 2
     return float(np.linalg.norm(changes - changes.mean()) * math.sqrt((n - 1) / n))

@@ -689,7 +689,7 @@ def compare_several_within(
     """
     if not kinds.mapping(others, "others"):
         raise ValueError("others must contain at least one representation, got none")
-    if name in others:
+    if kinds.text(name, "name") in others:
         raise ValueError(f"name must differ from the names of others, got {name!r}")
     design: dict[str, Any] = {"blocks": blocks, "groups": groups, "min_rows": min_rows, "min_group": min_group}
     options: dict[str, Any] = {"n_permutations": n_permutations, "alpha": alpha, "confidence": confidence}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from math import erfc, sqrt
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from shesha.support.device_arrays import column_medians, squared_lengths
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import RankedRdm, Representation, Rows, SplitHalves
+
+Result = TypeVar("Result")
 
 _N_DRAWS = 8
 """Number of partitions; few suffice, because a score and its partial score use the same ones."""
@@ -187,8 +190,11 @@ class Subject:
 
     def blocks(self, side: int) -> Iterator[Matrix]:
         """Yield all rows of a side in blocks, divided by its unit."""
-        for _, block in self.sides[side].blocks(_BLOCK):
-            yield block / self.units[side]
+        yield from self.map_blocks(side, lambda block: block)
+
+    def map_blocks(self, side: int, work: Callable[[Matrix], Result]) -> Iterator[Result]:
+        """Yield what the work returns for each block of rows, divided by the unit; the threads share the blocks."""
+        return self.sides[side].map_blocks(_BLOCK, lambda _, block: work(block / self.units[side]))
 
     @cached_property
     def farthest_rows(self) -> tuple[Index, ...]:
@@ -201,17 +207,21 @@ class Subject:
 
     def _lengths(self, side: int, middle: Vector) -> Vector:
         """Return the distance of every row of a side from a point, in the side's unit."""
-        unit, pieces = self.units[side], []
+        unit = self.units[side]
         step = max(1, _CACHED // max(1, len(middle)))
-        room = np.empty((step, len(middle)))
-        for _, block in self.sides[side].blocks(_BLOCK):
+
+        def of_block(_: int, block: Matrix) -> list[Vector]:
+            room, pieces = np.empty((step, len(middle))), []
             for start in range(0, len(block), step):
                 part = block[start : start + step]
                 # The last part may be shorter than the buffer, whose remaining rows are then undefined.
                 differences = np.divide(part, unit, out=room[: len(part)])
                 differences -= middle
                 pieces.append(squared_lengths(differences))
-        return np.asarray(np.sqrt(np.concatenate(pieces)))
+            return pieces
+
+        pieces = chain.from_iterable(self.sides[side].map_blocks(_BLOCK, of_block))
+        return np.asarray(np.sqrt(np.concatenate(list(pieces))))
 
     @cached_property
     def diagnostic_rows(self) -> tuple[DiagnosticRows, ...]:
@@ -301,7 +311,9 @@ class Subject:
 
 
 def _largest(side: Rows) -> float:
-    return max(max(float(block.max(initial=0.0)), -float(block.min(initial=0.0))) for _, block in side.blocks(_BLOCK))
+    return max(
+        side.map_blocks(_BLOCK, lambda _, block: max(float(block.max(initial=0.0)), -float(block.min(initial=0.0))))
+    )
 
 
 def _power_of_two(number: float) -> float:

@@ -237,8 +237,7 @@ def whitened(subject: Subject) -> Doubt | None:
     what = "whitened axes" if equal else "principal components" if falling >= _SORTED else "axes fitted to these rows"
     text = (
         f"correlations between columns are smaller than sampling error alone would make them, as for {what}. Halves of "
-        f"such features are unrelated by construction. The {subject.headline.name} is {subject.headline.value:.2f}, "
-        f"but {averaged:.2f} when averaged over rotations"
+        "such features are unrelated by construction, so the feature split says nothing about them"
     )
     advice = "Use basis_averaged_split, which does not depend on the axes, or score the original features"
     return Doubt("whitened", min(1.0, abs(averaged - subject.headline.value)), p_value, text, advice)
@@ -252,9 +251,13 @@ def _covariance(subject: Subject, columns: Index) -> tuple[Matrix, int]:
     # Squares of very small columns underflow, so these columns are treated as constant.
     scale = np.where(is_constant(sample) | (scale == 0), 1.0, scale)
     total, sums = np.zeros((len(columns), len(columns))), np.zeros(len(columns))
-    for block in subject.blocks(0):
+
+    def add(block: Matrix) -> tuple[Matrix, Vector]:
         rows = (block[:, columns] - middle) / scale
-        total += rows.T @ rows
-        sums += rows.sum(axis=0)
+        return rows.T @ rows, rows.sum(axis=0)
+
+    for products, row_sum in subject.map_blocks(0, add):
+        total += products
+        sums += row_sum
     n = subject.n_rows
     return (total - np.outer(sums, sums) / n) * np.outer(scale, scale) / n, n

@@ -173,7 +173,7 @@ def row_scale(subject: Subject) -> Doubt | None:
         f"{strongest.partial_score:.2f}"
     )
     advice = (
-        "Compare the score with chance(X, keep='row scale'), or pass the scale (depth, length, loudness) as "
+        "Test the score with shesha.estimate(X, keep='row scale'), or pass the scale (depth, length, loudness) as "
         "covariates=. If the scale is a technical artefact, remove it first"
     )
     return Doubt("row scale", strongest.effect, p_value, text, advice)
@@ -488,20 +488,17 @@ def label_confounding(subject: Subject) -> Doubt | None:
             "The null distribution accounts for the confounder, but the score does not, so rely on the p-value. If "
             "each class has its own value of the confounder, no analysis can separate the effects"
             if name in subject.design
-            else f"Compare rows of similar {name}: pass it as within= or covariates="
+            else f"Compare rows of similar {name}: pass it as within="
             if both[name].dtype.kind == "f"
-            else f"Compare classes within {name}: pass {name} as blocks= or covariates=. If each class has its own "
-            f"{name}, pass {name} as groups=; no analysis can then separate the effects"
+            else f"Compare classes within {name}: pass {name} as blocks=. If each class has its own {name}, pass it as "
+            "groups=; no analysis can then separate the effects"
         )
         return Doubt("confounded labels", strength, p_value, text, advice)
     here = subject.classes_here
     if not subject.ordered or here is None or (p_value := _neighbours_of_one_class(subject, here)) > _CONFOUNDED_LEVEL:
         return None
     text = "classes follow the order of the rows, so batch effects or drift look like class differences"
-    advice = (
-        "Pass the batch, session or plate as covariates=. If rows were only sorted by class, shuffle them or "
-        "pass order=False"
-    )
+    advice = "Pass the batch, session or plate as blocks=. If rows were only sorted by class, shuffle them"
     # The order of the rows could explain everything that the classes explain.
     effect = CovariateShare(subject.headline, here, "classes").effect
     return Doubt("confounded labels", effect, p_value, text, advice)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
@@ -23,6 +24,7 @@ from shesha.results import sentence_parts as say
 from shesha.results.number import Number, NumberTable
 from shesha.support import memory
 from shesha.support import types as kinds
+from shesha.support.progress import best_answer, collect
 from shesha.support.provenance import keep_statements, state, state_warning
 from shesha.support.seeds import ALPHA, generator, number, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
@@ -40,6 +42,9 @@ _BYTES = 24
 """Memory for each ordered pair of rows."""
 _MOST_ROWS, _SAMPLING = 2_500, 7
 """Number of rows drawn from each sample if the distances between all rows exceed the memory."""
+_ROUGH_ROWS, _ROUGH_DRAWS = 250, 99
+"""Fewest rows of each sample, and divisions, of the test that answers if Ctrl-C comes before the first result."""
+_INTERRUPTED = "Interrupted: the remaining tests were not computed."
 _SHARED = "both samples share"
 _FEWEST_EQUAL, _EQUAL, _LOOKED_AT = 3, 0.05, 1 << 28
 """Smallest number and share of equal rows that are described, and largest number of bytes that are looked at."""
@@ -85,6 +90,10 @@ def _equal_rows_text(reference: Any, window: Any) -> str:
 
 def _same_features(reference: ArrayLike, window: ArrayLike) -> tuple[dict[str, Any], str]:
     """Return both samples, with the features of tables in the order of the reference, and which rows they share."""
+    reference, window = (
+        X if hasattr(X, "shape") and not hasattr(X, "toarray") else check.raw_matrix(X, name)
+        for X, name in ((reference, "reference"), (window, "window"))
+    )
     (first, names), (second, others) = (split_names(side) for side in (reference, window))
     shared = _shared_rows_text(names, others) or _equal_rows_text(first, second)
     if shared:
@@ -351,6 +360,7 @@ class TwoSampleTests(NumberTable):
     dependence: str = ""
     """How rows depend on their neighbours, or how many both samples share, with advice; p-values are then not valid.
     Empty if there is no sign of it."""
+    interrupted: bool = False
     lengths: str = ""
     """How the lengths of rows differ, and whether samples that differ do so with rows of length 1; otherwise empty."""
 
@@ -446,7 +456,15 @@ def sample_differences(
     n_permutations = check.count(n_permutations, "n_permutations")
     check.fraction(alpha, "alpha", closed=False)
     _state_separating_features(sides["reference"], sides["window"], features)
-    results = [_test_sides(sides, shared, cast(Test, name), n_permutations, alpha, seed) for name in names]
+    tests = [partial(_test_sides, test=cast(Test, name), alpha=alpha, seed=seed) for name in names]
+    with best_answer(lambda: _describe_tests([tests[0](_evenly_spaced(sides), "", n_permutations=_ROUGH_DRAWS)])):
+        results, interrupted = collect(
+            (test(sides, shared, n_permutations=n_permutations) for test in tests),
+            len(tests),
+            "tests",
+            fewest=1,
+            describe=_describe_tests,
+        )
     numbers = []
     for each in results:
         one: Number = number_against_null(
@@ -460,15 +478,23 @@ def sample_differences(
             reason=each.reason,
         )
         numbers.append(one)
-    corrected = holm([each.p_value for each in numbers])
+    # The tests that Ctrl-C left out count for the correction.
+    left_out = [1.0] * (len(names) - len(numbers))
+    corrected = holm([*(each.p_value for each in numbers), *left_out])[: len(numbers)]
     lengths = ""
-    if min(corrected) <= alpha and (lengths := describe_lengths(*map(_some_rows, sides.values()), paired=False)):
+    if (
+        not interrupted
+        and min(corrected) <= alpha
+        and (lengths := describe_lengths(*map(_some_rows, sides.values()), paired=False))
+    ):
         rows = {name: check.matrix(side, name) for name, side in _few_rows(sides, seed).items()}
         unit = {name: side / np.linalg.norm(side, axis=1, keepdims=True) for name, side in rows.items()}
-        again = [_test_sides(unit, "", cast(Test, name), n_permutations, alpha, seed) for name in names]
-        n_left = int(sum(holm([each.p_value for each in again]) <= alpha))
+        again, interrupted = collect(
+            (test(unit, "", n_permutations=n_permutations) for test in tests), len(tests), "tests of unit rows"
+        )
+        n_left = int(sum(holm([each.p_value for each in again]) <= alpha)) if again else 0
         found = f"{n_left} of {len(again)} tests find" if n_left else "no test finds"
-        lengths = f"{lengths}; with rows of length 1, {found} a difference"
+        lengths += "" if interrupted else f"; with rows of length 1, {found} a difference"
     dependence = results[0].dependence
     doubt = (f"p-values are too small: {dependence}",) if dependence and not shared else ()
     return TwoSampleTests(
@@ -477,5 +503,15 @@ def sample_differences(
         n_window=results[0].n_window,
         dependence=dependence,
         lengths=lengths,
-        notes=doubt,
+        notes=(*doubt, *[_INTERRUPTED] * interrupted),
+        interrupted=interrupted,
     )
+
+
+def _describe_tests(found: Sequence[TwoSample]) -> str:
+    return ", ".join(f"{each.name} p = {each.p_value:.3g}, {each.n_reference + each.n_window:,} rows" for each in found)
+
+
+def _evenly_spaced(sides: dict[str, Any]) -> dict[str, Any]:
+    """Return a few rows of each sample, from which a first test takes less than a second."""
+    return {name: np.asarray(side[:: max(1, len(side) // _ROUGH_ROWS)]) for name, side in sides.items()}

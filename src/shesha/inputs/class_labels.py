@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shesha.support.provenance import state, state_warning
 from shesha.support.types import Index
+from shesha.support.wording import visible_name
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WHOLE_TEXT = re.compile(r"^([+-]?\d+)\.0+$")
@@ -68,7 +69,7 @@ def class_name(value: Any) -> str:
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
     if isinstance(value, str):
-        return _WHOLE_TEXT.sub(r"\1", value.strip())
+        return _WHOLE_TEXT.sub(r"\1", visible_name(value.strip()))
     return str(int(value)) if _is_number(value) and float(value).is_integer() else str(value)
 
 

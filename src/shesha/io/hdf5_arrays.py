@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -25,7 +26,6 @@ from shesha.io.array_selection import (
 )
 from shesha.io.file_checks import (
     UnreadableFileError,
-    deflate_size,
     dense_from_sparse,
     open_hdf5,
     reading,
@@ -195,9 +195,9 @@ def nwb_arrays(path: Path) -> NamedArrays:
     with open_hdf5(path) as root:
         with reading(path):
             tops = [name for name in ("acquisition", "processing", _INTERVALS, _UNITS, "analysis") if name in root]
-            _require_groups(path, root, tops)
+            require_groups(path, root, tops)
             tables = [name for name in root.get(_INTERVALS, ()) if name not in _NO_TRIALS]
-            _require_groups(path, root, [f"{_INTERVALS}/{name}" for name in tables])
+            require_groups(path, root, [f"{_INTERVALS}/{name}" for name in tables])
             table = "trials" if "trials" in tables else tables[0] if len(tables) == 1 else ""
             trials = f"{_INTERVALS}/{table}"
             others = {
@@ -241,10 +241,11 @@ def nwb_arrays(path: Path) -> NamedArrays:
     return NamedArrays({"units": counts} | labels | others, names, on_request=others)
 
 
-def _require_groups(path: Path, root: Any, names: list[str]) -> None:
+def require_groups(path: Path, root: Any, names: list[str]) -> None:
+    """Refuse arrays in place of groups, whose rows would be taken for names."""
     for name in names:
         if not hasattr(root.get(name), "keys"):
-            raise UnreadableFileError(f"NWB file {path} must contain {name} as a group, got another object")
+            raise UnreadableFileError(f"{path} must contain {name} as a group, got another object")
 
 
 def _read_numbers(path: Path, place: str) -> Array:
@@ -302,6 +303,11 @@ def _are_equal(shortest: float, longest: float) -> bool:
 
 _COMPRESSED = 15
 """Type of a compressed element in a file of version 7."""
+_MATRIX = 14
+_NUMERIC_TYPES = frozenset({*range(1, 8), 9, 12, 13})
+_TEXT_TYPES = frozenset({16, 17, 18})
+_TEXT_CLASS = 4
+_DEEPEST = 50
 _CLASSES = {"double": "f8", "single": "f4", "logical": "?", "sparse": "f8", "char": "U1"}
 _CLASSES |= {f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _HIDDEN = ("#refs#", "#subsystem#")
@@ -323,7 +329,7 @@ def matlab_arrays(path: Path) -> NamedArrays:
         if kind in _CLASSES:
             tree[name] = _describe_data_set(path, name, tuple(map(int, shape)), np.dtype(_CLASSES[kind]))
         elif kind in ("struct", "cell"):
-            tree[name] = _plain(_load(path, name), 0)
+            tree[name] = _plain(path, name, _load(path, name))
         else:
             tree[name] = refused(f"is a MATLAB {kind}; convert it with table2array, cellstr or double")
     return gather(path, flatten(path, tree, _leaf))
@@ -336,7 +342,7 @@ def _leaf(node: Any) -> StoredArray | None:
 
 
 def _require_bounded(path: Path) -> None:
-    """Refuse a file that unpacks to more than fits the memory, before SciPy reads it."""
+    """Refuse a file that unpacks to more than fits the memory, or has unknown types, before SciPy reads it."""
     limit, size, total = memory_budget(), path.stat().st_size, 0
     with reading(path), path.open("rb") as stream:
         head = stream.read(128)
@@ -344,7 +350,11 @@ def _require_bounded(path: Path) -> None:
         while len(tag := stream.read(8)) == 8 and head.startswith(b"MATLAB"):
             kind, n_bytes = (int.from_bytes(tag[i : i + 4], order) for i in (0, 4))
             if kind == _COMPRESSED:
-                total += deflate_size(stream.read(min(n_bytes, size)), limit)
+                unpacked = _Unpacked(stream.read(min(n_bytes, size)), limit - total)
+                _require_known_types(path, unpacked, limit, order)
+                total += unpacked.size
+            elif kind == _MATRIX:
+                _require_known_types(path, stream, n_bytes, order, within=True)
             else:
                 stream.seek(n_bytes, 1)
             if total > limit:
@@ -353,6 +363,61 @@ def _require_bounded(path: Path) -> None:
                     "save fewer variables, or raise SHESHA_MEMORY"
                 )
     require_plausible(path, "the variables", total, size)
+
+
+class _Unpacked:
+    """The bytes of a deflate stream up to a limit, unpacked piece by piece."""
+
+    def __init__(self, packed: bytes, limit: int) -> None:
+        self._decoder, self._packed, self._piece, self._limit = zlib.decompressobj(), packed, b"", limit
+        self.size = 0
+
+    def read(self, n: int) -> bytes:
+        """Return the next bytes."""
+        parts = []
+        while n > 0 and (self._piece or self._unpack()):
+            parts.append(self._piece[:n])
+            n, self._piece = n - len(parts[-1]), self._piece[len(parts[-1]) :]
+        return b"".join(parts)
+
+    def seek(self, n: int, whence: int) -> None:
+        """Leave out the next bytes."""
+        while n > 0 and (self._piece or self._unpack()):
+            n, self._piece = n - min(n, len(self._piece)), self._piece[n:]
+
+    def _unpack(self) -> bool:
+        self._piece = b"" if self.size > self._limit else self._decoder.decompress(self._packed, 1 << 20)
+        self._packed, self.size = self._decoder.unconsumed_tail, self.size + len(self._piece)
+        return bool(self._piece)
+
+
+def _require_known_types(
+    path: Path, stream: Any, left: int, order: Literal["little", "big"], depth: int = 0, *, within: bool = False
+) -> None:
+    """Refuse elements of a variable of other types, because SciPy uses a type as an index without checking it."""
+    known, n_elements, is_text = frozenset({_MATRIX}), 0, False
+    if within:
+        # SciPy reads the flags of a variable without their type and size.
+        flags, left = stream.read(16)[8:12], left - 16
+        known, is_text = known | _NUMERIC_TYPES, int.from_bytes(flags, order) & 0xFF == _TEXT_CLASS
+    while left > 0 and len(tag := stream.read(8)) == 8:
+        n_elements += 1
+        kind, n_bytes = (int.from_bytes(tag[i : i + 4], order) for i in (0, 4))
+        # The values of a short element are in its tag.
+        kind, n_bytes = (kind & 0xFFFF, 0) if kind >> 16 else (kind, n_bytes)
+        # The second element is the name.
+        may_be_text = within and (is_text or n_elements == 2)
+        if not (kind in known or (may_be_text and kind in _TEXT_TYPES)) or depth > _DEEPEST:
+            raise UnreadableFileError(
+                f"MATLAB file {path} must contain elements of known types, at most {_DEEPEST} inside one another, got "
+                f"type {kind} at depth {depth}; save the file again"
+            )
+        n_bytes += 0 if kind == _MATRIX else -n_bytes % 8
+        left -= 8 + n_bytes
+        if kind == _MATRIX and n_bytes:
+            _require_known_types(path, stream, n_bytes, order, depth + 1, within=True)
+        else:
+            stream.seek(n_bytes, 1)
 
 
 def _load(path: Path, name: str) -> Any:
@@ -367,13 +432,19 @@ def _describe_data_set(path: Path, name: str, shape: tuple[int, ...], dtype: np.
 
     def load() -> Array:
         require_memory(path, name, shape, dtype, "save fewer variables")
-        values = _load(path, name)
-        dense = values.toarray() if hasattr(values, "toarray") else values
-        return np.asarray(dense).reshape(flat)
+        return np.asarray(_dense(path, name, _load(path, name))).reshape(flat)
 
     if dtype.kind == "U":
         return in_memory(np.array([str(row) for row in np.atleast_1d(_load(path, name))]))
     return StoredArray(flat, dtype, load)
+
+
+def _dense(path: Path, name: str, value: Any) -> Any:
+    """Return a sparse matrix as a dense one, anything else unchanged."""
+    if not hasattr(value, "toarray"):
+        return value
+    value = value.tocsc()
+    return dense_from_sparse(path, name, "csc", [value.data, value.indices, value.indptr], value.shape, value.dtype)
 
 
 def _without_singletons(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -383,21 +454,24 @@ def _without_singletons(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape
 
 
-def _plain(value: Any, depth: int) -> Any:
+def _plain(path: Path, name: str, value: Any, depth: int = 0) -> Any:
     """Return structs as dictionaries and cells as lists; anything else as an array."""
     if depth > 40:
         return refused("is nested too deeply")
     if isinstance(value, np.ndarray) and value.dtype.names is not None:
         if type(value).__name__ == "MatlabFunction" or "MatlabOpaque" in type(value).__name__:
             return refused("is a MATLAB object; convert it with table2array, cellstr or double")
-        rows = [{name: _plain(row[name], depth + 1) for name in value.dtype.names} for row in value.ravel("F")]
+        rows = [
+            {field: _plain(path, name, row[field], depth + 1) for field in value.dtype.names}
+            for row in value.ravel("F")
+        ]
         return rows[0] if len(rows) == 1 else rows
     if isinstance(value, np.ndarray) and value.dtype.kind == "O":
-        items = [_plain(item, depth + 1) for item in value.ravel("F")]
+        items = [_plain(path, name, item, depth + 1) for item in value.ravel("F")]
         texts = [item for item in items if isinstance(item, str)]
         return np.array(texts) if items and len(texts) == len(items) else items
     if hasattr(value, "toarray"):
-        return value.toarray()
+        return _dense(path, name, value)
     array = np.asarray(value)
     if array.dtype.kind == "U":
         return str(array.ravel()[0]) if array.size == 1 else "" if not array.size else array.ravel()

@@ -96,6 +96,10 @@ def _sparse(path: Path, arrays: dict[str, StoredArray]) -> dict[str, StoredArray
     """Describe the matrix that `scipy.sparse.save_npz` wrote; other arrays are unchanged."""
     kind, size = (np.ravel(arrays[name].load())[:3].tolist() for name in ("format", "shape"))
     form = strings(kind[:1]).tolist()[0] if kind else ""
+    if form in ("bsr", "dia"):
+        raise UnreadableFileError(
+            f"{path} must contain a matrix of the format csr, csc or coo, got {form}; use .tocsr()"
+        )
     if form not in _PARTS or len(size) != 2 or not set(_PARTS[form]) <= set(arrays) or min(size) < 0:
         return arrays
     shape, dtype = (int(size[0]), int(size[1])), arrays["data"].dtype

@@ -29,6 +29,7 @@ from shesha.io._unsupported_formats import Format, unsupported
 from shesha.io.array_selection import Contents
 from shesha.io.file_checks import UnreadableFileError, require_existing, require_file
 from shesha.io.formats import find_format, formats, is_table
+from shesha.support import types as kinds
 from shesha.support.layer_axis import LayerAxis, normalise_axis
 from shesha.support.provenance import state, state_left_out
 from shesha.support.types import Array, brief
@@ -176,7 +177,8 @@ def open_file(
         raise ValueError("transpose must come with features, got distances between rows")
     target, file_format = _locate(path, distances=distances)
     axis = normalise_axis(layer_axis)
-    columns = (labels_column,) if isinstance(labels_column, str) else tuple(labels_column or ())
+    named = (labels_column,) if isinstance(labels_column, str) else labels_column or ()
+    columns = tuple(kinds.names(named, "labels_column"))
     if transpose and columns and file_format.table:
         raise ValueError(
             f"transpose must come with labels in a file of their own, got the columns {join_names(columns)} of {path}"

@@ -40,7 +40,7 @@ from shesha.io.file_checks import (
     require_plausible,
     require_sound,
 )
-from shesha.io.hdf5_arrays import describe, read_dataset
+from shesha.io.hdf5_arrays import describe, read_dataset, require_groups
 from shesha.io.tables import as_labels
 from shesha.support import types as kinds
 from shesha.support.provenance import state
@@ -417,7 +417,7 @@ def tenx_hdf5_arrays(path: Path) -> NamedArrays:
         arrays: dict[str, StoredArray] = {}
         for group in groups:
             with reading(path):
-                features, cells = (int(n) for n in root[group]["shape"][()])
+                features, cells = (int(n) for n in read_dataset(path, f"{group}/shape"))
                 kind = np.dtype(root[group]["data"].dtype)
             name = file_stem(path) if len(groups) == 1 else group
             kind = np.dtype("f4") if kind.kind in "iu" and kind.itemsize <= 4 else kind
@@ -453,6 +453,7 @@ def loom_arrays(path: Path) -> NamedArrays:
         require_own(path, root, [name for name in ("matrix", "layers", "col_attrs") if name in root])
         arrays: dict[str, StoredArray] = {}
         with reading(path):
+            require_groups(path, root, [name for name in ("layers", "col_attrs") if name in root])
             places = ["matrix", *(f"layers/{name}" for name in sorted(root.get("layers", ()), key=natural_key))]
             for place in places:
                 dataset = root[place]
@@ -498,6 +499,7 @@ def _open_mudata(path: Path, keys: Keys, labels: Any, layer_axis: Any) -> Conten
 
 def _mudata_parts(path: Path, root: Any) -> list[tuple[str, Any]]:
     with reading(path):
+        require_groups(path, root, [name for name in ("mod",) if name in root])
         if "mod" not in root or not list(root["mod"]):
             raise UnreadableFileError(f"MuData file {path} must contain modalities, got none")
         order = [str(name) for name in root["mod"].attrs.get("mod-order", sorted(root["mod"], key=natural_key))]

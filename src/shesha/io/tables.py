@@ -118,6 +118,24 @@ def _n_comments(path: Path) -> int:
     return len(lines) - is_header
 
 
+class _Fields(io.RawIOBase):
+    """The bytes of a text table, which end in an error if it has too many fields for the memory."""
+
+    def __init__(self, path: Path, stream: IO[bytes], separator: str) -> None:
+        self._path, self._stream, self._separator, self._n_fields = path, stream, separator.encode(), 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        self._n_fields += data.count(self._separator) + data.count(b"\n")
+        # The parser of pandas needs two numbers for each field.
+        require_memory(self._path, "the table", (2, self._n_fields), np.dtype(float), "save it as .parquet")
+        return len(data)
+
+
 RAGGED = "{} must have {} fields in every line, as in the first, got {} in line {}"
 _UNNAMED_COLUMN = "{} must have a name for every column, got {} names and {} fields in line {}"
 _TOO_MANY = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
@@ -130,7 +148,8 @@ def csv_frame(path: Path, separator: str, *, named: bool = True, **options: Any)
     layout: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig", "index_col": False}
     if named:
         _require_names(path, layout)
-    with _open_bytes(path) as stream, _explain_parser_error(path, RAGGED):
+    with _open_bytes(path) as source, _explain_parser_error(path, RAGGED):
+        stream = io.BufferedReader(_Fields(path, source, separator), 1 << 20)
         # If pandas read the file in parts, the type of a column could change from one part to the next.
         layout |= {"header": "infer" if named else None, "low_memory": False, **options}
         if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -24,13 +25,19 @@ def row_keys(n_columns: int) -> Hashes:
     return np.random.default_rng(0).integers(0, 1 << 63, n_columns, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 
 
-def hash_rows(block: NDArray[np.float64], keys: Hashes) -> Hashes:
+def hash_rows(block: NDArray[Any]) -> Hashes:
     """Hash the bits of each row to 64 bits; the probability of a collision is negligible."""
-    bits = (block + 0.0).view(np.uint64)  # -0.0 becomes 0.0.
+    keys = row_keys(block.shape[1])
+    bits = (np.ascontiguousarray(block, dtype=np.float64) + 0.0).view(np.uint64)  # -0.0 becomes 0.0.
     # The high bits of a product depend on all bits of its factors, so they are mixed into the low bits.
     mixed = (bits ^ (bits >> np.uint64(29))) * keys
     mixed ^= mixed >> np.uint64(32)
     return np.asarray((mixed * keys[::-1]).sum(axis=1, dtype=np.uint64))
+
+
+def few_columns(n_columns: int) -> Index:
+    """Return the columns that are hashed first."""
+    return np.unique(np.linspace(0, n_columns - 1, _FEW).astype(np.intp))
 
 
 def repeats(hashes: Hashes) -> Index:
@@ -42,20 +49,18 @@ def repeats(hashes: Hashes) -> Index:
 
 def row_hashes(X: NDArray[Any]) -> Hashes:
     """Hash the rows so that two hashes agree only if one row repeats the other."""
-    few = np.unique(np.linspace(0, X.shape[1] - 1, _FEW).astype(np.intp))
-    hashes = _hash_rows(X, np.arange(len(X)), few)
-    if len(few) < X.shape[1]:
-        candidates = positions_of_repeats(hashes)
-        # The odd factor makes hashes of full rows differ from hashes of a few columns.
-        hashes[candidates] = _hash_rows(X, candidates) * np.uint64(0x9E3779B97F4A7C15)
-    return hashes
+    few, step = few_columns(X.shape[1]), max(1, _ENTRIES // X.shape[1])
+    starts = range(0, len(X), step)
+    hashes = [hash_rows(X[start : start + step, few]) for start in starts]
+    return complete_hashes(X.__getitem__, X.shape[1], np.concatenate(hashes or [np.empty(0, dtype=np.uint64)]))
 
 
-def _hash_rows(X: NDArray[Any], rows: Index, columns: Index | None = None) -> Hashes:
-    keys, step = row_keys(X.shape[1] if columns is None else len(columns)), max(1, _ENTRIES // X.shape[1])
-    hashes = np.empty(len(rows), dtype=np.uint64)
-    for start in range(0, len(rows), step):
-        some = rows[start : start + step]
-        part = X[some] if columns is None else X[np.ix_(some, columns)]
-        hashes[start : start + step] = hash_rows(np.ascontiguousarray(part, dtype=np.float64), keys)
+def complete_hashes(read: Callable[[Index], NDArray[Any]], n_columns: int, hashes: Hashes) -> Hashes:
+    """Replace hashes of `few_columns` by those of all columns where rows agree in the few."""
+    if n_columns > _FEW:
+        candidates, step = positions_of_repeats(hashes), max(1, _ENTRIES // n_columns)
+        for start in range(0, len(candidates), step):
+            some = candidates[start : start + step]
+            # The odd factor makes hashes of full rows differ from hashes of a few columns.
+            hashes[some] = hash_rows(read(some)) * np.uint64(0x9E3779B97F4A7C15)
     return hashes

@@ -66,14 +66,16 @@ def triangular_rows(rows: Matrix) -> Matrix:
 _MEAN_STEPS = 1000
 _MEAN_TOLERANCE, _CLIMB_TOLERANCE = 1e-10, 1e-8
 """Relative gain of the mean's norm at which a search ends: by rotations onto the mean, and by quasi-Newton steps."""
+_WIDE, _WIDE_TOLERANCE = 512, 1e-7
+"""Coordinates from which configurations are rotated in turn, and the relative gain at which this search ends."""
 _FIRST_MEAN_STEPS, _FAR = 8, 40
 """After this many steps onto the mean, quasi-Newton steps follow if more than `_FAR` are expected to remain."""
 _ROWS, _BLOCK = 1024, 32
 """Rows that are copied at a time, and columns that LAPACK reduces at a time."""
 _ROTATING, _MOVING = 20, 4
 """Multiplications for a new rotation, and for a step of a rotation, in products of as many features."""
-_PRECISE = 1e-9
-"""Ratio of the smallest to the largest squared singular value from which the smallest is precise."""
+_PRECISE, _ROUNDED = 1e-10, 8 * float(np.finfo(float).eps)
+"""Relative error of a sum of singular values; rounding error of squared ones, relative to the largest."""
 _FEW = 8
 """Most configurations for which limits of all pairs take less time than the rotations."""
 _EPS = float(np.finfo(float).eps)
@@ -131,10 +133,12 @@ def closeness(rows: Matrix, target: Matrix) -> float:
 
 
 def sum_of_singular_values(product: Matrix) -> float:
-    """Return the sum of the singular values; unless some of them are small, their squares take half the time."""
-    squares = np.linalg.eigvalsh(product.T @ product)
-    if squares[0] > _PRECISE * squares[-1]:
-        return float(np.sqrt(squares).sum())
+    """Return the sum of the singular values; unless many of them are tiny, their squares take a third of the time."""
+    squares = np.maximum(np.linalg.eigvalsh(product.T @ product), 0.0)
+    roots, rounding = np.sqrt(squares), _ROUNDED * squares[-1]
+    # An error of a square changes its root by less than the error divided by the root, and by less than its own root.
+    if (rounding / np.maximum(roots, np.sqrt(rounding or 1.0))).sum() <= _PRECISE * roots.sum():
+        return float(roots.sum())
     return float(np.linalg.svd(product, compute_uv=False).sum())
 
 
@@ -173,8 +177,9 @@ def first_pulls(configurations: Sequence[Matrix], start: Matrix | None = None) -
     return np.stack([rows.T @ target for rows in configurations])
 
 
-Product = Callable[[Array], Array]
-"""A function of the rotations of some configurations: the product of each of them with the sum of all rotated ones."""
+Product = Callable[..., Array]
+"""A function of the rotations of some configurations, and perhaps of the numbers of some: the product of each of these
+(otherwise of all) with the sum of all rotated ones."""
 
 
 def rotations_onto_mean(product: Product, pulls: Array) -> tuple[Array, int, bool]:
@@ -190,15 +195,18 @@ def rotations_onto_mean(product: Product, pulls: Array) -> tuple[Array, int, boo
         turn, _ = nearest_rotation(product(np.stack([keep, np.zeros_like(keep)]))[1])
         return np.stack([keep, turn]), 1, True
     length, gain = 0.0, np.inf
+    is_wide = pulls.shape[1] >= _WIDE
+    tolerance = _WIDE_TOLERANCE if is_wide else _MEAN_TOLERANCE
+    rotations = _rotate_each(pulls)
     for step in range(1, _MEAN_STEPS + 1):
-        rotations = _rotate_each(pulls)
         pulls = product(rotations)
         before, length = length, float(np.sqrt((pulls * rotations).sum()))
         earlier, gain = gain, (length - before) / length
-        if gain <= _MEAN_TOLERANCE:
+        if gain <= tolerance:
             return rotations, step, True
-        if step >= _FIRST_MEAN_STEPS and np.log(_MEAN_TOLERANCE / gain) < _FAR * np.log(min(gain / earlier, 1.0)):
+        if step >= _FIRST_MEAN_STEPS and np.log(tolerance / gain) < _FAR * np.log(min(gain / earlier, 1.0)):
             break
+        rotations = _rotate_in_turn(product, rotations) if is_wide else _rotate_each(pulls)
     return _climb(product, rotations, step)
 
 
@@ -206,6 +214,15 @@ def _rotate_each(pulls: Array) -> Array:
     """Return the rotation of each configuration onto the mean, several at once."""
     n_at_once = threads_for(_ROTATING * pulls[0].size * len(pulls[0]))
     return np.stack(list(parallel(lambda pull: nearest_rotation(pull)[0], pulls, at_once=n_at_once)))
+
+
+def _rotate_in_turn(product: Product, rotations: Array) -> Array:
+    """Rotate one configuration after another onto the sum of the others (ten Berge 1977), which takes fewer steps."""
+    rotations = rotations.copy()
+    for k in range(len(rotations)):
+        rotations[k] = 0.0
+        rotations[k], _ = nearest_rotation(product(rotations, [k])[0])
+    return rotations
 
 
 def _climb(product: Product, rotations: Array, step: int) -> tuple[Array, int, bool]:
@@ -280,10 +297,11 @@ def product_with_rotated(
     else:
         factor = _join_panels(panels, (n, width))
 
-    def product(rotations: Array) -> Array:
+    def product(rotations: Array, some: Sequence[int] | None = None) -> Array:
         stacked = rotations.reshape(width, -1)
         right = stacked if by_gram else factor @ stacked
         left = factor.reshape(-1, d, width) if by_gram else np.split(factor.T, len(configurations))
+        left = left if some is None else [left[k] for k in some]
         return np.stack(list(parallel(lambda part: part @ right, left, at_once=threads_for(width * right.size))))
 
     return product
@@ -291,7 +309,12 @@ def product_with_rotated(
 
 def product_of_others(product: Product, left_out: int) -> Product:
     """Return the same function for all configurations but one."""
-    return lambda rotations: np.delete(product(np.insert(rotations, left_out, 0.0, axis=0)), left_out, axis=0)
+
+    def of_others(rotations: Array, some: Sequence[int] | None = None) -> Array:
+        chosen = range(len(rotations)) if some is None else some
+        return product(np.insert(rotations, left_out, 0.0, axis=0), [k + (k >= left_out) for k in chosen])
+
+    return of_others
 
 
 def norm_of_rough_mean(

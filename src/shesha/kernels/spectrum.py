@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, get_args
 
@@ -13,7 +12,7 @@ from scipy.sparse.linalg import svds
 
 from shesha.kernels.distances import PANEL
 from shesha.kernels.rounding_and_scaling import length_unit
-from shesha.kernels.threads import single_threaded_blas
+from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.support import memory as memory
 from shesha.support.types import Index, Matrix, Vector
 
@@ -36,12 +35,30 @@ class Sliced(Protocol):
 
 def centred_variances(X: Sliced) -> Vector:
     """Squared singular values of the centred rows, descending, with sum 1; zeros if all rows are equal."""
+    _require_memory(X)
+    return _shares(X, None if X.shape[1] > X.shape[0] else _sum_products(X, fourth=False))
+
+
+def variances_and_moments(X: Sliced) -> tuple[Vector, FourthMoments]:
+    """Return `centred_variances` and the sums that the correction needs; the rows are read three times."""
+    _require_memory(X)
+    sums = _sum_products(X, gram=X.shape[1] <= X.shape[0])
+    unit = sums.total**2 or 1.0
+    columns = float((sums.columns**2).sum())
+    return _shares(X, sums), FourthMoments(X.shape[0], sums.rows / unit, columns / unit, sums.entries / unit)
+
+
+def _require_memory(X: Sliced) -> None:
+    n, d = X.shape
+    memory.require(12 * min(n, d) ** 2, f"the spectrum of {n:,} rows x {d:,} features", "audit fewer features")
+
+
+def _shares(X: Sliced, sums: _Sums | None) -> Vector:
     from scipy.linalg import eigvalsh
 
     n, d = X.shape
-    memory.require(12 * min(n, d) ** 2, f"the spectrum of {n:,} rows x {d:,} features", "audit fewer features")
     with single_threaded_blas():
-        gram = _feature_gram(X) if d <= n else _row_gram(X)
+        gram = _row_gram(X) if sums is None or sums.gram is None else sums.gram
         values = eigvalsh(gram, lower=True, overwrite_a=True, check_finite=False)[::-1]
     # Eigenvalues below the rounding level of the largest one are set to zero.
     values = np.where(values > values[0] * max(n, d) * np.finfo(float).eps, values, 0.0)
@@ -49,35 +66,78 @@ def centred_variances(X: Sliced) -> Vector:
     return np.asarray(values / total if total > 0 else values)
 
 
-def _feature_gram(X: Sliced) -> Matrix:
-    """Lower triangle of X'X after centring and scaling."""
-    from scipy.linalg.blas import dsyrk
-
-    gram = np.zeros((X.shape[1], X.shape[1]), order="F")
-    for centred in _centred_blocks(X):
-        # dsyrk adds to the lower triangle in place; a matrix product would need a second matrix.
-        gram = dsyrk(1.0, centred.T, beta=1.0, c=gram, lower=1, overwrite_c=1)
-    return gram
+_STRETCH, _SUMMED = 1 << 25, 2048
+"""Number of values whose sums a thread adds up, and most features for which threads have sums of their own."""
 
 
-def _centred_blocks(X: Sliced) -> Iterator[Matrix]:
-    """Yield blocks of centred rows, scaled so that no entry exceeds 4; the rows are read three times."""
+@dataclass
+class _Sums:
+    """Sums over centred and scaled rows."""
+
+    gram: Matrix | None
+    """Lower triangle of the products of the features."""
+    columns: Vector
+    total: float = 0.0
+    rows: float = 0.0
+    entries: float = 0.0
+
+    def add(self, block: Matrix, fourth: bool) -> None:
+        """Add some rows, which are overwritten."""
+        from scipy.linalg.blas import dsyrk
+
+        if self.gram is not None:
+            # dsyrk adds to the lower triangle in place; a matrix product would need a second matrix.
+            self.gram = dsyrk(1.0, block.T, beta=1.0, c=self.gram, lower=1, overwrite_c=1)
+        if fourth:
+            squares = np.square(block, out=block)
+            lengths = squares.sum(axis=1)
+            self.total += float(lengths.sum())
+            self.rows += float((lengths**2).sum())
+            self.columns += squares.sum(axis=0)
+            self.entries += float(np.einsum("ij,ij->", squares, squares))
+
+    def __iadd__(self, other: _Sums) -> _Sums:
+        """Add the sums over other rows."""
+        if self.gram is not None and other.gram is not None:
+            self.gram += other.gram
+        self.columns += other.columns
+        self.total += other.total
+        self.rows += other.rows
+        self.entries += other.entries
+        return self
+
+
+def _sum_products(X: Sliced, *, gram: bool = True, fourth: bool = True) -> _Sums:
+    """Return the products of the features, and the sums of fourth powers, after centring and scaling."""
     n, d = X.shape
     step = max(1, ENTRIES // d)
+    slices = [slice(start, start + step) for start in range(0, n, step)]
+    together = max(1, _STRETCH // ENTRIES) if d <= _SUMMED else len(slices)
 
-    def blocks() -> Iterator[Matrix]:
-        return (np.asarray(X[start : start + step], dtype=np.float64) for start in range(0, n, step))
+    def read(rows: slice) -> Matrix:
+        return np.asarray(X[rows], dtype=np.float64)
 
     # Division by a power of two is exact, even if the features are far from zero.
-    largest = max(length_unit(block) for block in blocks())
+    largest = max(parallel(lambda rows: length_unit(read(rows)), slices))
     # Subtracting the first row makes rows that are all equal exactly zero, whatever the rounding of the mean.
-    origin = np.asarray(X[0:1], dtype=np.float64)[0] / largest
-    mean = sum((block / largest - origin).sum(axis=0) for block in blocks()) / n
-    for block in blocks():
-        centred = block / largest
-        centred -= origin
-        centred -= mean
-        yield centred
+    origin = read(slice(0, 1))[0] / largest
+    mean = sum(parallel(lambda rows: (read(rows) / largest - origin).sum(axis=0), slices)) / n
+
+    def sum_some(start: int) -> _Sums:
+        sums = _Sums(np.zeros((d, d), order="F") if gram else None, np.zeros(d))
+        for rows in slices[start : start + together]:
+            centred = read(rows) / largest
+            centred -= origin
+            centred -= mean
+            sums.add(centred, fourth)
+        return sums
+
+    at_once = max(1, memory.memory_budget() // (32 * d**2))
+    parts = parallel(sum_some, range(0, len(slices), together), at_once=at_once)
+    result = next(parts)
+    for sums in parts:
+        result += sums
+    return result
 
 
 def _row_gram(X: Sliced) -> Matrix:
@@ -128,22 +188,6 @@ class FourthMoments:
     """Sum of the fourth powers of the column lengths."""
     entries: float
     """Sum of the fourth powers of all entries."""
-
-
-def fourth_moments(X: Sliced) -> FourthMoments:
-    """Compute the sums that the correction needs, in three passes over blocks of rows."""
-    n, d = X.shape
-    total = rows = entries = 0.0
-    columns = np.zeros(d)
-    for block in _centred_blocks(X):
-        squares = np.square(block, out=block)
-        lengths = squares.sum(axis=1)
-        total += float(lengths.sum())
-        rows += float((lengths**2).sum())
-        columns += squares.sum(axis=0)
-        entries += float(np.einsum("ij,ij->", squares, squares))
-    unit = total**2 or 1.0
-    return FourthMoments(n, rows / unit, float((columns**2).sum()) / unit, entries / unit)
 
 
 def corrected_participation_ratio(variances: Vector, moments: FourthMoments, sample: Sample = "rows") -> float:

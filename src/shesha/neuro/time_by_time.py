@@ -373,6 +373,7 @@ class TimeClusters(NumberTable):
         ax = curves(self.times, {"measured": self.values, "chance": self.chances}, labels=("time", self.what), ax=ax)
         for each in self._significant:
             ax.axvspan(each.first, each.last, color="#b9c7d6", alpha=0.5, linewidth=0)
+        ax.set_ylim(top=1.02)
         return ax
 
 

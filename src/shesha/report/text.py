@@ -11,7 +11,7 @@ from math import isfinite
 
 from shesha.report.sections import Explained, HeatMap, Item, Lines, Page, Part, Point, Section, Table, Text
 from shesha.report.text_layout import columns, fit_names, page_width, table, wrap
-from shesha.support.wording import count, shorten
+from shesha.support.wording import count, shorten, visible_name
 
 _BOLD, _CARE, _GOOD, _QUIET, _PLAIN = (f"\x1b[{code}m" for code in (1, 33, 32, 2, 0))
 _BEYOND = re.compile(r"\b(not above chance|above chance)\b", re.IGNORECASE)
@@ -262,5 +262,5 @@ def _lines(part: Part, width: int, rows: int | None = None, *, narrow: bool = Fa
         case Explained():
             return wrap(f"{part.name}: {part.brief}", width) if part.brief else []
         case Lines():
-            return list(part.lines)
+            return list(map(visible_name, part.lines))
     return []

@@ -12,7 +12,7 @@ from inspect import Parameter
 from math import isnan, nan
 from typing import Any, Literal
 
-from shesha.support.wording import differing_parts
+from shesha.support.wording import differing_parts, visible_name
 
 
 def columns(rows: Sequence[Sequence[str]], align: str, *, indent: str = "") -> list[str]:
@@ -42,6 +42,7 @@ def columns(rows: Sequence[Sequence[str]], align: str, *, indent: str = "") -> l
     for row in rows:
         if len(row) != len(align):
             raise ValueError(f"rows must have {len(align)} cells, one per alignment, got {len(row)}")
+    rows = [[visible_name(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         indent + "  ".join(f"{cell:{to}{width}}" for cell, to, width in zip(row, align, widths, strict=True)).rstrip()
@@ -154,7 +155,7 @@ def table(names: Sequence[str], groups: Sequence[Sequence[Column]], width: int) 
     for block in blocks(groups, width - side, _columns_that_fit):
         lines += [""] * bool(lines) + _heads(block, side)
         for row, name in enumerate(names):
-            cells = [f"{column.cells[row]:{column.align}{column.width}}" for column in block]
+            cells = [f"{visible_name(column.cells[row]):{column.align}{column.width}}" for column in block]
             lines += [name] * has_name_lines + [_line("" if has_name_lines else name, cells, side)]
     return lines
 

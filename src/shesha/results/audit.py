@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import comb, nan, sqrt
 from typing import TYPE_CHECKING, Any
 
 from shesha.charts import Series, intervals
-from shesha.report import Page
+from shesha.report import Metric, Page
 from shesha.results.base import Listed, Result, draws_axes
 from shesha.results.doubts import Dependence, Doubts
-from shesha.results.number import INTERRUPTED
+from shesha.results.number import INTERRUPTED, frame_of_numbers
 from shesha.results.stability import DriftPath, Estimate
 from shesha.support.wording import agree
 
@@ -245,10 +246,10 @@ class RepresentationAudit(Result):
         return {**plain, **named, **described}
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
-        """Return a table with a single row."""
+        """Return one row per score, or one row with all columns."""
         import pandas as pd
 
-        return pd.DataFrame([self.row()])
+        return pd.DataFrame([self.row()]) if full else _scores_table([self])
 
     def row(self) -> dict[str, Any]:
         """Return the findings as one flat record."""
@@ -277,6 +278,17 @@ class RepresentationAudit(Result):
         flat["doubts"] = "" if self.doubts is None else ", ".join(self.doubts.names)
         flat["reason"] = self.reason
         return flat
+
+
+def _scores_table(findings: Sequence[RepresentationAudit]) -> pd.DataFrame:
+    """Return one row per representation and score; what could not be scored has one row that says so."""
+    import pandas as pd
+
+    lines = [(one.name, score) for one in findings for score in (*one.scores.values(), *one.supervised.values())]
+    table = frame_of_numbers([score for _, score in lines], lead={"representation": [name for name, _ in lines]})
+    names = [one.name for one in findings if one.reason]
+    unscored = pd.DataFrame({"representation": names, "verdict": "not scored"})
+    return pd.concat([table, unscored], ignore_index=True) if names else table
 
 
 _LEADING = ("feature_split", "basis_averaged_split")
@@ -324,9 +336,11 @@ class Audit(Listed[RepresentationAudit], Result):
         return plain
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
-        """Return one row per representation, including drift and scores at equal numbers of features."""
+        """Return one row per score, or one per representation with drift and scores at equal numbers of features."""
         import pandas as pd
 
+        if not full:
+            return _scores_table(self.representations)
         table = pd.DataFrame([audit.row() for audit in self.representations])
         if any(audit.same_width is not None for audit in self.representations):
             for part in ("value", "low", "high"):
@@ -351,6 +365,11 @@ class Audit(Listed[RepresentationAudit], Result):
         from shesha.results.audit_report import audit_page
 
         return audit_page(self)
+
+    def _metrics(self, model: str) -> list[Metric]:
+        from shesha.results.audit_report import audit_metrics
+
+        return audit_metrics(self)
 
 
 def _value(estimate: Estimate | None) -> float:

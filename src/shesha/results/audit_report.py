@@ -13,6 +13,7 @@ from shesha.report import (
     Explained,
     Item,
     Lines,
+    Metric,
     Page,
     Part,
     Point,
@@ -231,6 +232,9 @@ _AGREEMENT = (
 )
 
 
+_TITLE = "feature-split stability"
+
+
 def next_steps(commands: Sequence[tuple[str, str]]) -> Section:
     """Return a section of next steps: commands, each with the question that it answers."""
     return Section("Next", (Lines(tuple(line for answer, command in commands for line in (answer, f"  {command}"))),))
@@ -292,11 +296,27 @@ def _doubts(audit: Audit, words: Callable[[str], str]) -> tuple[Part, ...]:
     return (*points, Explained("effect", _EFFECT))
 
 
+def audit_metrics(audit: Audit) -> list[Metric]:
+    """Return the score by which each representation is ranked, for the header of a card."""
+    metrics = []
+    for finding in audit.representations:
+        score, chance = finding.ranking_score, finding.chance
+        if score is None:
+            continue
+        calibration = (
+            {}
+            if chance is None
+            else {"chance": chance.chance, "threshold": chance.threshold, "p_value": chance.p_value}
+        )
+        metrics.append(Metric(finding.name, _ranking_name(audit), score.value, score.low, score.high, **calibration))
+    return metrics
+
+
 def _score_table(audit: Audit) -> tuple[Part, ...]:
-    """Show the ranking score with its chance level and verdict, or the agreement with labels without stability."""
+    """Show the stability with its chance level and verdict, or the agreement with labels without stability."""
     known = list(audit.representations)
     is_stability = leads_with_stability(known)
-    scores = [row.ranking_score if is_stability else find_estimate(row, _ALIGNMENT) for row in known]
+    scores = [row.feature_split if is_stability else find_estimate(row, _ALIGNMENT) for row in known]
     tests = [row.chance if is_stability else score for row, score in zip(known, scores, strict=True)]
     verdicts = [
         # The column of p says that a score is above chance, the verdict how strong it is.
@@ -307,18 +327,22 @@ def _score_table(audit: Audit) -> tuple[Part, ...]:
         else ""
         for row, test in zip(known, tests, strict=True)
     ]
-    title = _ranking_name(audit) if is_stability else "alignment with labels"
+    title = _TITLE if is_stability else "alignment with labels"
     score = (
         Column.of("verdict", verdicts),
         Column.of(title, map(format_value, scores), map(_strip, scores, tests)),
-        *_rank_columns(audit, known),
     )
+    # A rank stands beside the score that it orders.
+    widths, ranks = _equal_width_scores(known) if is_stability else (), _rank_columns(audit, known)
+    tested = _test_columns(tests)
+    leading: tuple[tuple[Column, ...], ...] = ((*score, *ranks), tested)
+    if widths:
+        leading = (score, tested, (*widths, *ranks))
     names = [row.name for row in known]
     # Of many representations, the most and the least stable and the ends are shown first.
     shown = [*audit.ranking[:1], *audit.ranking[-1:], names[0], names[-1]]
     important = tuple(dict.fromkeys(names.index(name) for name in shown if name in names))
-    full_width = _full_width_scores(known) if is_stability else []
-    groups = (score, _test_columns(tests), tuple(full_width), tuple(_size_columns(audit, known)))
+    groups = (*leading, tuple(_size_columns(audit, known)))
     return (Table(tuple(names), groups, "Stability", "representation", important),)
 
 
@@ -336,7 +360,7 @@ def _remarks(audit: Audit) -> Iterator[str]:
     if not known:
         return
     is_stability = leads_with_stability(known)
-    scores = [row.ranking_score if is_stability else find_estimate(row, _ALIGNMENT) for row in known]
+    scores = [row.feature_split if is_stability else find_estimate(row, _ALIGNMENT) for row in known]
     has_interval = any(score is not None and score.has_interval for score in scores)
     level = 100 * audit.options.get("confidence", CONFIDENCE)
     brackets = f"Brackets are {level:g}% intervals. " if has_interval else ""
@@ -366,17 +390,11 @@ def _farthest(audit: Audit) -> str:
     )
 
 
-def _full_width_scores(known: Sequence[RepresentationAudit]) -> list[Column]:
-    """If representations are ranked at equal numbers of features, also show the scores of all features."""
-    if all(row.same_width is None for row in known):
-        return []
-    return [Column.of("with all features", [format_value(row.feature_split) for row in known])]
-
-
-def _ranking_name(audit: Audit) -> str:
-    """Return the name of the score that ranks the representations."""
-    same_width = any(finding.same_width is not None for finding in audit.representations)
-    return "stability, at equal numbers of features" if same_width else "feature-split stability"
+def _equal_width_scores(known: Sequence[RepresentationAudit]) -> tuple[Column, ...]:
+    """Show the scores that rank representations with unequal numbers of features."""
+    scores = [row.same_width for row in known]
+    width = next((score.n_features for score in scores if score is not None), None)
+    return () if width is None else (Column.of(f"with {width:,} features each", map(format_value, scores)),)
 
 
 def _strip(score: Estimate | None, test: Estimate | None) -> Strip | None:

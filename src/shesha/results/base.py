@@ -19,10 +19,12 @@ import numpy as np
 from shesha._version import DISTRIBUTION, __version__
 from shesha.report import (
     MORE,
+    Metric,
     Page,
     Part,
     Section,
     Text,
+    as_card,
     as_full_text,
     as_html,
     as_notebook,
@@ -37,7 +39,7 @@ from shesha.results.generic_page import every_number, generic_page, limit_rows
 from shesha.support import types as argument_types
 from shesha.support.files import write_text
 from shesha.support.provenance import distinct_warnings, is_warning, restricts_rows
-from shesha.support.wording import join_items, visible
+from shesha.support.wording import join_items, visible, visible_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -355,7 +357,7 @@ class Result:
                 f"result must be a whole result to have a sentence, got {type(self).__name__}, a part of one"
             )
         doubts = "".join(f"; warning: {text}" for text in distinct_warnings(self.inputs))
-        return f"{claim}{doubts} ({DISTRIBUTION} {__version__})."
+        return visible_name(f"{claim}{doubts} ({DISTRIBUTION} {__version__}).")
 
     def _claim(self) -> str:
         """Return the sentence for a paper without the version and the full stop; empty for parts of results."""
@@ -394,8 +396,8 @@ class Result:
     def full_text(self) -> str:
         """Return everything on the page that text can show, and the sentence for a paper if there is one."""
         is_sentence = _is_sentence(type(self))
-        text = self._sentence_text() if is_sentence else visible(as_full_text(self.add_statements(self._page())))
-        return "\n\n".join(filter(None, [text, as_text(self.sentence_sections())]))
+        text = self._sentence_text() if is_sentence else as_full_text(self.add_statements(self._page()))
+        return visible("\n\n".join(filter(None, [text, as_text(self.sentence_sections())])))
 
     def add_statements(self, page: Page) -> Page:
         """Return a page with the statements on the inputs in its answer.
@@ -452,6 +454,51 @@ class Result:
         ran = (*facts.items(), *_unknown_data(facts), *page.ran)
         sections = (*page.sections, *self._every_number(), *self.sentence_sections())
         return replace(self.add_statements(page), sections=sections, ran=ran)
+
+    def save_card(
+        self, path: str | os.PathLike[str], *, data: str, model: str = "", about: Mapping[str, str] | None = None
+    ) -> Path:
+        """Write the result as Markdown for a model hub, with its numbers in a machine-readable header.
+
+        Parameters
+        ----------
+        path : path
+            The file to write; an existing file is replaced.
+        data : str
+            Name of the data set.
+        model : str
+            Name of the model, for results that do not contain it: the first model of a grid of layers, or the model
+            that a monitor watches. Default: 'model'.
+        about : mapping of str to str, optional
+            Further information about the run.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ValueError
+            If the result does not describe a model, or has no number with a chance level.
+        """
+        place = Path(path)
+        write_text(place, self.card(data=data, model=model, about=about))
+        return place
+
+    def card(self, *, data: str, model: str = "", about: Mapping[str, str] | None = None) -> str:
+        """Return the text of the card that `save_card` writes.
+
+        Parameters
+        ----------
+        data, model, about
+            As in `save_card`.
+        """
+        return as_card(self.page(about), require_card_metrics(self._metrics(model or "model")), data)
+
+    def _metrics(self, model: str) -> Sequence[Metric]:
+        """Return the numbers about a model for a hub; results that have such numbers override this."""
+        kinds = "an audit, a comparison, a grid of calibrated layers or a check of a monitor"
+        raise ValueError(f"a card must be of {kinds}, got {type(self).__name__}")
 
     def _page(self) -> Page:
         """Return the report: answer, numbers, possible problems and sections; results that need more override this."""
@@ -520,6 +567,16 @@ def texts_of_statements(statements: Sequence[str]) -> tuple[list[str], str]:
 def _unknown_data(data: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return advice on fingerprints if the information about the run contains none."""
     return () if any("SHA-256" in text for text in data.values()) else (("fingerprint", _NO_FINGERPRINT),)
+
+
+def require_card_metrics(metrics: Sequence[Metric]) -> Sequence[Metric]:
+    """Raise an error if no number is calibrated, because a raw value without its chance level misleads."""
+    if not any(metric.value == metric.value and metric.p_value == metric.p_value for metric in metrics):
+        raise ValueError(
+            "a card must have a number with its chance level, got none: calibrate the comparison, or audit with "
+            "permutations"
+        )
+    return metrics
 
 
 def _is_sentence(kind: type[Result]) -> bool:

@@ -333,6 +333,8 @@ class NumberTable(Listed[Number], Result):
 
     WHAT: ClassVar[str] = "numbers"
     """What the numbers describe, in the plural."""
+    VALUE: ClassVar[str] = ""
+    """What the numbers measure, for the axis of the figure. Default: what they describe."""
     NAMES: ClassVar[tuple[str, ...]] = ()
     """Further fields of each number that its row of the table shows after its name."""
 
@@ -363,7 +365,9 @@ class NumberTable(Listed[Number], Result):
         shown = self.numbers[:_MOST_DRAWN]
         thresholds = [each.threshold for each in shown]
         series = {"value": Series.of(shown)}
-        ax = intervals([each.name for each in shown], series, thresholds, label=self.WHAT, joined=False, ax=ax)
+        ax = intervals(
+            [each.name for each in shown], series, thresholds, label=self.VALUE or self.WHAT, joined=False, ax=ax
+        )
         tallest = [x for each in shown for x in (each.value, each.high, each.threshold) if isfinite(x)]
         ax.set_ylim(top=max(1.02, 1.05 * max(tallest, default=1.0)))
         return ax

@@ -73,7 +73,7 @@ _BYTES = 144
 _WIDE_ROWS = 1024
 """Number of rows that each partition uses if the number of features is slightly above the limit."""
 _FEWEST_ROWS = 256
-_ROTATED_VALUES = 1 << 24
+_ROTATED_VALUES = 1 << 22
 """Most values that one partition rotates."""
 _SPARSE = 0.5
 """The default number of pairs is drawn with replacement if it is at most this share of all pairs."""

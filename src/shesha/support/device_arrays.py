@@ -110,9 +110,11 @@ def to_dense(array: Any) -> NDArray[Any]:
 def array_shape(value: Any) -> tuple[int, ...]:
     """Return the shape of any array; lists of unequal lengths count as having one axis."""
     try:
-        return np.shape(value)
+        shape = np.shape(value)
     except ValueError:
         return (len(value),)
+    # Modules of array libraries have a function of this name.
+    return shape if isinstance(shape, tuple) else ()
 
 
 def convert_like(host: NDArray[Any] | float, array: Any) -> Any:

@@ -275,6 +275,8 @@ def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
                 connection.execute("ROLLBACK")
         if isinstance(error, sqlite3.OperationalError) and "full" in str(error):
             raise OSError(errno.ENOSPC, f"no space left for {path}; finished results are kept") from error
+        if isinstance(error, sqlite3.OperationalError):
+            raise _unusable(path, error) from error
         if type(error) is sqlite3.DatabaseError:
             raise store_damage(path, str(error)) from error
         raise

@@ -162,15 +162,16 @@ def join_names(names: Iterable[str]) -> str:
 
 
 def shorten(text: str, most: int) -> str:
-    """Return a name without line breaks, cut to a number of characters.
+    """Return a name without line breaks, cut in its middle to a number of characters: names often differ at the end.
 
     Examples
     --------
-    >>> shorten("a\\nb", 9), shorten("embeddings " * 9, 16)
-    ('a b', 'embeddings em...')
+    >>> shorten("a\\nb", 9), shorten("embeddings of layer 12", 16)
+    ('a b', 'embedding...r 12')
     """
     plain = " ".join(text.split())
-    return plain if len(plain) <= most else f"{plain[: most - 3]}..."
+    tail = (most - 3) // 3
+    return plain if len(plain) <= most else f"{plain[: most - 3 - tail]}...{plain[len(plain) - tail :]}"
 
 
 _NUMBER = re.compile(r"(\d+)")

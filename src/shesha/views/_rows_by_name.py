@@ -313,7 +313,8 @@ class _Side:
         if isinstance(X, Rows):
             return cls(X, X.names, len(X))
         values, names = split_names(X, name)
-        shape = getattr(values, "shape", None) or array_shape(values)
+        known = getattr(values, "shape", None)
+        shape = known if isinstance(known, tuple) else array_shape(values)
         value = X if values is X or names is None else NamedRows(values, names)
         return cls(value if names is not None else values, names, int(shape[0]) if shape else 0)
 
@@ -397,8 +398,8 @@ def _n_entries(value: Any) -> int | None:
         counts = {_n_entries(entry) for entry in value.values()}
         return counts.pop() if len(counts) == 1 else None
     shape = getattr(value, "shape", None)
-    if shape is not None:
-        return int(shape[0]) if len(shape) else None
+    if isinstance(shape, tuple):
+        return int(shape[0]) if shape else None
     return len(value) if hasattr(value, "__len__") else None
 
 

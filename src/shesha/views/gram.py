@@ -15,7 +15,7 @@ from shesha.kernels import condensed_matrices
 from shesha.kernels.condensed_matrices import take_condensed
 from shesha.kernels.distances import inner_products, n_pairs
 from shesha.kernels.pairs import diagonal_correction
-from shesha.kernels.spectrum import FourthMoments, centred_variances, fourth_moments
+from shesha.kernels.spectrum import FourthMoments, centred_variances, variances_and_moments
 from shesha.support import memory
 from shesha.support.device_arrays import (
     convert_like,
@@ -501,12 +501,10 @@ class Variances(Unordered):
     @classmethod
     def build(cls, source: Representation) -> Variances:
         """Compute the shares for rows in memory."""
-        rows = source.to_numpy.rows
-        return cls(centred_variances(rows), fourth_moments(rows))
+        return cls(*variances_and_moments(source.to_numpy.rows))
 
     @classmethod
     def from_rows(cls, source: Rows) -> Variances:
         """Compute the shares for rows from any source, in blocks."""
-        for start, block in source.blocks(_ENTRIES):
-            check.finite(block, source.name, first_row=start)
-        return cls(centred_variances(source), fourth_moments(source))
+        source.require_finite()
+        return cls(*variances_and_moments(source))

@@ -30,6 +30,7 @@ from shesha.kernels.map_flattening import ROWS, Folding, average_pool, fold
 from shesha.kernels.pairs import condensed_index
 from shesha.kernels.rounding_and_scaling import ROUNDING
 from shesha.kernels.shapes import rotate_rows
+from shesha.kernels.threads import parallel
 from shesha.support import device_arrays
 from shesha.support import memory as memory
 from shesha.support import types as kinds
@@ -695,14 +696,19 @@ class Rows:
         for start in range(0, len(self), step):
             yield start, self.read(slice(start, start + step))
 
+    def map_blocks(self, entries: int, work: Callable[[int, Matrix], Result]) -> Iterator[Result]:
+        """Yield in order what the work returns for each block and its first row number, with all threads."""
+        step = max(1, entries // max(1, self.shape[1]))
+        return parallel(lambda at: work(at, self.read(slice(at, at + step))), range(0, len(self), step))
+
     def require_finite(self) -> None:
         """Raise an error that names rows with NaN or infinity, without a copy of all rows."""
-        for start, block in self.blocks(_ENTRIES):
-            check.finite(block, self.name, first_row=start)
+        for _ in self.map_blocks(_ENTRIES, lambda start, block: check.finite(block, self.name, first_row=start)[:0]):
+            pass
 
     def rows_without_direction(self, metric: Metric) -> Index:
         """Return the rows for which a metric is undefined, without a copy of all rows."""
-        found = [start + find_undirected_rows(block, metric) for start, block in self.blocks(_ENTRIES)]
+        found = self.map_blocks(_ENTRIES, lambda start, block: start + find_undirected_rows(block, metric))
         return np.concatenate([np.empty(0, dtype=np.intp), *found])
 
     @property

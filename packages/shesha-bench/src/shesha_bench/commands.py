@@ -153,13 +153,13 @@ def status_command(store: StoreFile = DEFAULT_STORE, suite: OwnSuite = None) -> 
         without, fewer = failures(opened), describe_missing_rows(opened)
     known = progress["comparisons"].notna()
     comparisons = progress["comparisons"].astype(object).where(known, "after training")
-    echo(_format_frame(progress.assign(comparisons=comparisons)))
+    echo(*_format_frame(progress.assign(comparisons=comparisons)).split("\n"))
     for description, reason in failed:
         echo(f"failed: {description}: {reason}")
     if fewer:
-        echo(f"comparisons that leave out rows without a direction (number, most rows left out):\n{fewer}")
+        echo("comparisons that leave out rows without a direction (number, most rows left out):", *fewer.split("\n"))
     if without:
-        echo(f"comparisons without a value:\n{without}")
+        echo("comparisons without a value:", *without.split("\n"))
 
 
 @bench.command("table")
@@ -184,12 +184,12 @@ def table_command(
         echo(f"shesha: the test {test} is not complete", err=True)
         raise typer.Exit(_NOTHING)
     for name in there:
-        echo(f"\n{name}\n")
+        echo("", name, "")
         scores = table(frame, name, chosen)
         if sys.stdout.isatty():
-            echo(scores.to_string(float_format="{:.2f}".format, na_rep=""))
+            echo(*scores.to_string(float_format="{:.2f}".format, na_rep="").split("\n"))
         else:
-            echo(to_markdown(scores, stars(frame, name, chosen)))
+            echo(*to_markdown(scores, stars(frame, name, chosen)).split("\n"))
 
 
 @bench.command("rank")
@@ -233,7 +233,7 @@ def _show_ranks(ranks: pd.DataFrame) -> None:
     from shesha_bench.ranks import ranks_for_display
 
     shown = ranks_for_display(ranks)
-    echo(_format_frame(shown))
+    echo(*_format_frame(shown).split("\n"))
     if (shown["position"] == "-").any():
         echo("shesha: a single measure has no rank; run others on the same models (--measure ReSi)", err=True)
 

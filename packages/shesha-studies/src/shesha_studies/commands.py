@@ -42,7 +42,7 @@ def list_command() -> None:
 
     for study in studies():
         echo(f"{study.name} ({study.paper}; {len(study.quick)} cells with --quick, {len(study.full)} in all)")
-        echo("\n".join(wrap(study.question, 80, "    ", "")))
+        echo(*wrap(study.question, 80, "    ", ""))
 
 
 @study.command("run")
@@ -84,7 +84,7 @@ def run_command(
     with _explain_resume(out):
         study_runs = run(chosen, quick=quick, out=out, workers=workers, scheduler=scheduler, again=again, only=only)
     for study_run in study_runs:
-        echo("\n".join(_summary_lines(study_run, out)))
+        echo(*_summary_lines(study_run, out))
         if html and has_page(study_run.study, out):
             shared.save_page(out / study_run.study.name / "page.html", partial(study_page, study_run), [])
     if any(study_run.failures for study_run in study_runs):

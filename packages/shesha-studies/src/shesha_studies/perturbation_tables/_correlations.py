@@ -212,8 +212,8 @@ def numbers(table: pd.DataFrame, names: Sequence[str]) -> Matrix:
 
 def derive_seed(seed: int, *names: object) -> int:
     """Return a seed for one combination of names, which is the same in every process."""
-    text = "\x1f".join(map(str, (seed, *names)))
-    return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[:8], "big")
+    text = "\x1f".join(map(str, (seed, *names))).encode(errors="backslashreplace")
+    return int.from_bytes(hashlib.md5(text, usedforsecurity=False).digest()[:8], "big")
 
 
 def _why_not(columns: Matrix, x: str, y: str, covariates: tuple[str, ...]) -> str:

@@ -154,10 +154,12 @@ def compare_with_null_tables(
     True
     """
     kinds.function(statistic, "statistic")
+    kinds.frame(table, "table")
     if not isinstance(null_tables, list | tuple) or not null_tables:
         raise ValueError("null_tables must contain at least one table, got none")
     value = check.real_number(statistic(table), "statistic")
-    drawn = np.array([check.real_number(statistic(null), "statistic") for null in null_tables])
+    tables = [kinds.frame(null, "null_tables") for null in null_tables]
+    drawn = np.array([check.real_number(statistic(null), "statistic") for null in tables])
     low, high = np.nanquantile(drawn, [0.025, 0.975])
     # An undefined null value counts as larger, so that it cannot make the p-value smaller.
     larger = int((~(drawn < value - 1e-12)).sum())
