@@ -216,12 +216,14 @@ def _notes_on_batches(run: Run) -> tuple[str, ...]:
     """Return a note if the first file has a column that looks like batches, which no option names."""
     from shesha.io import open_file, read_labels
     from shesha.support.provenance import ignore_statements
-    from shesha.support.sampling_units import is_batch_name, undeclared_batches
+    from shesha.support.sampling_units import is_batch_name, is_unit_name, undeclared_batches
 
     with suppress(Exception), ignore_statements():  # A note must not stop the comparison.
-        known = [name for name in open_file(run.sources[0]).labels_available if is_batch_name(name)]
+        known = [
+            name for name in open_file(run.sources[0]).labels_available if is_batch_name(name) or is_unit_name(name)
+        ]
         table = {name: read_labels(run.sources[0], name) for name in known if name not in run.exchanged.columns}
-        return undeclared_batches(table, (None, None, None))
+        return undeclared_batches(table, (None, None, run.groups and "groups"))
     return ()
 
 

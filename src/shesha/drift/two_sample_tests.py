@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from shesha.doubting.row_lengths import describe_lengths
 from shesha.drift.canary_check import p_value, threshold
-from shesha.drift.row_dependence import dependence_text
+from shesha.drift.row_dependence import dependence_text, n_equal_rows
 from shesha.inputs import MissingRows, Names, align_features, split_names
 from shesha.inputs import validation as check
 from shesha.inputs.table_columns import column_names
@@ -46,8 +46,6 @@ _ROUGH_ROWS, _ROUGH_DRAWS = 250, 99
 """Fewest rows of each sample, and divisions, of the test that answers if Ctrl-C comes before the first result."""
 _INTERRUPTED = "Interrupted: the remaining tests were not computed."
 _SHARED = "both samples share"
-_FEWEST_EQUAL, _EQUAL, _LOOKED_AT = 3, 0.05, 1 << 28
-"""Smallest number and share of equal rows that are described, and largest number of bytes that are looked at."""
 _DOMINANT = 0.9
 """Share of the variance above which distances depend on little but one feature."""
 
@@ -68,26 +66,6 @@ def _shared_rows_text(reference: Names | None, window: Names | None) -> str:
     return f"{_SHARED} {n_shared:,} of {n_rows:,} {plural(reference.word)}. {remedy}" if n_shared else ""
 
 
-def _equal_rows_text(reference: Any, window: Any) -> str:
-    """Describe how many rows of both samples have equal values, with advice; empty if rows repeat in each sample."""
-    arrays = [np.asarray(side) for side in (reference, window) if getattr(side, "nbytes", 0) <= _LOOKED_AT]
-    if len(arrays) < 2 or any(one.ndim != 2 or one.dtype.kind not in "fiu" for one in arrays):
-        return ""
-    if max(np.abs(one).max(initial=0) for one in arrays) > np.finfo(np.float32).max:
-        return ""
-    first, second = ([row.tobytes() for row in np.ascontiguousarray(one, dtype=np.float32)] for one in arrays)
-    n_rows = min(len(first), len(second))
-    known = set(first)
-    n_shared = sum(row in known for row in second)
-    # Counts and binary features repeat within a sample as well.
-    n_repeated = max(len(rows) - len(set(rows)) for rows in (first, second))
-    if n_shared < max(_FEWEST_EQUAL, _EQUAL * n_rows) or 2 * n_repeated > n_shared:
-        return ""
-    return (
-        f"{_SHARED} {min(n_shared, n_rows):,} of {n_rows:,} rows with equal values. Leave these rows out of one sample"
-    )
-
-
 def _same_features(reference: ArrayLike, window: ArrayLike) -> tuple[dict[str, Any], str]:
     """Return both samples, with the features of tables in the order of the reference, and which rows they share."""
     reference, window = (
@@ -95,7 +73,10 @@ def _same_features(reference: ArrayLike, window: ArrayLike) -> tuple[dict[str, A
         for X, name in ((reference, "reference"), (window, "window"))
     )
     (first, names), (second, others) = (split_names(side) for side in (reference, window))
-    shared = _shared_rows_text(names, others) or _equal_rows_text(first, second)
+    shared = _shared_rows_text(names, others)
+    if not shared and (n_equal := n_equal_rows(first, second)):
+        n_rows = min(len(first), len(second))
+        shared = f"{_SHARED} {n_equal:,} of {n_rows:,} rows with equal values. Leave these rows out of one sample"
     if shared:
         fact, _, remedy = shared.partition(". ")
         warn(
