@@ -108,7 +108,9 @@ def _n_few(falling: Vector) -> int:
 def _shares(sample: Matrix, metric: str) -> Vector:
     """Return the share of each feature in the distances under the metric."""
     if metric == "euclidean":
-        variances = sample.var(axis=0)
+        # Some features at a time, because a copy of wide rows takes as much memory as the data.
+        starts = range(0, sample.shape[1], _WIDEST)
+        variances = np.concatenate([sample[:, start : start + _WIDEST].var(axis=0) for start in starts])
     else:
         rows = sample - sample.mean(axis=1, keepdims=True) if metric == "correlation" else sample
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
