@@ -481,7 +481,7 @@ class Updates:
             raise ValueError(again.format("the rows of the reference"))
         if names is not None and reference.names is not None and names.certain and reference.names.certain:
             known = (one.as_text().values for one in (names, reference.names) if not one.counts_rows)
-            shared = np.intersect1d(*both) if len(both := list(known)) == 2 else np.empty(0)
+            shared = np.intersect1d(both[0], both[1]) if len(both := list(known)) == 2 else np.empty(0)
             if len(shared):
                 raise ValueError(again.format(f"rows with names of the reference ({check.join_items(shared)})"))
         if n_equal := n_equal_rows(reference.rows, array):

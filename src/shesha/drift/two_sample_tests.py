@@ -437,11 +437,11 @@ def sample_differences(
     n_permutations = check.count(n_permutations, "n_permutations")
     check.fraction(alpha, "alpha", closed=False)
     _state_separating_features(sides["reference"], sides["window"], features)
-    tests = [partial(_test_sides, test=cast(Test, name), alpha=alpha, seed=seed) for name in names]
-    with best_answer(lambda: _describe_tests([tests[0](_evenly_spaced(sides), "", n_permutations=_ROUGH_DRAWS)])):
+    runs = [partial(_test_sides, test=cast(Test, name), alpha=alpha, seed=seed) for name in names]
+    with best_answer(lambda: _describe_tests([runs[0](_evenly_spaced(sides), "", n_permutations=_ROUGH_DRAWS)])):
         results, interrupted = collect(
-            (test(sides, shared, n_permutations=n_permutations) for test in tests),
-            len(tests),
+            (test(sides, shared, n_permutations=n_permutations) for test in runs),
+            len(runs),
             "tests",
             fewest=1,
             describe=_describe_tests,
@@ -471,7 +471,7 @@ def sample_differences(
         rows = {name: check.matrix(side, name) for name, side in _few_rows(sides, seed).items()}
         unit = {name: side / np.linalg.norm(side, axis=1, keepdims=True) for name, side in rows.items()}
         again, interrupted = collect(
-            (test(unit, "", n_permutations=n_permutations) for test in tests), len(tests), "tests of unit rows"
+            (test(unit, "", n_permutations=n_permutations) for test in runs), len(runs), "tests of unit rows"
         )
         n_left = int(sum(holm([each.p_value for each in again]) <= alpha)) if again else 0
         found = f"{n_left} of {len(again)} tests find" if n_left else "no test finds"

@@ -297,10 +297,10 @@ def _doubts(audit: Audit, words: Callable[[str], str]) -> tuple[Part, ...]:
 
 
 def audit_metrics(audit: Audit) -> list[Metric]:
-    """Return the score by which each representation is ranked, for the header of a card."""
+    """Return the stability of each representation, for the header of a card."""
     metrics = []
     for finding in audit.representations:
-        score, chance = finding.ranking_score, finding.chance
+        score, chance = finding.feature_split, finding.chance
         if score is None:
             continue
         calibration = (
@@ -308,7 +308,7 @@ def audit_metrics(audit: Audit) -> list[Metric]:
             if chance is None
             else {"chance": chance.chance, "threshold": chance.threshold, "p_value": chance.p_value}
         )
-        metrics.append(Metric(finding.name, _ranking_name(audit), score.value, score.low, score.high, **calibration))
+        metrics.append(Metric(finding.name, _TITLE, score.value, score.low, score.high, **calibration))
     return metrics
 
 
