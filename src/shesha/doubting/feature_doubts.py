@@ -84,6 +84,8 @@ def foreign_features(sample: Matrix) -> Index:
     The variances of principal components and of power laws fall gradually.
     """
     few, share = dominant_features(sample, "euclidean")
+    if not len(few):
+        return few
     others = np.delete(sample, few, axis=1).var(axis=0)
     apart = len(others) > 0 and sample[:, few].var(axis=0).min(initial=np.inf) >= _FAR_APART * others.max()
     return few if apart or share >= _NEARLY_ALL else few[:0]
