@@ -201,3 +201,28 @@ def test_one_representation_stays_token_sequences():
     flat = [side.reshape(-1, 3) for side in (X, Y)]
     assert shesha.sim.cka(X, Y) == pytest.approx(shesha.sim.cka(*flat), rel=1e-12)
     assert shesha.compare(X, Y, "CKA")["CKA"].value == pytest.approx(shesha.sim.cka(*flat), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "evidence"),
+    [
+        ({"last_hidden_state": MANY}, "as its name shows"),
+        ({"x": MANY, "attention_mask": np.ones((40, 4))}, "as attention_mask shows"),
+        ({"block1": MANY, "block2": MANY}, "whose numbers show that they are the layers"),
+        ({"hidden_states": np.stack([MANY, MANY, MANY])}, "layers and tokens"),
+    ],
+)
+def test_tokens_in_memory_are_no_layers(arrays, evidence):
+    with pytest.raises(ValueError, match=f"must have one row per input, got .*{evidence}"):
+        split_layers(arrays)
+    if "layers and" not in evidence:
+        assert split_layers(arrays, None).keys() == arrays.keys()
+
+
+def test_losses_and_labels_are_left_out_of_layers():
+    arrays = {"layer": MANY[:, 0], "loss": np.ones(40), "names": ["a"] * 40, "other": np.ones(7)}
+    assert list(split_layers(arrays)) == ["layer", "other"]
+    result = shesha.diff({"layer": MANY[:, 0], "loss": np.ones(40)}, {"layer": MANY[:, 1], "loss": np.ones(40)})
+    assert list(result.layers) == ["layer"]
+    assert any("left out loss" in text for text in result.inputs)
+    assert shesha.compare_layers({"a": MANY[:, 0], "y": np.ones(40)}, {"b": MANY[:, 1]}).rows == ("a",)

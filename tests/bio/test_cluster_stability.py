@@ -158,3 +158,16 @@ def test_without_a_recorded_resolution_the_method_is_not_guessed():
     with provenance.collect_statements() as said:
         assert _recorded_resolution(adata, "louvain") == 1
     assert list(said) == ["warning: adata.uns records no resolution for 'louvain', so cells are clustered at 1"]
+
+
+@pytest.mark.parametrize(("k", "named"), [(3, False), (6, True), (1, True)])
+def test_a_method_that_makes_other_clusters_is_named(k, named):
+    rng = np.random.default_rng(0)
+    pca = rng.standard_normal((90, 3)) + 9 * np.eye(3)[np.arange(90) % 3]
+    obs = pd.DataFrame({"kind": [f"type {i % 3}" for i in range(90)]}, index=np.arange(90).astype(str))
+
+    def method(matrix):
+        return matrix.argmax(axis=1) if k == 3 else (matrix[:, 0] * 1e3).astype(int) % k
+
+    found = bio.cluster_stability(anndata.AnnData(obs=obs, obsm={"X_pca": pca}), "kind", cluster=method, n_subsamples=3)
+    assert any("so the test says nothing about 'kind'" in text for text in found.inputs) == named

@@ -228,3 +228,44 @@ def test_an_integration_that_changed_nothing_is_named(change, same):
     data.obsm["X_new"] = data.obsm["X_pca"] + change * np.random.default_rng(1).standard_normal((60, 6))
     found = bio.integration_test(data, "X_pca", "X_new", "gene", "RSA", n_permutations=79)
     assert any("X_pca and X_new contain the same values" in text for text in found.inputs) == same
+
+
+@pytest.mark.parametrize(
+    ("guides", "n_units"),
+    [(["sg1", "sg2", "sg3"], 9), ([1, 2, 3], 9), (["AAC", "AAG", "AAT"], 3)],
+)
+def test_guides_numbered_in_each_perturbation_are_units_of_it(guides, n_units):
+    from shesha.bio.cell_design import cell_design
+
+    data = screen(np.repeat(["NT", "A", "B"], 30), guide=np.array(guides, dtype=object)[np.arange(90) % 3])
+    design = cell_design(data, "gene", control=None, obsm="X_pca", layer=None, groups="guide")
+    assert len(set(design.groups)) == n_units
+
+
+@pytest.mark.parametrize(("counts", "named"), [(True, True), (False, False)])
+@pytest.mark.filterwarnings("ignore")
+def test_raw_counts_are_named_in_the_result(counts, named):
+    data = screen(np.repeat(["NT", "A"], [60, 30]))
+    X = np.random.default_rng(0).poisson(2, size=(90, 12)).astype(float)
+    data.obsm["X_pca"], data = X, anndata.AnnData(X if counts else np.log1p(X), data.obs)
+    for test in (bio.coherence_table, bio.e_distances):
+        inputs = test(data, "gene", obsm=None, n_draws=19).inputs
+        assert any("X contains raw counts" in text for text in inputs) == named
+
+
+@pytest.mark.parametrize(("column", "named"), [("donor", True), ("sample_id", True), ("batch", True), ("phase", False)])
+def test_an_integration_without_blocks_names_samples_and_donors(column, named):
+    data = screen(["B", "T"] * 40, **{column: ["1"] * 40 + ["2"] * 40})
+    data.obsm["X_new"] = data.obsm["X_pca"] + 0.1 * np.random.default_rng(1).standard_normal((80, 6))
+    found = bio.integration_test(data, "X_pca", "X_new", "gene", "RSA", n_permutations=199)
+    assert any(f"the column {column!r} looks like batches" in text for text in found.inputs) == named
+
+
+@pytest.mark.parametrize(("apart", "judged"), [(True, False), (False, True)])
+def test_mixing_is_not_judged_if_each_type_is_in_one_batch(apart, judged):
+    kind = np.repeat(["B", "T"], 40)
+    data = screen(kind, batch=np.where(kind == "B", "1", "2") if apart else np.tile(["1", "2"], 40))
+    data.obsm["X_new"] = data.obsm["X_pca"] + 0.1
+    found = bio.integration_test(data, "X_pca", "X_new", "gene", "RSA", blocks="batch", n_permutations=199)
+    assert ("Mixing of blocks (0 separate, 1 mixed)" in str(found)) == judged
+    assert ("cannot be judged" in str(found)) == (not judged)

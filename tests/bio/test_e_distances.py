@@ -121,3 +121,17 @@ def test_groups_and_embeddings_that_mislead_are_named(function, column, obsm, do
     assert len(warnings) == bool(doubt)
     assert all(doubt in text for text in warnings)
     assert any(doubt in note for note in found.notes) or not doubt
+
+
+def test_pairs_with_too_few_units_are_undecided_in_table_headline_and_sentence():
+    gene = np.repeat(["NT", "A", "B"], 30)
+    obs = pd.DataFrame(
+        {"gene": gene, "donor": [f"{g}{i % 3}" for i, g in enumerate(gene)]}, index=np.arange(90).astype(str)
+    )
+    pca = np.random.default_rng(0).standard_normal((90, 4)) + 5 * (gene == "A")[:, None]
+    found = bio.e_distances(anndata.AnnData(obs=obs, obsm={"X_pca": pca}), "gene", groups="donor")
+    assert [pair.verdict for pair in found] == ["undecided", "undecided"]
+    assert "2 pairs cannot be decided: the units allow only 10 different exchanges" in found.headline
+    assert found.sentence().startswith(found.headline[:-1])
+    cells = bio.e_distances(anndata.AnnData(obs=obs, obsm={"X_pca": pca}), "gene", n_draws=199)
+    assert sorted(pair.verdict for pair in cells) == ["above chance", "not above chance"]

@@ -101,3 +101,13 @@ def test_a_map_that_gains_nothing_on_the_same_rows_is_not_advised():
     assert best.value == pytest.approx(halves.value, abs=0.01)
     assert found.advice == "undecided"
     assert f"{direct.value:.1%} as they are (among half of the rows {best.value:.1%} after" in found.headline
+
+
+def test_an_index_is_cut_to_the_dimensions_that_were_kept(old, rng):
+    cut = old[:, :8] / np.linalg.norm(old[:, :8], axis=1, keepdims=True)
+    result = shesha.diff(old, cut, index=True, max_rows=50, again=[old + 1e-4 * rng.standard_normal(old.shape)])
+    assert result.index.advice == "keep"
+    assert any("first 8 of 24 dimensions" in text for text in result.inputs)
+    other = shesha.diff(old, old[:, 8:16], index=True, max_rows=50)
+    assert np.isnan(other.index["as it is"].value)
+    assert not any("first 8" in text for text in other.inputs)

@@ -150,3 +150,17 @@ def test_a_first_measure_that_saturates_decides_nothing():
     rng = np.random.default_rng(0)
     found = shesha.diff(*rng.standard_normal((2, 30, 60)), measures=["CCA"])
     assert found["representation"].verdict in ("cannot decide", "not estimable")
+
+
+@pytest.mark.parametrize("n", [2, 12])
+@pytest.mark.parametrize("blocks", ["encoder.layer.#", "h.#"])
+@pytest.mark.parametrize("states", ["hidden_states.#", "encoder.hidden_states[#]"])
+def test_hidden_states_count_the_input(n, blocks, states):
+    first, second = numbered(states, range(n + 1)), numbered(blocks, range(n))
+    expected = dict(zip(first[1:], second, strict=True))
+    found = match_layers(first, second)
+    assert (found.pairs, found.only_before) == (expected, (first[0],))
+    assert match_layers(second, first).pairs == {name: state for state, name in expected.items()}
+    # Other names of n + 1 layers are no evidence.
+    with pytest.raises(ValueError, match="must share names of layers"):
+        match_layers(numbered("state.#", range(n + 1)), second)

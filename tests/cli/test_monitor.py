@@ -62,6 +62,28 @@ def test_the_summary_of_a_job_has_the_verdict(files, invoke, invoke_main, monkey
     assert "revision changed from a\\`1 (reference) to &lt;b&gt;" in text
 
 
+def test_a_card_holds_the_answer_and_the_numbers(files, invoke, invoke_main):
+    yaml = pytest.importorskip("yaml")
+    init(files, invoke)
+    check = ("monitor", "check", files / "m", files / "other.npy")
+    refused = invoke_main(*check, "--card", files / "nowhere" / "README.md")
+    assert (refused.status, refused.out) == (2, "")
+    assert "output must be in an existing folder, got" in refused.err
+    assert "must be a file, got the directory" in invoke_main(*check, "--card", files).err
+    # Refused before the check: the monitor remembers none.
+    assert invoke("monitor", "history", files / "m").out == "no checks and no updates yet\n"
+    ended = invoke(*check, "--card", files / "README.md", "--json", files / "v.json")
+    assert ended.status == 1
+    _, head, text = (files / "README.md").read_text().split("---\n", 2)
+    (model,) = yaml.safe_load(head)["model-index"]
+    assert model["name"] == "other"
+    (result,) = model["results"]
+    drift = json.loads((files / "v.json").read_text())["scores"][0]["value"]
+    assert result["metrics"][0]["value"] == pytest.approx(drift, rel=1e-3)
+    assert "60 canary rows" in result["dataset"]["name"]
+    assert "alert" in text.lower()
+
+
 def test_history_and_acknowledging(files, invoke):
     init(files, invoke, "--run-length", "30")
     assert invoke("monitor", "history", files / "m").out == "no checks and no updates yet\n"

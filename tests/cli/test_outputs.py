@@ -19,7 +19,7 @@ def data(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("option", ["--json", "--html"])
+@pytest.mark.parametrize("option", ["--json", "--html", "--card"])
 @pytest.mark.parametrize("name", ["two.npz", "./two.npz", "link.npz", "hard.npz"])
 def test_an_input_is_never_overwritten(invoke_main, data, option, name):
     (data / "link.npz").symlink_to(data / "two.npz")
@@ -72,8 +72,9 @@ def full(monkeypatch):
 
 
 def test_a_page_that_cannot_be_written_costs_nothing_else(invoke_main, data, full):
-    ended = invoke_main("audit", "two.npz", *QUICK, "--html", "page.html", "--json", "out.json")
+    ended = invoke_main("audit", "two.npz", *QUICK, "--html", "page.html", "--json", "out.json", "--card", "card.md")
     assert ended.status == 2
     assert "--html page.html was not written: No space left on device" in ended.err
     assert "feature" in ended.out
     assert json.loads((data / "out.json").read_text())["representations"]
+    assert (data / "card.md").exists()

@@ -207,3 +207,11 @@ UNUSABLE = [
 def test_what_cannot_be_compared_is_refused(pair, make, options, message):
     with pytest.raises(ValueError, match=message):
         compare(*make(pair[0]), **options)
+
+
+def test_channels_may_be_last(rng):
+    maps = rng.standard_normal((30, 4, 3, 3))
+    result = compare(maps, np.moveaxis(maps, 1, 3), ["CKA", "SVCCA"], calibrate=False)
+    assert result["CKA"].value == pytest.approx(1)
+    assert result["SVCCA"].value == pytest.approx(1)
+    assert any("have their channels last" in text for text in result.inputs)

@@ -256,3 +256,23 @@ def test_the_movement_of_classes_is_reported_if_there_are_several(n_classes):
     rows = np.random.default_rng(0).standard_normal((30, 4))
     verdict = DriftMonitor(rows, labels=np.arange(30) % n_classes, n_resamples=99).check(rows**2)
     assert len(verdict.classes) == (n_classes if n_classes > 1 else 0)
+
+
+def test_rounding_is_no_drift_if_all_re_encodings_are_equal(canaries):
+    from shesha.support.provenance import collect_statements
+
+    with collect_statements() as stated:
+        found = DriftMonitor(canaries, nulls=[canaries] * 99)
+    assert any("all 99 re-encodings equal the reference" in text for text in stated)
+    single = (canaries * (1 + 1e-6 * np.random.default_rng(0).standard_normal(canaries.shape))).astype(np.float32)
+    assert found.check(single).scores[0].value == 0
+    wide = found.check(np.hstack([canaries, canaries]))
+    assert any("from different models, layers" in text for text in wide.inputs)
+
+
+def test_a_stream_refuses_rows_of_the_reference(canaries, rng):
+    found = DriftMonitor(canaries, nulls=[canaries] * 19, false_alarm=0.05)
+    new = rng.standard_normal((20, canaries.shape[1]))
+    with pytest.raises(ValueError, match="got 10 of 20 rows equal to rows of the reference"):
+        found.update(np.concatenate([new[:10], canaries[5:15]]))
+    assert found.update(new).n_rows == 20

@@ -249,3 +249,39 @@ def test_later_is_the_mean_of_what_comes_after_the_first_token(side):
     whole = torch.randn(4, 5, 3)
     plain = activations(nn.Sequential(nn.Identity()), whole, "0", pool="later")["0"]
     np.testing.assert_allclose(plain, whole[:, 1:].mean(dim=1).numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("words", "unknown"), [(["a", "b"], True), (["[UNK]", "a", "b", "w0", "w1"], False)])
+def test_unknown_tokens_are_stated(words, unknown):
+    from shesha.extract._extraction_setup import _warn_of_unknown_tokens
+    from shesha.extract._input_rows import IDS, TokenRows
+    from shesha.support.provenance import collect_statements
+
+    class Tokenizer:
+        unk_token_id, unk_token, pad_token_id = 0, "[UNK]", 1
+
+    rows = TokenRows({IDS: [[0 if unknown else 3, 2, 4]] * 5})
+    with collect_statements() as stated:
+        _warn_of_unknown_tokens(rows, Tokenizer(), "model")
+    assert [text.split(",")[0] for text in stated] == ["warning: model: 33% of the tokens are [UNK]"] * unknown
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, []),
+        ({"pool": "cls"}, ["pooling 'mean' in a, 'cls' in b"]),
+        ({"max_tokens": 9}, []),
+        ({"max_tokens": 9, "cut_off": 3}, ["maximum number of tokens 5 in a, 9 in b"]),
+        ({"inputs": {"fingerprint": "y"}}, ["the tokenizers of a and b give other tokens for the same texts"]),
+        ({"inputs": {"fingerprint": "y"}, "texts": "other"}, []),
+        ({"inputs": [1], "pool": ["\x1b"]}, ["pooling 'mean' in a, ['\\x1b'] in b"]),
+    ],
+)
+def test_settings_that_differ_are_stated(changes, expected):
+    from shesha.support.provenance import collect_statements, state_other_settings
+
+    record = {"pool": "mean", "max_tokens": 5, "texts": "t", "inputs": {"fingerprint": "x"}}
+    with collect_statements() as stated:
+        state_other_settings({"a": record, "b": record | changes})
+    assert list(stated) == expected

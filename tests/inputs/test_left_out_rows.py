@@ -48,3 +48,56 @@ def test_an_audit_is_the_same_with_a_copy_and_without(mapped, monkeypatch):
         assert one.value == other.value
     assert found[0].dependence == found[1].dependence
     assert found[0].doubts == found[1].doubts
+
+
+def one_column(library):
+    labels = [*"abcdefghij"] * 2
+    if library == "pandas":
+        return pytest.importorskip("pandas").DataFrame({"kind": labels})
+    frame = pytest.importorskip("polars").DataFrame({"kind": labels})
+    return frame if library == "polars" else frame.to_arrow()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_table_with_one_column_of_labels_is_these_labels(library):
+    X, table = np.random.default_rng(0).standard_normal((20, 5)), one_column(library)
+    plain = [*"abcdefghij"] * 2
+    assert shesha.supervised_alignment(X, table, seed=0) == shesha.supervised_alignment(X, plain, seed=0)
+    found, same = (shesha.compare(X, X[:, ::-1] + 1, "CKA", calibrate=True, groups=y, seed=0) for y in (table, plain))
+    assert found["CKA"].exchanged == same["CKA"].exchanged
+    found, same = (shesha.audit(X, y, n_permutations=19, n_bootstrap=10) for y in (table, plain))
+    assert str(found).splitlines()[0] == str(same).splitlines()[0]
+
+
+def test_a_table_with_several_columns_of_labels_is_refused():
+    import pandas as pd
+
+    table = pd.DataFrame({"kind": ["a", "b"] * 10, "side": ["l"] * 20})
+    with pytest.raises(
+        TypeError, match="y must be one column of labels, got a table with columns kind, side; pass one"
+    ):
+        shesha.supervised_alignment(np.eye(20), table)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "inputs"),
+    [
+        ("unit{}", "img{}", "inputs"),
+        ("ENSG0000{:07d}", "donor{}_ctrl", "cells"),
+        ("roi_{}", "face {}", "inputs"),
+        ("img{}", "unit{}", ""),
+        ("img{}", "face{}", ""),
+    ],
+)
+def test_a_transposed_table_in_memory_is_stated(rows, columns, inputs):
+    import warnings
+
+    import pandas as pd
+
+    table = pd.DataFrame(np.random.default_rng(0).random((12, 9)), list(map(rows.format, range(12))))
+    table.columns = list(map(columns.format, range(9)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", shesha.RowNamesWarning)
+        found = shesha.compare(table, table + 1, "CKA")
+    stated = [text for text in found.inputs if "rows look like" in text]
+    assert (f"to compare {inputs}, pass X.T" in stated[0]) if inputs else not stated

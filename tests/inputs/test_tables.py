@@ -1,5 +1,7 @@
 """Tables and arrays of other libraries, wherever a representation goes."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -203,3 +205,68 @@ def test_features_of_two_sides_are_matched_by_name(name):
     assert value(X.to_numpy(), Y[Y.columns[::-1]]) == value(X.to_numpy(), Y.to_numpy()[:, ::-1])
     with pytest.raises(ValueError, match=r"got 4 shared names of \d and \d \(only one contains JAK2\)"):
         value(X, Y.drop(columns="JAK2"))
+
+
+NAMED = [f"img/{i}.jpg" for i in range(30)]
+STRUCTURED = np.zeros(30, dtype=[("path", "U12"), ("vec", "f8", (6,))])
+STRUCTURED["path"], STRUCTURED["vec"] = NAMED, X
+OBJECTS = {
+    "records": [
+        {"path": name, "n_tokens": i, "embedding": row.tolist()}
+        for i, (name, row) in enumerate(zip(NAMED, X, strict=True))
+    ],
+    "named vectors": list(zip(NAMED, X, strict=True)),
+    "structured array": STRUCTURED,
+}
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_rows_of_records_are_named(kind):
+    values, names = split_names(OBJECTS[kind])
+    np.testing.assert_allclose(values, X)
+    assert list(names.values) == NAMED
+
+
+def test_an_array_of_lists_is_a_matrix():
+    rows = np.empty(30, dtype=object)
+    rows[:] = list(X)
+    np.testing.assert_allclose(split_names(rows)[0], X)
+
+
+def test_a_dataset_of_hugging_face_is_a_table():
+    datasets = pytest.importorskip("datasets")
+    values, names = split_names(datasets.Dataset.from_dict({"id": NAMED, "embedding": X.tolist()}))
+    np.testing.assert_allclose(values, X, rtol=1e-6)
+    assert list(names.values) == NAMED
+
+
+@pytest.mark.parametrize(
+    ("arrays", "advice"),
+    [
+        ({"a": X[0], "b": X[1]}, r"NamedRows\(numpy.stack\(list\(X.values\(\)\)\), list\(X\)\)"),
+        ({"last_hidden_state": X, "pooler_output": Y}, "pass one of them, with one row per input"),
+    ],
+)
+def test_a_mapping_is_no_matrix(arrays, advice):
+    with pytest.raises(TypeError, match=f"X must be one matrix, got a dict of {', '.join(arrays)}; .*{advice}"):
+        sim.cka(arrays, Y)
+
+
+def neighbours(X, k):
+    return np.argsort(np.linalg.norm(X[:, None] - X[None], axis=2), axis=1)[:, :k]
+
+
+def test_lists_of_neighbours_are_no_vectors():
+    with pytest.raises(ValueError, match="X must contain vectors, got lists of 5 different row numbers"):
+        sim.cka(neighbours(X, 5), Y)
+    assert np.isfinite(sim.cka(RNG.integers(0, 30, (30, 5)), Y))
+
+
+@pytest.mark.parametrize(("sign", "kind"), [(1, "similarities"), (0, "")])
+def test_a_matrix_of_similarities_is_doubted(sign, kind):
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    square = unit @ unit.T + (0 if sign else np.diag(np.arange(30)))
+    with provenance.collect_statements() as stated, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        shesha.compare(square, X, "CKA", calibrate=False)
+    assert any("looks like a matrix of similarities" in text for text in stated) == bool(kind)

@@ -394,3 +394,30 @@ def test_labels_follow_the_index_of_a_table_with_identifiers(column):
 def test_lists_are_no_labels():
     with pytest.raises(TypeError, match=r"y must be one label per row, got list \['a', 'b'\] in row 1"):
         shesha.audit(X, pd.Series(["a", ["a", "b"]] * (N // 2)))
+
+
+SENTENCES = [f"the text of chunk {i} is this" for i in range(N)]
+
+
+@pytest.mark.parametrize("stored", ["memory", "csv", "parquet"])
+@pytest.mark.parametrize(
+    ("column", "changed", "expected"),
+    [("text", 3, "text differs in 3 of 30 rows"), ("text", 0, ""), ("created", 3, ""), ("metadata", 3, "")],
+)
+def test_other_texts_of_matched_rows_are_stated(tmp_path, stored, column, changed, expected):
+    made = {
+        "text": SENTENCES,
+        "created": [f"2024-01-{i + 1:02} 10:00" for i in range(N)],
+        "metadata": [f"{{'page of the document': {i}}}" for i in range(N)],
+    }[column]
+    other = [f"{value[:-1]}0" if i < changed else value for i, value in enumerate(made)]
+    sides = []
+    for name, texts, order in (("a", made, np.arange(N)), ("b", other, MIXED)):
+        frame = pd.DataFrame({"doc_id": IDS, column: texts, "embedding": [str(x.tolist()) for x in X]}).iloc[order]
+        path = tmp_path / f"{name}.{stored}"
+        getattr(frame, f"to_{stored}")(path, index=False) if stored != "memory" else None
+        sides.append(frame if stored == "memory" else path)
+    result = shesha.diff(*sides)
+    assert [text for text in result.inputs if "differs in" in text][:1] == (
+        [next(text for text in result.inputs if expected in text)] if expected else []
+    )

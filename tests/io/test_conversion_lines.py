@@ -213,8 +213,22 @@ def test_dimensions_without_known_names(tmp_path):
         ("a.zip", "Archives are not read; unpack it"),
         ("a.tar.gz", "Archives are not read; unpack it"),
         ("a.faiss", "FAISS indexes are not read"),
+        ("a.bin", ".bin file"),
     ],
 )
 def test_reasons(tmp_path, name, told):
     (tmp_path / name).write_bytes(b"x")
     assert refusal(tmp_path / name).startswith(told)
+
+
+@pytest.mark.parametrize("name", ["a.faiss", "a.bin", "a.dat"])
+def test_identifiers_of_an_index_are_kept(tmp_path, name):
+    (tmp_path / name).write_bytes(b"IxMp" + bytes(40))
+    assert "faiss_id=ids" in refusal(tmp_path / name)
+    faiss = pytest.importorskip("faiss")
+    index = faiss.IndexIDMap(faiss.IndexFlatIP(8))
+    index.add_with_ids(X.astype("f4"), 100 - np.arange(20))
+    faiss.write_index(index, str(tmp_path / name))
+    found = files.open_file(convert(tmp_path / name, refusal(tmp_path / name)))
+    np.testing.assert_allclose(found.representations["vectors"], X, rtol=1e-6)
+    assert list(found.row_names.values) == list(100 - np.arange(20))

@@ -87,3 +87,44 @@ def test_signs_and_numbers_of_other_names_are_not_unpacked(tmp_path: Path, X):
     pd.DataFrame({"embedding": counts.tolist()}).to_parquet(tmp_path / "counts.parquet")
     np.testing.assert_array_equal(read(tmp_path / "signs.parquet")["emb_binary"], signs)
     np.testing.assert_array_equal(read(tmp_path / "counts.parquet")["embedding"], counts)
+
+
+@pytest.mark.parametrize(
+    ("record", "found"),
+    [
+        (lambda i: {"indices": [i, i + 3, 90], "values": [0.1, 0.5, i]}, "sparse vectors"),
+        (lambda i: {"sparse_values": {"indices": [i, i + 3, 90], "values": [0.1, 0.5, i]}}, "sparse vectors"),
+        (
+            lambda i: {"embedding": [[0.1, i]] * (2 + i % 2)},
+            "got 2 vectors at first and 3 in record 2, which look like",
+        ),
+    ],
+)
+def test_values_of_sparse_vectors_and_tokens_are_no_vectors(tmp_path: Path, record, found):
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(json.dumps({"id": f"d{i}"} | record(i)) for i in range(N)))
+    with pytest.raises(ValueError, match=found):
+        read(path)
+    path.write_text("\n".join(json.dumps({"vector": [i, 2.5, 1]} | record(i)) for i in range(N)))
+    if "sparse" in found:
+        assert list(read(path)) == ["vector"]
+
+
+def test_floats_are_read_beside_their_rounded_copies(tmp_path: Path, X):
+    path = tmp_path / "response.json"
+    kinds = {"float": X.tolist(), "int8": (9 * X).astype(int).tolist()}
+    path.write_text(json.dumps({"id": "x", "embeddings": kinds, "texts": ["t"] * N}))
+    found = read(path)
+    assert list(found) == ["embedding"]
+    np.testing.assert_allclose(found["embedding"], X)
+
+
+def test_pairs_of_path_and_vector_in_a_torch_file(tmp_path: Path, X):
+    torch = pytest.importorskip("torch")
+    torch.save([(f"img/{i}.jpg", torch.tensor(X[i])) for i in range(N)], tmp_path / "a.pt")
+    torch.save({f"img/{i}.jpg": torch.tensor(X[i]) for i in range(N)}, tmp_path / "b.pt")
+    for name in "ab":
+        found = open_file(tmp_path / f"{name}.pt")
+        assert found.row_names is not None
+        assert list(found.row_names.values) == [f"img/{i}.jpg" for i in range(N)]
+        np.testing.assert_allclose(next(iter(found.representations.values())), X)

@@ -11,8 +11,10 @@ from shesha.neuro import (
     behaviour_coupling,
     crossnobis,
     crossnobis_test,
+    discriminability,
     noise_ceiling,
     over_time,
+    session_drift,
     spike_counts,
     trial_split,
 )
@@ -23,6 +25,7 @@ ONSETS = np.arange(10) * 9 + 0.5
 SQUARES = np.abs(RNG.standard_normal((5, 6, 6))) + 3 * RNG.random((6, 6))
 SQUARES = (SQUARES + SQUARES.transpose(0, 2, 1)) * (1 - np.eye(6))
 CUBE = np.random.default_rng(1).poisson(3, size=(40, 5, 7))
+MIXED = np.random.default_rng(3).permutation(np.repeat(np.arange(4), 10))
 
 
 class Rdms:
@@ -63,7 +66,7 @@ def test_neurons_in_rows_are_refused_with_the_transpose(shape, hint):
 
 
 def test_axes_of_trials_are_stated_and_named_in_errors():
-    found = trial_split(CUBE, np.repeat(np.arange(4), 10), n_permutations=19)
+    found = trial_split(CUBE, MIXED, n_permutations=19)
     assert found.inputs == ("X: 40 trials x 5 neurons x 7 times",)
     with pytest.raises(ValueError, match=r"got 7; the axes of X are trials, neurons and times, got \(40, 5, 7\)"):
         trial_split(CUBE, np.arange(7))
@@ -102,17 +105,88 @@ def test_a_cluster_of_noise_is_named(noise):
 
 
 @pytest.mark.parametrize(
-    ("shown", "blocked"),
-    [(np.repeat(np.arange(4), 10), True), (np.random.default_rng(3).permutation(np.repeat(np.arange(4), 10)), False)],
+    ("shown", "blocked", "shifted"),
+    [
+        (np.repeat(np.arange(4), 10), True, True),
+        (np.repeat(np.tile(np.arange(4), 3), [4, 3, 3] * 4), True, False),
+        (MIXED, False, False),
+    ],
 )
-def test_conditions_that_are_blocked_in_time_are_named(shown, blocked):
+def test_conditions_that_are_blocked_in_time_are_named(shown, blocked, shifted):
     calls = [
-        lambda: crossnobis_test(CUBE, shown, n_permutations=199),
-        lambda: trial_split(CUBE, shown, null="permute", n_permutations=39),
+        (lambda: crossnobis_test(CUBE, shown, n_permutations=199).inputs, "drift looks like", blocked),
+        (lambda: crossnobis(CUBE, shown).read, "drift looks like", blocked),
+        (lambda: trial_split(CUBE, shown, null="permute", n_permutations=39).inputs, "drift looks like", blocked),
+        # Circular shifts preserve stretches, but one or two of each condition hardly have other positions.
+        (lambda: trial_split(CUBE, shown, n_permutations=19).inputs, "circular shifts cannot tell", shifted),
+        (lambda: discriminability(CUBE, shown, n_permutations=19).inputs, "circular shifts cannot tell", shifted),
     ]
-    for call in calls:
-        assert any("the trials of each condition follow one another" in text for text in call().inputs) == blocked
-    assert not any("follow" in text for text in trial_split(CUBE, shown, n_permutations=19).inputs)
+    for call, effect, expected in calls:
+        assert any(f"so {effect}" in text for text in call()) == expected
+
+
+@pytest.mark.filterwarnings("ignore:not estimable")
+@pytest.mark.parametrize(
+    ("X", "n"),
+    [
+        (CUBE, 0),
+        (np.repeat(CUBE[:20], 2, axis=0), 20),
+        (np.repeat(CUBE[:20] * 0.3, 2, axis=0), 20),
+        (CUBE * (CUBE > 8), 0),
+    ],
+)
+def test_repeated_trials_are_counted(X, n):
+    found = trial_split(X + 0.0, MIXED, n_permutations=19, normalize=False)
+    assert [f"{n} of 40 trials repeat" in text for text in found.inputs if "repeat another" in text] == [True] * (n > 0)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("other", "statement"),
+    [
+        (lambda X: X, "40 of 40 trials of session b are also in session a"),
+        (lambda X: X[::-1] - X.mean(axis=0), "all neurons of session b have mean 0, as after z-scoring"),
+        (lambda X: X[:, ::-1] + 0.1, "neurons of a and b agree no more than randomly matched ones"),
+        (lambda X: X + 0.1, ""),
+    ],
+)
+def test_sessions_that_are_no_second_measurement_are_named(other, statement):
+    shown = np.tile(np.arange(4), 10)
+    tuned = RNG.gamma(1, 2, size=(4, 12))[shown] + 0.1 * RNG.standard_normal((40, 12))
+    found = session_drift({"a": (tuned, shown), "b": (other(tuned), shown)}, n_permutations=39)
+    warned = [text for text in found.inputs if text.startswith("warning")]
+    assert (statement in warned[0]) if statement else not warned
+    assert "neurons paired by position (no names)" in found.inputs
+
+
+def test_trials_without_a_run_are_left_out_and_counted():
+    shown, runs = np.tile(np.arange(4), 10), np.repeat(np.arange(4.0), 10)
+    runs[[3, 17]] = np.nan
+    known = ~np.isnan(runs)
+    found = crossnobis(CUBE, shown, runs)
+    np.testing.assert_allclose(found, crossnobis(CUBE[known], shown[known], runs[known]))
+    assert "2 of 40 trials without a run left out" in found.read
+    assert "2 of 40 trials without a run left out" in crossnobis_test(CUBE, shown, runs).inputs
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-13])
+def test_distances_have_no_unit(scale):
+    shown = MIXED
+    found, plain = (
+        session_drift({"a": (X, shown), "b": (X[::-1], shown)}, n_permutations=19) for X in (CUBE * scale, CUBE)
+    )
+    assert found.pairs[0]["geometry"].value == pytest.approx(plain.pairs[0]["geometry"].value)
+    split, same = (trial_split(X, shown, normalize=False, n_permutations=0).value for X in (CUBE * scale, CUBE))
+    assert split == pytest.approx(same)
+
+
+@pytest.mark.parametrize("indices", [np.triu_indices, np.tril_indices])
+def test_a_triangle_with_its_diagonal_is_no_triangle_of_one_more_condition(indices):
+    vectors = SQUARES[:, *indices(6)]
+    for call in (lambda: shesha.Rdm(vectors[0]), lambda: noise_ceiling(vectors), lambda: noise_ceiling(list(vectors))):
+        with pytest.raises(ValueError, match="a triangle without the diagonal, got 21 values with 0 at the places"):
+            call()
+    assert shesha.Rdm(SQUARES[0][np.triu_indices(6, 1)]).n_rows == 6
 
 
 def test_codes_of_missing_outcomes_are_stated():

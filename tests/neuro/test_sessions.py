@@ -92,7 +92,7 @@ def test_sessions_share_some_conditions() -> None:
     few = shown < 4
     found = session_drift({"a": (X, shown), "b": (X[few], shown[few])})
     assert found.pairs[0].n_conditions == 4
-    assert found.inputs == ("session b lacks 2 of 6 conditions: 4, 5",)
+    assert found.inputs[0] == "session b lacks 2 of 6 conditions: 4, 5"
     with pytest.warns(
         shesha.NotEstimableWarning, match="sessions a and b: they share only 2 conditions, but at least 3"
     ):

@@ -270,3 +270,30 @@ def test_flexible_models_are_fitted_to_other_rows(method, of):
 def test_bad_flexible_models(flexible, measure, message):
     with pytest.raises(ValueError, match=message):
         rank_models(SUBJECTS, MODELS, measure, flexible=flexible, **FEW)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("model", "statement"),
+    [
+        (lambda truth, subjects: subjects[1], "model equals subject 1, so its value is circular"),
+        (lambda truth, subjects: np.mean(subjects, axis=0), "model is as close to the subjects as their own mean"),
+        (lambda truth, subjects: truth, ""),
+    ],
+)
+def test_a_model_that_was_made_from_the_data_is_named(model, statement):
+    rng = np.random.default_rng(0)
+    truth = rng.standard_normal((10, 5))
+    subjects = [pdist(truth + rng.standard_normal((10, 5))) for _ in range(5)]
+    models = {
+        "model": shesha.Rdm(model(pdist(truth), subjects)),
+        "other": shesha.Rdm(pdist(rng.standard_normal((10, 5)))),
+    }
+    found = shesha.rank_models(list(map(shesha.Rdm, subjects)), models, n_resamples=20, n_permutations=20)
+    circular = [text for text in found.inputs if "circular" in text]
+    assert (statement in circular[0]) if statement else not circular
+
+
+def test_trials_of_one_subject_are_not_taken_for_subjects():
+    with pytest.raises(ValueError, match=r"got \(12, 5, 3\) and models of 12 rows; .* pass data.reshape"):
+        rank_models(np.zeros((12, 5, 3)), {"model": np.eye(12)})

@@ -170,7 +170,7 @@ def test_a_page_in_a_folder_that_is_not_there_is_refused_before_the_work(layers,
     from shesha.cli._app import app
 
     for command in (["audit", layers], ["compare", layers, "--calibrate"], ["layers", layers, layers]):
-        for option in ("--html",):
+        for option in ("--html", "--card"):
 
             def run(place, command=command, option=option):
                 CliRunner().invoke(app, [*map(str, command), option, str(place)], catch_exceptions=False)
@@ -198,6 +198,42 @@ def test_a_page_takes_the_place_of_a_file_whatever_it_is_called(layers, tmp_path
     assert "b" not in found.tags
     assert "early and late" in found.text
     assert [one.name for one in tmp_path.iterdir() if one.name.endswith(".part")] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "model", "metric"),
+    [
+        (("audit", "{}", "--bootstrap", "10", "--permutations", "19"), "early", "feature-split stability"),
+        (("compare", "{}", "--measures", "CKA", "--calibrate", "--permutations", "19"), "early", "CKA with late"),
+        (("layers", "{}", "{}", "--permutations", "19"), "layers", "max unbiased CKA over 2 x 2 layers"),
+    ],
+    ids=lambda one: one[0] if isinstance(one, tuple) else None,
+)
+def test_commands_write_cards(command, model, metric, layers, tmp_path):
+    from typer.testing import CliRunner
+
+    from shesha.cli._app import app
+
+    yaml = pytest.importorskip("yaml")
+    out = tmp_path / "README.md"
+    words = [word.format(layers) for word in command]
+    assert CliRunner().invoke(app, [*words, "--card", str(out)], catch_exceptions=False).exit_code == 0
+    _, head, body = out.read_text(encoding="utf-8").split("---\n", 2)
+    first = yaml.safe_load(head)["model-index"][0]
+    (found,) = first["results"][0]["metrics"]
+    assert (first["name"], found["type"]) == (model, metric)
+    assert 0 < found["args"]["p_value"] <= 1
+    assert hashlib.sha256(layers.read_bytes()).hexdigest() in body
+
+
+def test_a_comparison_without_its_chance_level_gets_no_card(layers, tmp_path):
+    from typer.testing import CliRunner
+
+    from shesha.cli._app import app
+
+    with pytest.raises(ValueError, match="--card needs --calibrate"):
+        CliRunner().invoke(app, ["compare", str(layers), "--card", str(tmp_path / "a.md")], catch_exceptions=False)
+    assert not (tmp_path / "a.md").exists()
 
 
 def test_a_folder_has_a_fingerprint_of_all_that_is_in_it(tmp_path):

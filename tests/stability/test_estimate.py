@@ -146,3 +146,16 @@ def test_options_hold_what_repeats_the_estimate(low_rank):
     assert (found.options, found.seed) == ({"metric": "euclidean", "n_draws": 7}, 5)
     assert shesha.estimate(X, seed=found.seed, n_permutations=0, **found.options) == found
     assert json.loads(json.dumps(found.to_dict()))["value"] == found.value
+
+
+@pytest.mark.filterwarnings("ignore:columns are uncorrelated")
+@pytest.mark.parametrize(
+    ("fitted", "variant", "named"),
+    [(True, "feature_split", 1), (False, "feature_split", 0), (True, "basis_averaged_split", 0)],
+)
+def test_principal_components_are_named(fitted, variant, named):
+    X = np.random.default_rng(0).standard_normal((60, 12)) * np.arange(1, 13)
+    X -= X.mean(axis=0)
+    X = X @ np.linalg.svd(X)[2].T if fitted else X
+    found = shesha.estimate(X, variant=variant, n_permutations=19, n_bootstrap=10, seed=0)
+    assert sum("share nothing by construction" in text for text in found.inputs) == named

@@ -18,11 +18,12 @@ from shesha.inputs import MissingRows, load_backed, split_names
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import NO_LABEL, class_name
 from shesha.inputs.column_words import is_picture
+from shesha.nulls.design_warnings import describe_repeats
 from shesha.results.audit import LabelClasses
 from shesha.results.base import Result
 from shesha.support import provenance, wording
 from shesha.support import types as kinds
-from shesha.support.sampling_units import is_batch_name, is_unit_name, unit_labels
+from shesha.support.sampling_units import is_batch_name, is_guide_name, is_unit_name, unit_labels
 from shesha.support.types import Array, Index, Mask, Matrix
 from shesha.support.warnings import CalibrationWarning, GuessedControlsWarning, MeasureWarning, warn
 from shesha.support.wording import count
@@ -364,6 +365,9 @@ def cell_design(
     rows = np.flatnonzero(there)
     values_by_name = {name: values[rows] for name, values in values_by_name.items()}
     labels = values_by_name["groupby"]
+    if isinstance(groups, str) and (units := _numbered_guides(groups, values_by_name["groups"], labels)) is not None:
+        values_by_name["groups"] = units
+        provenance.state(f"numbers of {groups!r} occur in several perturbations, so each counts once in each of them")
     controls = Controls((), "not needed") if lacking else find_controls(labels, control)
     same = combination_names(labels.tolist(), controls)
     labels = np.array([same.get(label, label) for label in labels], dtype=object)
@@ -394,6 +398,19 @@ def cell_design(
     )
 
 
+def _numbered_guides(name: str, guides: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any] | None:
+    """Return guides joined with their perturbations if guides of each are numbered (sg1, sg2, ...), otherwise None."""
+    pairs = {(guide, label) for guide, label in zip(guides, labels, strict=True)}
+    numbered = all(_NUMBERED_GUIDE.fullmatch(str(guide)) for guide, _ in pairs)
+    if not is_guide_name(name) or not numbered or len(pairs) == len({guide for guide, _ in pairs}):
+        return None
+    return _join_labels(labels, guides)
+
+
+_NUMBERED_GUIDE = re.compile(r"(?i)(sg|g|guide|[sg]?g?rna)?[\s_.-]*\d{1,2}")
+"""Name of a guide without its target."""
+
+
 def _doubts_about_distances(groupby: str, source: str, matrix: Any) -> Iterator[str]:
     """Yield why distances may mislead: groups that look like clusters, and embeddings made for plots."""
     if LabelClasses((), (), str(groupby)).look_like_clusters:
@@ -419,15 +436,12 @@ def _doubts_about_repeats(matrix: Any, rows: Index) -> Iterator[str]:
     found = np.sort(np.asarray(whole @ np.random.default_rng(0).standard_normal(whole.shape[1])).ravel()[rows])
     scale = float(np.abs(found).max(initial=0.0))
     n_repeats = int(((np.diff(found) <= _SAME * scale) & (np.abs(found[1:]) > _SAME * scale)).sum())
-    if n_repeats > _MOST_REPEATS * len(rows):
-        yield (
-            f"{n_repeats:,} of {len(rows):,} cells repeat another cell exactly, and count as independent, so p-values "
-            "are too small. Keep one of each"
-        )
+    if text := describe_repeats(n_repeats, len(rows), "cell"):
+        yield text
 
 
-_SAME, _MOST_REPEATS, _MOST_PROJECTED = 1e-13, 0.05, 1 << 28
-"""Difference that rounding explains, share of repeats from which on they are named, and most entries looked at."""
+_SAME, _MOST_PROJECTED = 1e-13, 1 << 28
+"""Difference that rounding explains, and most entries looked at."""
 
 
 def _has_controls(labels: NDArray[Any]) -> bool:
@@ -627,11 +641,12 @@ def _warn_of_counts(matrix: Any, name: str) -> None:
     first = _load(matrix[:_CHECKED_ROWS])
     values = np.asarray(first.data if hasattr(first, "toarray") else first)
     if values.size and values.min() >= 0 and values.max() > 1 and (values == np.floor(values)).all():
-        warn(
+        text = (
             f"{name} contains raw counts, so sequencing depth dominates the shifts of cells. Normalise and "
-            "log-transform the counts first",
-            MeasureWarning,
+            "log-transform the counts first"
         )
+        provenance.state_warning(text)
+        warn(text, MeasureWarning)
 
 
 def _labels(adata: Any, value: str | Sequence[Any], name: str) -> NDArray[Any]:

@@ -195,6 +195,16 @@ def cluster_stability(
     X, codes = X[known], np.array([clusters.index(name) for name in names[known]])
     size = round(share * len(X))
     observed = _Again(X, codes, method, size, n_subsamples, np.random.default_rng([base, 2]))
+    own = _codes(method(X), len(X))
+    found = _Again(X, own, method, size, n_subsamples, np.random.default_rng([base, 2]))
+    n_own = int(own.max()) + 1
+    others = max(n_own, len(clusters)) >= 2 * min(n_own, len(clusters))
+    if others or found.rand.mean() - observed.rand.mean() > _OTHER:
+        provenance.state_warning(
+            f"{text} finds {count(n_own, 'cluster')} in these cells, which agree with those of {groupby!r} only to "
+            f"{_compare(codes, own, len(clusters))[1]:.2f} (adjusted Rand index), so the test says nothing about "
+            f"{groupby!r}. Pass the method that made them as cluster="
+        )
     draws = []
     for draw in track(range(n_draws), n_draws, "draws from the Gaussian"):
         rng = np.random.default_rng([base, 3, draw])
@@ -242,6 +252,10 @@ def cluster_stability(
         share=share,
         clustering=text,
     )
+
+
+_OTHER = 0.2
+"""How much better the method must find its own clusters again than the given ones, for these to be others."""
 
 
 class _Again:

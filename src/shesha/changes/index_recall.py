@@ -95,6 +95,26 @@ class IndexTest:
         check.choice(self.metric, get_args(IndexMetric), "index_metric")
 
 
+_SAME_ROW = 0.999
+
+
+def _cut_dimensions(
+    layer: str, before: Representation, after: Representation, again: Sequence[Representation]
+) -> list[Representation]:
+    """Return the old vectors and their re-encodings, with the first dimensions only if the new vectors are these."""
+    n = after.shape[1]
+    if n < before.shape[1]:
+        first, new = before.to_numpy.rows[:, :n], after.to_numpy.rows
+        products = np.einsum("ij,ij->i", first, new)
+        if (products > _SAME_ROW * np.linalg.norm(first, axis=1) * np.linalg.norm(new, axis=1)).all():
+            state_warning(
+                f"{layer}: the new vectors are the first {n:,} of {before.shape[1]:,} dimensions, as of Matryoshka "
+                "embeddings, so the old vectors were cut to these; cut those of your index"
+            )
+            return [Representation(side.to_numpy.rows[:, :n], side.precision) for side in (before, *again)]
+    return [before, *again]
+
+
 def index_change(
     layer: str, before: Representation, after: Representation, again: Sequence[Representation], test: IndexTest
 ) -> IndexChange:
@@ -113,7 +133,8 @@ def index_change(
     test : IndexTest
         Options of the test.
     """
-    old, new = (_vectors(side, test.metric) for side in (before, after))
+    cut, *again = _cut_dimensions(layer, before, after, again)
+    old, new = (_vectors(side, test.metric) for side in (cut, after))
     fold = deal_units(len(old), test.groups, FOLDS, spawn(test.seed, _DEALING))
     n_half = int(np.bincount(fold, minlength=FOLDS).min())
     search = _Search(test, fold, _count_neighbours(test.k, n_half, len(old)))

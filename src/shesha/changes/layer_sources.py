@@ -305,6 +305,22 @@ def _match_by_numbers(before: Sequence[str], after: Sequence[str]) -> dict[str, 
     return pairs
 
 
+_STATES = ("hidden", "states")
+
+
+def _match_hidden_states(before: Sequence[str], after: Sequence[str]) -> dict[str, str]:
+    """Match hidden_states.1, 2, ... of transformers, whose number 0 is the input, with blocks 0, 1, ..."""
+    sides = [_families(names) for names in (before, after)]
+    for first, second in (sides, sides[::-1]):
+        states = [names for family, names in first.items() if family[-3:] == (*_STATES, "#")]
+        n = len(states[0]) - 1 if len(states) == 1 else 0
+        blocks = [names for names in second.values() if n > 0 and sorted(names) == [(i,) for i in range(n)]]
+        if len(blocks) == 1 and sorted(states[0]) == [(i,) for i in range(n + 1)]:
+            pairs = {states[0][i + 1,]: blocks[0][i,] for i in range(n)}
+            return pairs if first is sides[0] else {name: other for other, name in pairs.items()}
+    return {}
+
+
 def _common_start(names: Sequence[Parts]) -> Parts:
     shortest = min(names, key=len)
     n = next((i for i, part in enumerate(shortest) if any(name[i] != part for name in names)), len(shortest))
@@ -332,6 +348,7 @@ _RULES = {
     "addition": _match_wrapped_names,
     "common part": _differently_wrapped,
     "number": _match_by_numbers,
+    "number, as hidden_states counts the input as 0": _match_hidden_states,
 }
 
 
@@ -417,6 +434,8 @@ class Reader:
     layer_axis: LayerAxis
     ids: str | None = None
     """Column or array that identifies the rows of files."""
+    records: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """How models encoded the texts, by the name of the argument."""
 
     def is_model(self, given: Any) -> bool:
         """Return whether the input is a model that encodes the texts."""
@@ -429,6 +448,7 @@ class Reader:
 
             assert self.texts is not None
             given = encode(given, self.texts, **self.encoding)
+            self.records[name] = given.info
         elif isinstance(given, str | os.PathLike):
             given = read_named(given, layer_axis=self.layer_axis, ids=self.ids)
         layers = {
@@ -466,6 +486,8 @@ def read_sides(
     inputs |= {f"again[{i}]": encoding for i, encoding in enumerate(reader.read_reencodings(before, again))}
     inputs |= {f"also[{i}]": encoding for i, encoding in enumerate(_list_of_encodings(also, "also"))}
     unchecked = {name: reader.read(encoding, name) for name, encoding in inputs.items()}
+    if {"before", "after"} <= reader.records.keys():
+        provenance.state_other_settings({name: reader.records[name] for name in ("before", "after")})
     used, along = select_layer_rows(unchecked, along, rows=rows, missing=missing)
     read = {name: _check_layers(layers, name) for name, layers in zip(unchecked, used, strict=True)}
     matching = match_layers(list(read["before"]), list(read["after"]), match)
@@ -556,7 +578,7 @@ def _as_mapping(side: Any, name: str, layer_axis: LayerAxis) -> Mapping[Any, Any
 
 def _is_matrix(value: Any) -> bool:
     """Return whether a value is a whole layer rather than a row of numbers."""
-    return len(getattr(value, "shape", ())) == 2 or (
+    return len(getattr(value, "shape", ())) > 1 or (
         isinstance(value, list | tuple) and len(value) > 0 and isinstance(value[0], list | tuple)
     )
 

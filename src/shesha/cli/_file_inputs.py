@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from shesha.cli._outputs import echo
 from shesha.support import wording
-from shesha.support.provenance import collect_statements, ignore_statements, state, state_left_out
+from shesha.support.provenance import collect_statements, ignore_statements, state, state_left_out, state_other_settings
 from shesha.support.wording import natural_place
 
 if TYPE_CHECKING:
@@ -244,10 +244,11 @@ def are_stacked_first(files: Sequence[Path], keys: list[str] | None, n_rows: int
 
 
 def require_same_texts(files: Sequence[Path]) -> None:
-    """Refuse files that were extracted from other texts, or from the same ones in another order, as they record."""
-    from shesha.io.torch_files import fingerprint_of_texts
+    """Refuse files that were extracted from other texts, or in another order; state settings that differ."""
+    from shesha.io.read import recorded_settings
 
-    known = {path: texts for path in files if (texts := fingerprint_of_texts(path))}
+    records = {path: record for path in files if (record := recorded_settings(path))}
+    known = {path: record["texts"] for path, record in records.items() if record.get("texts")}
     for path, texts in known.items():
         if texts != (first := next(iter(known.values()))):
             name = next(one.name for one, other in known.items() if other == first)
@@ -255,6 +256,8 @@ def require_same_texts(files: Sequence[Path]) -> None:
                 f"{path.name} must contain the texts of {name} in the same order, got others, as both files record; "
                 "extract both from one file of texts, or pass --by-position"
             )
+    if len(records) > 1:
+        state_other_settings({path.name: record for path, record in records.items()})
 
 
 def _are_small(*arrays: Any) -> bool:

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 from shesha.cli._options import flag
 from shesha.cli._outputs import echo
 from shesha.support.files import read_lines
+from shesha.support.provenance import state_other_settings
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from shesha.extract import Activations
 
 
 _TABLES = (".csv", ".tsv", ".parquet")
@@ -168,14 +171,17 @@ class FromModels:
         from shesha.extract.torch_modules import output_layer
 
         arrays: dict[str, Any] = {}
+        records: dict[str, Any] = {}
         for name, model in zip(self.names, self.models, strict=True):
             layers = self._encode(model)
+            records[name] = layers.info
             output = output_layer(list(layers))
             chosen = layers if self.layers else {output: layers[output]}
             arrays |= {f"{name} {layer}": array for layer, array in chosen.items()}
+        state_other_settings(records)
         return arrays
 
-    def _encode(self, model: str, out: Path | None = None) -> dict[str, Any]:
+    def _encode(self, model: str, out: Path | None = None) -> Activations:
         from shesha.extract import encode
 
         encodings = encode(
@@ -190,6 +196,6 @@ class FromModels:
         echo(f"shesha: {encodings.describe()}", err=True)
         return encodings
 
-    def write_layers(self, out: Path) -> dict[str, Any]:
+    def write_layers(self, out: Path) -> Activations:
         """Write the layers of the single model to a file, and return them."""
         return self._encode(self.models[0], out)

@@ -150,6 +150,9 @@ TABLE: Mapping[str, Mapping[str, Option]] = {
         "html": Option("Write an HTML report to share: one file with the answer first, then every number.", FILE),
         "explore": Option("Write an HTML page with a map of the rows in both representations.", FILE),
         "full": Option("Print everything, not only what fits on one screen.", SWITCH),
+        "card": Option(
+            "Write a model card for a model hub, as Markdown with the numbers in its header.", FILE, rare=True
+        ),
     },
     PLACE: {
         "workers": Option(
@@ -194,7 +197,7 @@ def flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-_ALSO_WORDS = ("rows", "layers", "labels", "texts", "model", "exact", "full", "title")
+_ALSO_WORDS = ("rows", "layers", "labels", "texts", "model", "exact", "full", "card", "title")
 """Names of options with which sentences about the inputs begin as well."""
 _WORDS = {
     **{argument: flag(name) for argument, name in ARGUMENTS.items() if argument not in _ALSO_WORDS},

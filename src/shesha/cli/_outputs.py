@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from shesha.report import Page
 
 
+def describe_inputs(files: Sequence[Path], model: object) -> str:
+    """Return a name for the data on a card: the files, or the model that produced the data."""
+    return ", ".join(path.name for path in files) or str(model)
+
+
 def what_was_run(files: Sequence[Path]) -> dict[str, str]:
     """Return the command and a fingerprint of each file, from which readers can identify the files."""
     facts = {"command": shlex.join(["shesha", *sys.argv[1:]])}
@@ -56,6 +61,7 @@ class Outputs:
     json: Path | None = None
     plot: Path | None = None
     html: Path | None = None
+    card: Path | None = None
     inputs: Iterable[str | Path | None] = ()
     """The inputs of the command as typed: files, FILE:COLUMN, or names of columns."""
     explore: Path | None = None
@@ -77,7 +83,7 @@ class Outputs:
 
     @property
     def _files_by_option(self) -> dict[str, Path | None]:
-        return {f"--{name}": getattr(self, name) for name in ("json", "plot", "html", "explore")}
+        return {f"--{name}": getattr(self, name) for name in ("json", "plot", "html", "card", "explore")}
 
     def require_separate(self, inputs: Iterable[str | Path | None]) -> None:
         """Refuse outputs that would overwrite an input."""
@@ -93,6 +99,8 @@ class Outputs:
         content: dict[str, Any] | None = None,
         picture: Callable[[], Any] | None = None,
         row_map: Callable[[Mapping[str, str]], Page] | None = None,
+        data: str = "",
+        model: str = "",
         brief: bool = False,
     ) -> None:
         """Print a result, and write the requested files.
@@ -100,9 +108,9 @@ class Outputs:
         Parameters
         ----------
         result : Result
-            The result, whose page and plain values are computed only if requested.
+            The result, whose page, card and plain values are computed only if requested.
         files : sequence of Path
-            Input files, of which the page reports fingerprints.
+            Input files, of which the page and the card report fingerprints.
         report : callable
             Function that returns the text of the result. Default: its first screen, or everything if `full`.
         content : optional
@@ -113,6 +121,8 @@ class Outputs:
             Function that draws the picture and returns its axes. Default: the `plot` method of the result.
         row_map : callable, optional
             Function that returns the page with a map of the rows. Default: no map.
+        data, model : str, optional
+            Names of the data and of the model on the card.
         brief : bool
             Whether to omit the sentence for a paper from the first screen.
 
@@ -124,7 +134,7 @@ class Outputs:
         from shesha.report import as_text
 
         result = add_statements(result, current_statements())
-        plot = self.plot
+        plot, card = self.plot, self.card
         numbers = result.to_dict() if content is None else content
         if result.inputs:
             numbers = {**numbers, "inputs": list(result.inputs)}
@@ -142,6 +152,7 @@ class Outputs:
             *write_output("--json", self.json, lambda: emit_numbers(numbers, self.json)),
             *write_output("--html", self.html, lambda: save_page(self.html, result.page, files)),
             *write_output("--explore", self.explore, lambda: save_page(self.explore, row_map, files)),
+            *write_output("--card", card, lambda: save_card(card, result.card, files, data, model)),
             *write_output("--plot", plot, lambda: save_picture(plot, picture or (lambda: result.plot()), self.title)),
         ]
         if failures:
@@ -255,6 +266,21 @@ def save_page(path: Path | None, page: Callable[[Mapping[str, str]], Page] | Non
         for part in found.doubts
     )
     write(path, as_html(replace(found, doubts=doubts)))
+
+
+def save_card(path: Path | None, card: Callable[..., str], files: Sequence[Path], data: str, model: str = "") -> None:
+    """Write a card, if requested; print a note if the result has no number for a card.
+
+    `card` takes the names of the data and the model, and information about the run, and returns the card.
+    """
+    if path is None:
+        return
+    try:
+        text = card(data=data, model=model, about=what_was_run(files))
+    except ValueError as error:
+        echo(f"shesha: no card was written: {error}", err=True)
+        return
+    write(path, text)
 
 
 def save_picture(path: Path | None, draw: Callable[[], Any], title: str | None = None) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from shesha.inputs import Names
     from shesha.nulls.permutations import Design
 
-_OUTPUTS = ("json", "plot", "html", "explore", "title", "full")
+_OUTPUTS = ("json", "plot", "html", "card", "explore", "title", "full")
 _READ = frozenset(("also", "again", "blocks", "covariates", "groups", "labels", "model", "store", "texts", "within"))
 """Options that name files, or may name them. Paths are files as well."""
 _NOT_READ = frozenset((*_OUTPUTS, "out", "folder"))

@@ -16,7 +16,7 @@ from shesha.cli import _file_inputs, _outputs
 from shesha.cli._commands import FILES, MODEL, READING, command
 from shesha.cli._model_inputs import refuse_with_model
 from shesha.cli._options import name_options
-from shesha.cli._outputs import echo
+from shesha.cli._outputs import describe_inputs, echo
 from shesha.cli._run import Run, split_source
 from shesha.support.wording import visible
 
@@ -33,7 +33,7 @@ _UNORDERED = "no order of the representations was given, so drift is not compute
 
 @command(
     "shesha.auditing:audit",
-    also=f"{MODEL} {READING} rdm json plot title html full",
+    also=f"{MODEL} {READING} rdm json plot title html full card",
     first="labels key model texts quick html",
     texts=FILES,
 )
@@ -68,7 +68,7 @@ def audit_command(run: Run, files: list[Path] | None = None, *, quick: bool = Fa
     result = audit(representations, **options | (_quick_counts(run) if quick else {}))
     result = _note_label_column(result, run.labels)
     result = result if models is not None else _drop_unordered_drift(result, sources, run.key)
-    show(result, run.outputs, run.paths(*sources))
+    show(result, run.outputs, run.paths(*sources), describe_inputs(sources, run.model))
     if quick:
         echo(_QUICK_NOTE, err=True)
 
@@ -132,7 +132,7 @@ def _has_order(files: list[Path], keys: list[str] | None, names: list[str]) -> b
     return len(files) > 1 or len(keys or ()) > 1 or numbered
 
 
-def show(result: Audit, outputs: _outputs.Outputs, files: Sequence[Path] = ()) -> None:
+def show(result: Audit, outputs: _outputs.Outputs, files: Sequence[Path] = (), data: str = "") -> None:
     """Print the report and write the requested files; exit with status 2 if something was not scored."""
     from shesha.report import as_full_text, as_screen
     from shesha.results.audit_report import audit_page
@@ -149,6 +149,7 @@ def show(result: Audit, outputs: _outputs.Outputs, files: Sequence[Path] = ()) -
         files,
         report=text,
         content={**result.to_dict(), "ranking": result.ranking, "meanings": meanings},
+        data=data,
         brief=True,
     )
     unscored = [

@@ -17,7 +17,7 @@ from shesha.cli import _file_inputs
 from shesha.cli._commands import FILES, MODEL, READING, command
 from shesha.cli._model_inputs import refuse_with_model
 from shesha.cli._options import flag
-from shesha.cli._outputs import echo
+from shesha.cli._outputs import describe_inputs, echo
 from shesha.cli._run import Run
 from shesha.support.seeds import N_PERMUTATIONS
 
@@ -165,6 +165,7 @@ def _compare_pair(run: Run, chosen: list[str], arrays: dict[str, Any], calibrate
         notes=_default_measures_note(chosen, comparison.n_draws),
         picture=partial(_heat_map, run, chosen, arrays),
         row_map=partial(_row_map, run, arrays),
+        data=describe_inputs(run.sources, run.model),
     )
     require_value(comparison.scores)
 
@@ -181,6 +182,7 @@ def _compare_pairs(run: Run, chosen: list[str], arrays: Any, calibrate: bool) ->
         run.sources,
         notes=_default_measures_note(chosen, run.permutations) if calibrate else (),
         picture=partial(pairs.plot, pairs.measures[0], what=what),
+        data=describe_inputs(run.sources, run.model),
     )
     require_value(list(pairs.scores))
 
@@ -214,12 +216,14 @@ def _notes_on_batches(run: Run) -> tuple[str, ...]:
     """Return a note if the first file has a column that looks like batches, which no option names."""
     from shesha.io import open_file, read_labels
     from shesha.support.provenance import ignore_statements
-    from shesha.support.sampling_units import is_batch_name, undeclared_batches
+    from shesha.support.sampling_units import is_batch_name, is_unit_name, undeclared_batches
 
     with suppress(Exception), ignore_statements():  # A note must not stop the comparison.
-        known = [name for name in open_file(run.sources[0]).labels_available if is_batch_name(name)]
+        known = [
+            name for name in open_file(run.sources[0]).labels_available if is_batch_name(name) or is_unit_name(name)
+        ]
         table = {name: read_labels(run.sources[0], name) for name in known if name not in run.exchanged.columns}
-        return undeclared_batches(table, (None, None, None))
+        return undeclared_batches(table, (None, None, run.groups and "groups"))
     return ()
 
 
@@ -267,7 +271,7 @@ _SAMPLING = ("queries", "pairs", "error")
 
 @command(
     "shesha.comparison:compare",
-    also=f"{MODEL} {READING} labels rdm workers scheduler store json plot title html full explore",
+    also=f"{MODEL} {READING} labels rdm workers scheduler store json plot title html full explore card",
     first="key measures calibrate model texts html",
     texts=FILES,
 )
@@ -372,6 +376,10 @@ _NOT_WITH_SHARDS = (
 
 def _check_options(run: Run) -> None:
     """Refuse options that exclude one another or are out of range."""
+    if run.card is not None and (not run.calibrate or run.labels is not None):
+        raise ValueError(
+            "--card needs --calibrate and excludes --labels: a similarity cannot be judged without its chance level"
+        )
     if run.covariates and run.plot is not None:
         raise ValueError(
             "--plot must be left out with --covariates, got both: the picture does not control for covariates"

@@ -14,7 +14,7 @@ from shesha.support.wording import count
 @command(
     "shesha.comparison:compare_layers",
     without="calibrate permutations",
-    also=f"{MODEL} {READING} rdm json plot title html full",
+    also=f"{MODEL} {READING} rdm json plot title html full card",
     first="model texts measure permutations plot html",
 )
 def layers_command(run: Run, files: list[Path] | None = None) -> None:
@@ -43,9 +43,9 @@ def layers_command(run: Run, files: list[Path] | None = None) -> None:
     models, sources = run.models, run.sources
     if models is not None:
         _model_inputs.refuse_with_model(key=run.key)
-        if not run.exchanged.is_empty or run.rdm or run.aggregate != "max":
+        if not run.exchanged.is_empty or run.rdm or run.card is not None or run.aggregate != "max":
             raise ValueError(
-                "--model must come without --blocks, --groups, --within, --shift, --rdm and --aggregate: "
+                "--model must come without --blocks, --groups, --within, --shift, --rdm, --card and --aggregate: "
                 "write the layers to files first (shesha extract)"
             )
         run.outputs.write(_compare_models(models, run.measure), sources)
@@ -58,7 +58,7 @@ def layers_command(run: Run, files: list[Path] | None = None) -> None:
     short = (first.name, second.name) if first.name != second.name else (str(first), str(second))
     names = short if first != second else ()
     grid = compare_layers(a, b, names=names, calibrate=True, **run.arguments(compare_layers))
-    run.outputs.write(grid, sources)
+    run.outputs.write(grid, sources, data=f"{first.name} and {second.name}", model=first.stem)
 
 
 def _compare_models(models: _model_inputs.FromModels, measure: str) -> Any:

@@ -292,7 +292,7 @@ def init_command(
 
 
 @command(
-    also="texts pool batch_size device id by_position shared_rows missing transpose json plot title html full",
+    also="texts pool batch_size device id by_position shared_rows missing transpose json plot title html full card",
     texts=_TEXTS,
 )
 def check_command(
@@ -346,7 +346,8 @@ def check_command(
         rows, circumstances = canaries.encode_now(drift_monitor.about.get("layer"))
     verdict = drift_monitor.check(rows, about=circumstances | parse_about(about), **row_options.choice)
     inputs = [source, *(file for file in monitor_files(folder) if file.suffix in (".json", ".npz"))]
-    run.outputs.write(verdict, inputs, brief=True)
+    data = f"{verdict.n_rows:,} canary rows of {folder.name}"
+    run.outputs.write(verdict, inputs, data=data, model=source.stem if model is None else model, brief=True)
     if summary is not None:
         with summary.open("a", encoding="utf-8") as file:
             file.write(as_markdown(verdict.page()))

@@ -35,6 +35,7 @@ from shesha.comparison.resumable_pairs import require_same_rows
 from shesha.doubting import find_pair_doubts, irrelevant_doubts
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs import validation as check
+from shesha.inputs.matrix_shapes import state_shapes
 from shesha.measures import Measure, as_measure
 from shesha.measures.lookup import PlainMeasure
 from shesha.measures.registry import Choice
@@ -43,7 +44,7 @@ from shesha.nulls.design_builder import exchange
 from shesha.nulls.null_summary import best_value, max_statistic_p_values, require_attainable_maximum, summarise
 from shesha.nulls.permutations import Design, draw_permutations, identity_first, nonempty_arguments
 from shesha.results import LayerComparison, Score
-from shesha.support.layer_axis import LayerAxis, layer_sequence
+from shesha.support.layer_axis import LayerAxis, layer_sequence, without_single_values
 from shesha.support.provenance import ignore_statements, keep_statements
 from shesha.support.seeds import ALPHA, N_PERMUTATIONS, number
 from shesha.support.types import Index, Matrix, Seed, Vector, brief
@@ -517,12 +518,14 @@ def check_layers(layers: Layers, name: str) -> dict[str, Representation]:
     arrays = check_named_arrays(layer_mapping(layers, name), name, name + "[{!r}]")
     if not arrays:
         raise ValueError(f"{name} must contain at least one layer, got none")
+    state_shapes({layer: X.shape for layer, X in arrays.items()})
     return arrays
 
 
 def layer_mapping(layers: Layers, name: str) -> Mapping[Any, Any]:
     """Return the layers of a model by name or, if they are a sequence, by position."""
     if isinstance(layers, Mapping):
+        layers = without_single_values(layers)
         return layers_by_depth(layers) if all(isinstance(layer, str) for layer in layers) else layers
     if (
         isinstance(layers, str | Rdm)

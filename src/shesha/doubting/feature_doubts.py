@@ -6,6 +6,7 @@ import numpy as np
 
 from shesha.doubting.doubt_input import Subject, doubt
 from shesha.kernels.rounding_and_scaling import centred_units, is_constant, z_scores
+from shesha.kernels.spectrum import decorrelation_p_value
 from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector
 
@@ -41,7 +42,6 @@ _WIDEST = 1024
 _VALUES, _ROWS = 8, 12
 """Minimum numbers of distinct values in a column and of rows for which chance duplicates are unlikely."""
 _AXES = 128
-_UNCORRELATED, _UNCORRELATED_LEVEL = 0.5, 1e-6
 _SORTED = 0.9
 
 
@@ -216,20 +216,13 @@ def _are_isolated(unexplained: Matrix, group: Index) -> bool:
 @doubt("whitened")
 def whitened(subject: Subject) -> Doubt | None:
     """Check whether columns are less correlated than chance allows, because axes were fitted to the rows."""
-    from scipy.special import chdtr
-
     columns = np.unique(np.linspace(0, subject.sides[0].shape[1] - 1, _AXES).astype(np.intp))
     covariance, n = _covariance(subject, columns)
     spread = np.sqrt(np.diagonal(covariance))
     varied = spread > 1e-9 * (spread.max(initial=0.0) or 1.0)
     spread, covariance = spread[varied], covariance[np.ix_(varied, varied)]
-    i, j = np.triu_indices(len(spread), k=1)
-    if len(i) < 6 or n <= len(spread):
-        return None
-    squared = (covariance[i, j] / (spread[i] * spread[j])) ** 2
-    total = float(squared.sum()) * (n - 1)
-    p_value = float(chdtr(len(i), total))
-    if total > _UNCORRELATED * len(i) or p_value > _UNCORRELATED_LEVEL:
+    p_value = decorrelation_p_value(covariance, n)
+    if np.isnan(p_value):
         return None
     averaged = subject.split(subject.sample, rotated=True).value
     falling = float(np.mean(np.diff(spread) <= 1e-9 * spread[:-1]))

@@ -34,8 +34,8 @@ TIERS = {"RDM drift": "primary", "unbiased CKA": "confirm", "Procrustes similari
 """Role of each default measure in the verdict; with other measures, the first is primary."""
 DEFAULT = tuple(TIERS)
 _NEIGHBOURS = 10
-ROUNDING = 1e-12
-"""Drift below which a representation counts as unchanged, because rounding alone can cause it."""
+ROUNDING = 1e-9
+"""Drift below which a representation counts as unchanged, as in `diff`, because rounding alone can cause it."""
 
 
 def choose_measures(measures: Iterable[Choice] | Choice | None, n_rows: int) -> list[Measure]:
@@ -349,6 +349,11 @@ def run_check(current: Any, setting: Setting) -> CheckResult:
     )
     moved = row_movement(reference, after)
     same_width = after.shape[1] == setting.reference.n_features
+    if not same_width:
+        state(
+            f"current has {after.shape[1]:,} features and the reference {setting.reference.n_features:,}, so they come "
+            "from different models, layers or numbers of dimensions"
+        )
     lengths = describe_lengths(reference.rows, after.to_numpy.rows, paired=True) if same_width else ""
     return CheckResult(tuple(scores), _rows(setting, moved), _classes(setting, moved), scores[0].reason, lengths)
 

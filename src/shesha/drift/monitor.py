@@ -37,7 +37,7 @@ from shesha.results.base import draws_axes
 from shesha.results.drift import State
 from shesha.support import types as kinds
 from shesha.support.device_arrays import array_shape
-from shesha.support.provenance import keep_statements
+from shesha.support.provenance import keep_statements, state_warning
 from shesha.support.seeds import draw_seed, draws_needed
 from shesha.support.types import Seed
 from shesha.views import select_rows
@@ -291,6 +291,11 @@ class DriftMonitor:
         self.run_length = run_length
         self.about = plain_about(about)
         limit = allowed if tolerance is None else check.require_at_least(tolerance, "tolerance", 0.0)
+        if unchanged is not None and limit == 0 and not unchanged.drifts[:, 0].any():
+            state_warning(
+                f"all {len(unchanged):,} re-encodings equal the reference, so any change beyond rounding raises an "
+                "alert; vary what differs between checks, such as the batch size, or pass tolerance="
+            )
         self._setting = Setting(ref, chosen, unchanged, level, limit, n_resamples, draw_seed(seed))
         self._history: History = InMemory()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import ceil
+from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
@@ -125,3 +126,30 @@ def group_means(rows: Matrix, groups: Labels) -> Matrix:
     np.add.at(sums, place, rows)
     means: Matrix = (sums / np.bincount(place)[:, None])[np.argsort(first)]
     return means
+
+
+_FEWEST_EQUAL, _EQUAL, _LOOKED_AT = 3, 0.05, 1 << 28
+"""Smallest number and share of equal rows that are counted, and largest number of bytes that are looked at."""
+
+
+def n_equal_rows(reference: Any, window: Any) -> int:
+    """Return how many rows of two samples have equal values; 0 if these are few, or if rows repeat in each sample.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 4))
+    >>> n_equal_rows(X, X[40:]), n_equal_rows(X[:40], X[40:]), n_equal_rows(X > 0, X[40:] > 0)
+    (10, 0, 0)
+    """
+    arrays = [np.asarray(side) for side in (reference, window) if getattr(side, "nbytes", 0) <= _LOOKED_AT]
+    if len(arrays) < 2 or any(one.ndim != 2 or one.dtype.kind not in "fiu" for one in arrays):
+        return 0
+    if max(np.abs(one).max(initial=0) for one in arrays) > np.finfo(np.float32).max:
+        return 0
+    first, second = ([row.tobytes() for row in np.ascontiguousarray(one, dtype=np.float32)] for one in arrays)
+    n_rows = min(len(first), len(second))
+    known = set(first)
+    n_shared = min(sum(row in known for row in second), n_rows)
+    # Counts and binary features repeat within a sample as well.
+    n_repeated = max(len(rows) - len(set(rows)) for rows in (first, second))
+    return 0 if n_shared < max(_FEWEST_EQUAL, _EQUAL * n_rows) or 2 * n_repeated > n_shared else n_shared

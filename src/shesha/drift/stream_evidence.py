@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shesha.drift.canary_reference import Reference
-from shesha.drift.row_dependence import dependence_text, group_means
+from shesha.drift.row_dependence import dependence_text, group_means, n_equal_rows
 from shesha.inputs import Names, split_names
 from shesha.inputs import validation as check
 from shesha.kernels.condition_distances import ledoit_wolf
@@ -479,10 +479,13 @@ class Updates:
         again = "batch must contain new inputs, got {}; for the same inputs encoded again, use check"
         if len(array) == reference.n_rows and np.array_equal(array, reference.rows):  # type: ignore[arg-type]
             raise ValueError(again.format("the rows of the reference"))
-        if names is not None and reference.names is not None and "text" == names.kind == reference.names.kind:
-            shared = np.intersect1d(names.values, reference.names.values)
+        if names is not None and reference.names is not None and names.certain and reference.names.certain:
+            known = (one.as_text().values for one in (names, reference.names) if not one.counts_rows)
+            shared = np.intersect1d(both[0], both[1]) if len(both := list(known)) == 2 else np.empty(0)
             if len(shared):
                 raise ValueError(again.format(f"rows with names of the reference ({check.join_items(shared)})"))
+        if n_equal := n_equal_rows(reference.rows, array):
+            raise ValueError(again.format(f"{n_equal:,} of {len(array):,} rows equal to rows of the reference"))
 
     def apply(self, stream: Stream, rows: Matrix) -> StreamVerdict:
         """Add new rows to the stream, and return the verdict."""

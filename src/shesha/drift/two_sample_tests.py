@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from shesha.doubting.row_lengths import describe_lengths
 from shesha.drift.canary_check import p_value, threshold
-from shesha.drift.row_dependence import dependence_text
+from shesha.drift.row_dependence import dependence_text, n_equal_rows
 from shesha.inputs import MissingRows, Names, align_features, split_names
 from shesha.inputs import validation as check
 from shesha.inputs.table_columns import column_names
@@ -46,8 +46,6 @@ _ROUGH_ROWS, _ROUGH_DRAWS = 250, 99
 """Fewest rows of each sample, and divisions, of the test that answers if Ctrl-C comes before the first result."""
 _INTERRUPTED = "Interrupted: the remaining tests were not computed."
 _SHARED = "both samples share"
-_FEWEST_EQUAL, _EQUAL, _LOOKED_AT = 3, 0.05, 1 << 28
-"""Smallest number and share of equal rows that are described, and largest number of bytes that are looked at."""
 _DOMINANT = 0.9
 """Share of the variance above which distances depend on little but one feature."""
 
@@ -68,26 +66,6 @@ def _shared_rows_text(reference: Names | None, window: Names | None) -> str:
     return f"{_SHARED} {n_shared:,} of {n_rows:,} {plural(reference.word)}. {remedy}" if n_shared else ""
 
 
-def _equal_rows_text(reference: Any, window: Any) -> str:
-    """Describe how many rows of both samples have equal values, with advice; empty if rows repeat in each sample."""
-    arrays = [np.asarray(side) for side in (reference, window) if getattr(side, "nbytes", 0) <= _LOOKED_AT]
-    if len(arrays) < 2 or any(one.ndim != 2 or one.dtype.kind not in "fiu" for one in arrays):
-        return ""
-    if max(np.abs(one).max(initial=0) for one in arrays) > np.finfo(np.float32).max:
-        return ""
-    first, second = ([row.tobytes() for row in np.ascontiguousarray(one, dtype=np.float32)] for one in arrays)
-    n_rows = min(len(first), len(second))
-    known = set(first)
-    n_shared = sum(row in known for row in second)
-    # Counts and binary features repeat within a sample as well.
-    n_repeated = max(len(rows) - len(set(rows)) for rows in (first, second))
-    if n_shared < max(_FEWEST_EQUAL, _EQUAL * n_rows) or 2 * n_repeated > n_shared:
-        return ""
-    return (
-        f"{_SHARED} {min(n_shared, n_rows):,} of {n_rows:,} rows with equal values. Leave these rows out of one sample"
-    )
-
-
 def _same_features(reference: ArrayLike, window: ArrayLike) -> tuple[dict[str, Any], str]:
     """Return both samples, with the features of tables in the order of the reference, and which rows they share."""
     reference, window = (
@@ -95,7 +73,10 @@ def _same_features(reference: ArrayLike, window: ArrayLike) -> tuple[dict[str, A
         for X, name in ((reference, "reference"), (window, "window"))
     )
     (first, names), (second, others) = (split_names(side) for side in (reference, window))
-    shared = _shared_rows_text(names, others) or _equal_rows_text(first, second)
+    shared = _shared_rows_text(names, others)
+    if not shared and (n_equal := n_equal_rows(first, second)):
+        n_rows = min(len(first), len(second))
+        shared = f"{_SHARED} {n_equal:,} of {n_rows:,} rows with equal values. Leave these rows out of one sample"
     if shared:
         fact, _, remedy = shared.partition(". ")
         warn(
@@ -456,11 +437,11 @@ def sample_differences(
     n_permutations = check.count(n_permutations, "n_permutations")
     check.fraction(alpha, "alpha", closed=False)
     _state_separating_features(sides["reference"], sides["window"], features)
-    tests = [partial(_test_sides, test=cast(Test, name), alpha=alpha, seed=seed) for name in names]
-    with best_answer(lambda: _describe_tests([tests[0](_evenly_spaced(sides), "", n_permutations=_ROUGH_DRAWS)])):
+    runs = [partial(_test_sides, test=cast(Test, name), alpha=alpha, seed=seed) for name in names]
+    with best_answer(lambda: _describe_tests([runs[0](_evenly_spaced(sides), "", n_permutations=_ROUGH_DRAWS)])):
         results, interrupted = collect(
-            (test(sides, shared, n_permutations=n_permutations) for test in tests),
-            len(tests),
+            (test(sides, shared, n_permutations=n_permutations) for test in runs),
+            len(runs),
             "tests",
             fewest=1,
             describe=_describe_tests,
@@ -490,7 +471,7 @@ def sample_differences(
         rows = {name: check.matrix(side, name) for name, side in _few_rows(sides, seed).items()}
         unit = {name: side / np.linalg.norm(side, axis=1, keepdims=True) for name, side in rows.items()}
         again, interrupted = collect(
-            (test(unit, "", n_permutations=n_permutations) for test in tests), len(tests), "tests of unit rows"
+            (test(unit, "", n_permutations=n_permutations) for test in runs), len(runs), "tests of unit rows"
         )
         n_left = int(sum(holm([each.p_value for each in again]) <= alpha)) if again else 0
         found = f"{n_left} of {len(again)} tests find" if n_left else "no test finds"

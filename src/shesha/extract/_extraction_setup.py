@@ -39,7 +39,7 @@ from shesha.extract.pretrained import (
 )
 from shesha.extract.sentence_encoder import SentenceEncoder, read_sentence_encoder, sentence_encoder_parts
 from shesha.extract.torch_modules import unwrap_model
-from shesha.support.provenance import state
+from shesha.support.provenance import state, state_warning
 from shesha.support.wording import count
 
 
@@ -167,6 +167,7 @@ def prepare_rows(
         state(f"{model}: no prompt of {', '.join(encoder.prompts)}")
     if as_chat:
         state(f"{model}: texts in the chat template")
+    _warn_of_unknown_tokens(rows, tokenizer, model)
     if cut:
         state(f"{model}: {cut:,} of {len(texts):,} texts were cut at {limit:,} tokens")
     if encoder is None or pool != "auto":
@@ -183,6 +184,20 @@ def _require_known_tokens(rows: TokenRows, network: nn.Module) -> None:
     n_tokens, largest = getattr(embeddings, "num_embeddings", None), rows.largest_token
     if n_tokens is not None and largest >= n_tokens:
         raise ValueError(f"reader must be the tokenizer of the model, got token {largest} for {n_tokens} tokens")
+
+
+_MANY_UNKNOWN = 0.05
+
+
+def _warn_of_unknown_tokens(rows: TokenRows, tokenizer: Any, model: str) -> None:
+    """Warn if a tokenizer lacks many words of the texts, which then all have one vector."""
+    unknown = getattr(tokenizer, "unk_token_id", None)
+    others = [getattr(tokenizer, f"{kind}_token_id", None) for kind in ("eos", "bos", "pad", "cls", "sep")]
+    if unknown is not None and unknown not in others and (share := rows.share_of(unknown)) > _MANY_UNKNOWN:
+        state_warning(
+            f"{model}: {share:.0%} of the tokens are {tokenizer.unk_token}, because the tokenizer does not know the "
+            "words, so texts that differ only in them have the same vectors"
+        )
 
 
 def _as_encoded(text: str, encoder: SentenceEncoder) -> str:

@@ -185,6 +185,11 @@ class TokenRows(Rows):
         """The largest number of a token."""
         return max((int(row.max()) for row in self._fields.get(IDS, ())), default=0)
 
+    def share_of(self, token: int) -> float:
+        """Return the share of a token among all tokens."""
+        n_found = sum(int((row == token).sum()) for row in self._fields.get(IDS, ()))
+        return n_found / max(1, int(self._lengths.sum()))
+
     def lengths(self) -> Index:
         """Return the number of tokens per row."""
         return self._lengths

@@ -571,8 +571,9 @@ def _about(work: Work, device: torch.device, *, to_file: bool) -> dict[str, Any]
     if (n_tokens := token_counts(work.rows)) is not None:
         about["inputs"]["n_tokens"] = n_tokens
     if to_file:
-        # Only files need fingerprints, which take time to compute.
+        # Only files need fingerprints, which take time to compute, except those of tokens.
         about["weights"] = model_fingerprint(model)
+    if to_file or n_tokens is not None:
         about["inputs"]["fingerprint"] = work.rows.fingerprint()
     return about
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from shesha.inputs.columns import SAMPLE, Column, pandas_columns
 from shesha.inputs.identity import NamedRows, Names, choose_identity, identity_names, named_index
-from shesha.inputs.quantised import as_bytes, decode, scale_columns
+from shesha.inputs.quantised import as_bytes, decode, refuse_neighbours, scale_columns
 from shesha.inputs.table_columns import column_names, decide, feature_order, state_layout
 from shesha.inputs.vector_columns import find_vectors, is_missing
 from shesha.support import provenance
-from shesha.support.device_arrays import refuse_masked
+from shesha.support.device_arrays import array_shape, refuse_masked, to_host
 from shesha.support.optional import require
 from shesha.support.types import Array
 from shesha.support.wording import join_items, join_names
@@ -201,15 +201,56 @@ def split_names(X: Any, name: str = "X") -> Parted:
     refuse_masked(X, name)
     if isinstance(X, ConditionDistances) and X.names:
         return np.asarray(X), Names.build(np.array(X.names))
+    if isinstance(X, np.ndarray) and X.dtype.names is not None and X.ndim == 1:
+        return _from_records([dict(zip(X.dtype.names, record, strict=True)) for record in X], name)
+    if (
+        isinstance(X, np.ndarray)
+        and X.dtype == object
+        and X.ndim == 1
+        and len(X)
+        and isinstance(X[0], list | np.ndarray)
+    ):
+        return _vectors_or_values(list(X), X, name), None
     if isinstance(X, np.ndarray):
+        refuse_neighbours(X, name)
         return decode(X, name) if X.ndim == 2 and X.dtype == np.uint8 else X, None
+    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
+        return _from_records(X, name)
+    if are_named_vectors(X):
+        return np.stack([to_host(vector, name) for _, vector in X]), Names.build([own for own, _ in X])
     if isinstance(X, NamedRows):
         return X.values, X.known
     for base in type(X).__mro__:
         convert = _CONVERTERS.get((base.__module__.partition(".")[0], base.__name__))
         if convert is not None:
             return convert(X, name)
+    if isinstance(X, Mapping):
+        raise TypeError(f"{name} must be one matrix, got a {type(X).__name__} of {join_items(X)}; {_remedy(X, name)}")
     return X, None
+
+
+def are_named_vectors(items: Any) -> bool:
+    """Return whether a list consists of pairs of a text and a vector, such as a path and its embedding."""
+    return (
+        isinstance(items, list | tuple)
+        and bool(items)
+        and all(isinstance(item, list | tuple) and len(item) == 2 and isinstance(item[0], str) for item in items)
+        and all(not isinstance(vector, str) and len(array_shape(vector)) == 1 for _, vector in items)
+    )
+
+
+def _remedy(arrays: Mapping[Any, Any], name: str) -> str:
+    """Return how a mapping is passed as one matrix: its vectors as rows, or one of its arrays."""
+    if all(len(array_shape(value)) == 1 for value in arrays.values()):
+        rows = f"shesha.io.NamedRows(numpy.stack(list({name}.values())), list({name}))"
+        return f"if each is the vector of one row, pass {rows}"
+    return "pass one of them, with one row per input"
+
+
+def _from_records(records: Sequence[Mapping[str, Any]], name: str) -> Parted:
+    import pandas as pd
+
+    return _from_pandas_frame(pd.DataFrame(list(records)), name)
 
 
 def table_values(X: Any, name: str = "X") -> Any:
@@ -279,12 +320,11 @@ def _from_columns(
     if identity is None or (certain and index is not None):
         layout = replace(layout, identity=None, certain=False)
         names = index
-        if index is not None:
-            others = [c for c in columns if c.name in layout.left_out and c.kind in ("numbers", "text")]
-            index.columns = {c.name: Names(c.values) for c in others}
     else:
         names = Names(identity.values, column=identity.name, doubtful=not layout.certain)
         names.index = index
+    if names is not None:
+        names.columns = layout.other_columns(columns)
     state_layout(name, layout, values.shape, next(iter(layout.vectors), None), of_file=False)
     return values, names
 
@@ -408,6 +448,7 @@ _CONVERTERS: Mapping[tuple[str, str], Callable[[Any, str], Parted]] = {
     ("polars", "DataFrame"): _from_polars,
     ("polars", "LazyFrame"): _from_polars,
     ("polars", "Series"): _from_polars,
+    ("datasets", "Dataset"): lambda data, name: _from_pandas_frame(data.with_format("pandas")[:], name),
     ("pyarrow", "Table"): _from_arrow_table,
     ("pyarrow", "RecordBatch"): _from_arrow_table,
     ("pyarrow", "ChunkedArray"): lambda array, name: _from_arrow_array(array.combine_chunks(), name),

@@ -26,7 +26,7 @@ from shesha.inputs.identity import (
     joined_values,
     named_index,
 )
-from shesha.support.provenance import state
+from shesha.support.provenance import state, state_warning
 from shesha.support.types import Index
 from shesha.support.warnings import RowNamesWarning, warn
 from shesha.support.wording import join_names, plural
@@ -86,6 +86,7 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
     index_by_name = _family(certain, labels=labels) | _family(numbers, labels=labels)
     if not labels:
         _state_matching(certain, index_by_name)
+        state_other_texts(certain)
         if certain and (unnamed := [name for name in named if name not in certain and name not in index_by_name]):
             state(f"rows of {join_names(unnamed[:_TOLD])} paired by position (no names)")
     elif index_by_name:
@@ -188,6 +189,36 @@ def require_same_conditions(columns: Mapping[str, tuple[Names, Names]], where: s
                 f"{second[first != second][0]}). Sort both by {column}, or average the rows of each {column}; "
                 f"otherwise {remedy.rpartition('otherwise ')[2]}"
             )
+
+
+_MOST_TEXTS = 20_000
+"""Number of rows up to which the texts of matched rows are read, which takes little time beside their vectors."""
+
+
+def state_other_texts(known: Mapping[str, Names]) -> None:
+    """Warn of columns of texts that differ in rows of the same name, as after documents were divided anew."""
+    for (first, names), (other, found) in product(list(known.items())[:1], list(known.items())[1:]):
+        both = [column for column in names.columns if column in found.columns]
+        if not both or max(len(names), len(found)) > _MOST_TEXTS or not (names.distinct and found.distinct):
+            continue
+        values, other_values = (one.as_text().values.astype(str) for one in (names, found))
+        shared, *rows = np.intersect1d(values, other_values, assume_unique=True, return_indices=True)
+        for column in both:
+            texts = [one.columns[column].as_text().values[row] for one, row in zip((names, found), rows, strict=True)]
+            differ = np.flatnonzero(texts[0] != texts[1])
+            if len(differ) and all(map(_are_sentences, texts)):
+                state_warning(
+                    f"{column} differs in {len(differ):,} of {len(shared):,} rows that {first} and {other} share by "
+                    f"{names.word}, such as {shared[differ[0]]}, so their vectors differ even if the model does not"
+                )
+
+
+_SENTENCE = re.compile(r"(?![\[{]).*?[^\W\d_]{2}.*?\s.*?[^\W\d_]", re.DOTALL)
+
+
+def _are_sentences(texts: NDArray[Any]) -> bool:
+    """Return whether most texts have several words, unlike dates, categories and records."""
+    return 2 * sum(_SENTENCE.match(str(text)[:500]) is not None for text in texts) > len(texts)
 
 
 def _words(known: Mapping[str, Names]) -> str:
@@ -355,6 +386,7 @@ def _shared_rows(named: Mapping[str, Names | None], known: dict[str, Names]) -> 
             f"rows must be shared by all inputs, got no shared {_words(known)} of {listing} rows "
             f"({_example(*known.values())}). {_renaming(*list(known.values())[:2])}{_BY_POSITION}"
         )
+    state_other_texts(known)
     wanted = first.values[shared]
     selected = {name: _positions(names, wanted) for name, names in known.items()}
     if all(len(wanted) == len(names) for names in known.values()):

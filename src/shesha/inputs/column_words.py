@@ -117,6 +117,8 @@ NO_VECTOR = Words(
     }
 )
 """Columns of lists that are never representations beside others."""
+POSITIONS = Words({"indices": "index|indices|indexes|positions|dims"})
+"""Last words in names of columns of the positions of sparse values."""
 FAMILY = Words(
     {
         "dim": "d(im)?|emb(ed(ding)?)?s?|e|v(ec(tor)?)?|x|f(eat(ure)?)?s?|z|h(idden)?|c|repr?|col(umn)?|val(ue)?",

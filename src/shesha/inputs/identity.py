@@ -376,14 +376,16 @@ def is_condition_name(column: str) -> bool:
 
 _GENE = re.compile(r"ENS[A-Z]*G\d{6,}(\.\d+)?|[A-Z][A-Z0-9]{1,9}([-.][A-Z0-9]+)*|[A-Z][a-z]{1,4}\d+[a-z]?\d*|GENE_?\d+")
 _KNOWN_GENE = re.compile(
-    r"(MT-|RP[LS]\d|ZNF\d|SLC\d|FAM\d|LINC\d|MIR\d|KRT\d|TMEM\d|CCDC\d|HLA-|HSP|EEF|CD\d|IL\d|CXC|ACTB|GAPDH|MALAT1"
+    r"(ENS[A-Z]*G\d{6}|MT-|RP[LS]\d|ZNF\d|SLC\d|FAM\d|LINC\d|MIR\d|KRT\d|TMEM\d|CCDC\d|HLA-|HSP|EEF|CD\d|IL\d|CXC|ACTB|GAPDH|MALAT1"
     r"|B2M|FOS|JUN)[\w.-]*",
     re.IGNORECASE,
 )
 """Names of genes that other names of rows hardly have."""
 _CELL = re.compile(r".*[ACGT]{8,}(-\d+)?.*|[ACGT]{4,}\d*-\d+|(cell(?!s_)|GSM|sample|barcode)[_.-]?\w+", re.IGNORECASE)
 _FEATURE = re.compile(
-    r"(dim(ension)?|feat(ure)?|pc|comp(onent)?|latent|neuron|unit|channel|emb(edding)?)s?[ _.-]?\d+", re.IGNORECASE
+    r"(dim(ension)?|feat(ure)?|pc|comp(onent)?|latent|neuron|unit|channel|electrode|voxel|roi|emb(edding)?)s?"
+    r"[ _.-]?\d+",
+    re.IGNORECASE,
 )
 _ANY_FEATURE = re.compile(rf"{_FEATURE.pattern}|[defhvxz]?_?\d+", re.IGNORECASE)
 """Names of columns of vectors of genes."""
@@ -447,6 +449,18 @@ def kinds_if_transposed(rows: Iterable[str], columns: Iterable[str], column: str
     known, others = (sum(map(bool, map(_KNOWN_GENE.fullmatch, names))) for names in (rows, columns))
     clear = sum(cells) >= _MOSTLY * len(cells) or (known >= max(_FEWEST_GENES, _FEW * len(rows)) and not others)
     return ("genes", "cells") if clear else ("", "")
+
+
+_MOST_NAMES = 200
+"""Number of row and column names that are looked at."""
+
+
+def describe_transposed(rows: Sequence[Any], columns: Sequence[Any], column: str = "") -> tuple[str, str, str]:
+    """Return that rows look like features and columns like inputs, and what both are; empty texts otherwise."""
+    rows, columns = ([str(name) for name in names[:: max(1, len(names) // _MOST_NAMES)]] for names in (rows, columns))
+    features, inputs = kinds_if_transposed(rows, columns, column)
+    text = f"rows look like {features} ({rows[0]}), columns like {inputs} ({columns[0]})" if features else ""
+    return text, features, inputs
 
 
 def named_index(names: Iterable[Any]) -> str:
@@ -532,7 +546,11 @@ def distinct_names(values: Any, source: str, column: str) -> Names:
     n_missing = sum(entry is None or entry != entry for entry in entries)
     if n_missing:
         raise ValueError(f"ids must name a value for every row, got {count(n_missing, 'row')} without one in {source}")
+    names = Names.build(array, column, chosen="column")
     if len(set(entries)) < len(entries):
         n_repeated = len(entries) - len(set(entries))
-        raise ValueError(f"ids must name distinct values, got {count(n_repeated, 'repeated value')} in {source}")
-    return Names.build(array, column, chosen="column")
+        raise ValueError(
+            f"ids must name distinct values, got {count(n_repeated, 'repeated value')} in {source} ({names.fault}); if "
+            "these rows are copies, as of samplers that fill up batches, save one of each"
+        )
+    return names

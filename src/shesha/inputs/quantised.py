@@ -100,6 +100,42 @@ def infer_storage(codes: Array) -> Storage:
     return "codes" if clustered or (differ > 0.57 and extremes < 0.11) else ""
 
 
+def are_neighbour_lists(numbers: Array) -> bool:
+    """Return whether each row lists different row numbers, mostly of rows that list it as well, as neighbours do.
+
+    Examples
+    --------
+    >>> are_neighbour_lists((np.arange(40)[:, None] + [0, 1, -1, 2, -2]) % 40)
+    True
+    >>> are_neighbour_lists(np.random.default_rng(0).integers(0, 40, (40, 5)))
+    False
+    """
+    n, k = numbers.shape
+    if not 2 <= k < n / 3 or numbers.min() < -1 or numbers.max() >= n:
+        return False
+    rows = np.arange(n)[:: max(1, n // _LOOKED_AT)]
+    known = np.asarray(numbers).astype(np.intp)
+    ordered = np.sort(known[rows], axis=1)
+    if (ordered[:, 1:] == ordered[:, :-1]).any():
+        return False
+    others = known[rows] != rows[:, None]
+    mutual = [(known[known[row]] == row).any(axis=1) for row in rows]
+    return bool(np.mean(np.array(mutual)[others]) > _MUTUAL)
+
+
+_MUTUAL = 0.4
+"""Smallest share of mutual pairs in lists of neighbours; in unrelated lists, it is the share of all rows in a list."""
+
+
+def refuse_neighbours(numbers: Array, name: str) -> None:
+    """Refuse integers that number the neighbours of each row instead of being its vector."""
+    if numbers.ndim == 2 and numbers.dtype.kind in "iu" and are_neighbour_lists(numbers):
+        raise ValueError(
+            f"{name} must contain vectors, got lists of {numbers.shape[1]:,} different row numbers for each of "
+            f"{numbers.shape[0]:,} rows, such as of nearest neighbours; pass the vectors that were searched"
+        )
+
+
 def _neighbour_correlation(values: Array) -> float:
     centred = values - values.mean(axis=0)
     norms = np.linalg.norm(centred, axis=0)

@@ -7,7 +7,7 @@ evidence is the names of the columns, their types and a sample of their values.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -25,6 +25,7 @@ from shesha.inputs.column_words import (
     NO_VECTOR,
     PART,
     PICTURE_COLUMNS,
+    POSITIONS,
     PROMISE,
     SIDE,
     TIME,
@@ -47,7 +48,7 @@ from shesha.inputs.identity import (
     look_like_genes,
     words_of,
 )
-from shesha.inputs.vector_columns import Vectors, find_vectors, is_missing, quote_start
+from shesha.inputs.vector_columns import SPARSE, Vectors, find_vectors, is_missing, quote_start
 from shesha.support import provenance
 from shesha.support.types import Index
 from shesha.support.wording import join_items, join_names
@@ -94,6 +95,10 @@ class Layout:
     """Names of the other columns, with the reasons."""
     is_family: bool = False
     """Whether the matrix consists of numbered columns, so that their names were evidence."""
+
+    def other_columns(self, columns: Iterable[Column]) -> dict[str, Names]:
+        """Return the columns of single values that are neither features nor the identity, which show another order."""
+        return {c.name: Names(c.values) for c in columns if c.name in self.left_out and c.kind in ("numbers", "text")}
 
 
 def decide(
@@ -319,6 +324,9 @@ def _vector_columns(
                 found = Vectors("", None, problem=f"contains {column.content} such as {quote_start(str(value))}")
         if found is not None:
             (bad if found.problem or found.parse is None else good)[column.name] = column, found
+    for name in _sparse_values(usable):
+        good.pop(name, None)
+        bad[name] = next(c for c in usable if c.name == name), Vectors("", None, problem=SPARSE)
     named = {name for name in good if VECTOR.fit_one_word(name)}
     strong = {
         name
@@ -341,6 +349,19 @@ def _vector_columns(
             f"{_choice(option, 'COLUMN')}"
         )
     return good
+
+
+def _sparse_values(columns: Sequence[Column]) -> list[str]:
+    """Return columns of lists that are the values of sparse vectors, whose positions another column contains."""
+    lists = [c for c in columns if c.kind == "lists" and not PROMISE.fit_last_word(c.name)]
+    heads = {c.name: [value for value in c.head() if not is_missing(value)] for c in lists}
+    found = []
+    for name, head in heads.items():
+        if POSITIONS.fit_last_word(name) and all(len(set(v)) == len(v) for v in head):
+            lengths = [len(v) for v in head]
+            found += [other for other in heads if other != name and [len(v) for v in heads[other]] == lengths]
+            found.append(name)
+    return found if len(found) > 1 else []
 
 
 def _families(columns: Sequence[Column]) -> dict[str, list[Column]]:

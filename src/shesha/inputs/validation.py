@@ -135,6 +135,10 @@ def representation(X: ArrayLike, name: str = "X") -> Matrix:
         return matrix(array, name)
     if 0 in array.shape:
         raise ValueError(f"{name} must not be empty, got shape {array.shape}")
+    if array.ndim == 4 and array.shape[1] == array.shape[2] != array.shape[3]:
+        # Feature maps are as high as they are wide; TensorFlow and JAX have channels last.
+        state(f"{name}: feature maps of shape {array.shape} have their channels last")
+        array = np.moveaxis(array, 3, 1)
     rows = raw_matrix(array.reshape(len(array), -1), name)
     return finite(rows, name).reshape(array.shape)
 
@@ -184,6 +188,7 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
             f"{name} must contain distances, got no positive number; convert similarities to distances first"
         )
     if not square:
+        require_no_diagonal(values, n - 1, name)
         return values.copy(), n
     known = np.nan_to_num(values)
     slack = _ASYMMETRY * np.abs(known).max(initial=0.0)
@@ -194,6 +199,16 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
             + (f"; if it contains similarities, pass 1 - {name}" if np.allclose(np.diagonal(known), 1) else "")
         )
     return condensed, n
+
+
+def require_no_diagonal(values: Vector, n: int, name: str) -> None:
+    """Refuse the triangle of n rows with its diagonal, which is as long as that of n + 1 rows without."""
+    for rows, columns in (np.triu_indices(n), np.tril_indices(n)):
+        if n > 2 and ((values == 0) == (rows == columns)).all():
+            raise ValueError(
+                f"{name} must be a triangle without the diagonal, got {len(values)} values with 0 at the places of the "
+                f"diagonal of {n} rows; pass the square matrix"
+            )
 
 
 def _mirror_triangle(D: NDArray[np.float64], name: str) -> NDArray[np.float64]:
@@ -224,6 +239,7 @@ def paired(X: ArrayLike, Y: ArrayLike) -> tuple[Matrix, Matrix]:
 
 def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) -> tuple[Labels, NDArray[Any]]:
     """Return labels as class codes counted from 0, and the class names."""
+    y = label_column(y, name)
     array = label_vector(to_host(table_values(y, name) if hasattr(y, "shape") else y, name), n_rows)
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-D, one label per row, got shape {array.shape}")
@@ -250,6 +266,19 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
     if len(classes) < min_classes:
         raise ValueError(f"{name} must contain at least {min_classes} classes, got {len(classes)}")
     return codes, classes
+
+
+def label_column(labels: Any, name: str) -> Any:
+    """Return the column of a table (pandas, polars, pyarrow) with one column; other labels as they are."""
+    columns = getattr(labels, "columns", None)
+    if columns is None or not hasattr(labels, "shape") or len(labels.shape) != 2:
+        return labels
+    known = list(getattr(labels, "column_names", columns))
+    if len(known) != 1:
+        raise TypeError(
+            f"{name} must be one column of labels, got a table with columns {join_items(map(str, known))}; pass one"
+        )
+    return labels.iloc[:, 0] if hasattr(labels, "iloc") else labels[known[0]]
 
 
 def label_vector(labels: NDArray[Any], n_rows: int) -> NDArray[Any]:

@@ -38,6 +38,8 @@ _LOST_AS_TEXT = {
     r"\{(?:\d+:[^,}]*,?)*\}/\d+$": "contains sparse vectors of pgvector; select them as dense ones (column::vector)",
 }
 """Text of vectors that cannot be read, with the reason."""
+SPARSE = "contains sparse vectors; save them as one matrix with scipy.sparse.save_npz"
+"""Why the values of sparse vectors cannot be read without their positions."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/\-_]{16,}={0,2}")
 _FLOATS = (np.float32, np.float16, np.float64)
 _MOST_SPREAD = 5.0
@@ -149,6 +151,8 @@ def insert_missing(vectors: Array, present: Array) -> Array:
 def _find_records(present: Sequence[Mapping[str, Any]]) -> Vectors | None:
     """Find vectors in records: their numeric fields, or their only field with a list."""
     fields = list(present[0])
+    if {"indices", "values"} <= set(fields):
+        return Vectors("", None, problem=SPARSE)
     lists = [field for field in fields if isinstance(present[0][field], list | tuple | np.ndarray)]
     if len(lists) == 1:
         inner = find_vectors([record.get(lists[0]) for record in present])

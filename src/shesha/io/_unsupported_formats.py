@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -115,7 +116,9 @@ _EPOCHS = (
 _FAISS = (
     "import faiss, numpy",
     "index = faiss.read_index({old})",
-    "numpy.save({npy}, index.reconstruct_n(0, index.ntotal))",
+    "ids = faiss.vector_to_array(index.id_map) if hasattr(index, 'id_map') else numpy.arange(index.ntotal)",
+    "inner = faiss.downcast_index(index.index) if hasattr(index, 'id_map') else index",
+    "numpy.savez({npz}, vectors=inner.reconstruct_n(0, index.ntotal), faiss_id=ids)",
 )
 _LAYERS = (
     "import numpy, pathlib  # the files as the layers of one model",
@@ -210,9 +213,22 @@ def unsupported(path: Path, endings: Sequence[str]) -> str:
         plain = dict.fromkeys(ending for ending in endings if not ending.endswith(COMPRESSED))
         return f"path must end in one of {', '.join(plain)}, got {str(path)!r}"
     reason, lines = found
-    if lines == _NUMBERS and _is_text(path):
-        lines = _TEXT
+    if lines == _NUMBERS:
+        lines = _FAISS if is_faiss(path) else _TEXT if _is_text(path) else lines
     return f"{reason}, got {str(path)!r}{_as_text(path, lines)}"
+
+
+def is_faiss(path: Path) -> bool:
+    """Return whether a file begins as an index of FAISS does, whatever its ending."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return re.fullmatch(rb"(Ix|Iw|IB)\w\w", stream.read(4)) is not None
+
+
+def convert_numbers(path: Path) -> str:
+    """Return the lines that convert a file of unknown content."""
+    return _as_text(path, _FAISS if is_faiss(path) else _NUMBERS)
 
 
 def _is_text(path: Path) -> bool:

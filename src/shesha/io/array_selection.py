@@ -15,6 +15,7 @@ import numpy as np
 
 from shesha.inputs import (
     Names,
+    are_named_vectors,
     choose_condition,
     choose_identity,
     could_identify,
@@ -24,10 +25,10 @@ from shesha.inputs import (
 )
 from shesha.inputs.column_words import label_like_names
 from shesha.inputs.matrix_shapes import is_one_hot
-from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, scale_names
+from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, refuse_neighbours, scale_names
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
 from shesha.support import files
-from shesha.support.layer_axis import MOST_LAYERS, LayerAxis, Split, split
+from shesha.support.layer_axis import MASK, MOST_LAYERS, LayerAxis, Split, refuse_tokens, split
 from shesha.support.provenance import state
 from shesha.support.types import Array
 from shesha.support.wording import in_natural_order, join_names, natural_key, visible_name
@@ -72,17 +73,12 @@ Keys = Sequence[str] | None
 Value = TypeVar("Value")
 
 _LABEL_KINDS = "fiubUST"
-_MASK = re.compile(r"(?:^|[./_])(?:attention|padding|pad|token)_?mask$", re.IGNORECASE)
 _NUMBERS_OF_ROWS = re.compile(
     r"(?:^|[./_])(?:(?:input|token|token_type|position|decoder_input)_ids|(?:k?nn_|neighbou?r_)?"
     r"(?:neighbou?rs?|idx|indices|ids))$",
     re.IGNORECASE,
 )
 """Names of integers that number tokens, or the nearest neighbours of each row."""
-_TOKENS = re.compile(r"(?:^|[./_])(?:last_hidden_states?|(?:token|word)_embeddings)$", re.IGNORECASE)
-"""Names of arrays that contain the tokens of one layer."""
-_STATES = re.compile(r"(?:^|[./_])(?:all_|encoder_|decoder_)?hidden_states$", re.IGNORECASE)
-"""Names of arrays that contain the tokens of all layers."""
 _RECORDING = re.compile(
     r"(?:^|[./_-])(?:(?:spikes?|spike_?counts?|spks|firing_?rates?|psths?|rasters?|lfp|i?eeg|meg|ecog|d_?ff|calcium"
     r"|betas?|bold|fmri|voxels?|volumes?|neural|evoked)(?:$|[./_-])|(?:rates?|trials?|epochs?|responses?)$)",
@@ -93,10 +89,6 @@ _STACK = re.compile(
     r"(?:^|[./_\d])(?:layers?|hidden|activations?|embeddings?|(?:feature_?)?maps?|tokens?)", re.IGNORECASE
 )
 """Names of arrays of layers, tokens or feature maps, whose first axis is the inputs."""
-_LIST_OF_LAYERS = re.compile(
-    r"(?:.*\W)?\w*\[#\]|(?:.*[./_])?(?:layers?|blocks?|h|hidden(?:_states?)?)[./_]?#", re.IGNORECASE
-)
-"""Names, with # in place of the number, of arrays that are the layers of one model."""
 _SEPARATORS = re.compile(r"[/.]")
 """Characters between the parts of a name, such as of an array in a group."""
 _UNUSABLE_KINDS = {
@@ -248,12 +240,13 @@ def contents(
     origin = _origins(path, offered)
     chosen = [(key, *origin[key]) for key in choose(path, offered, skipped, keys)]
     used = dict.fromkeys(name for _, name, _ in chosen if name in splits)
-    _require_layers(path, arrays, [name for name in used if splits[name].guessed])
+    every_shape = {name: array.shape for name, array in arrays.items()}
+    refuse_tokens(every_shape, [name for name in used if splits[name].guessed], f" in {path}")
     if layer_axis == "guess" and not distances:
         _require_known_axes(
             path, {name: usable[name].shape for _, name, _ in chosen if not usable[name].has_known_axes}
         )
-    _refuse_layers_of_tokens(path, arrays, (name for _, name, _ in chosen))
+    refuse_tokens(every_shape, [name for _, name, _ in chosen if len(arrays[name].shape) == 4], f" in {path}")
     for name in used:
         if sum(other == name for _, other, _ in chosen) > MOST_LAYERS:
             splits[name].require_few(f"{name} in {path}")
@@ -295,31 +288,6 @@ def _identities(arrays: Mapping[str, StoredArray], chosen: Mapping[str, str], n_
     return {key: own[_group(name)] for key, name in chosen.items() if _group(name) in own} if len(own) > 1 else {}
 
 
-def _require_layers(path: Path, arrays: Mapping[str, StoredArray], guessed: Iterable[str]) -> None:
-    """Refuse to take tokens or neurons for layers, if a mask or the name of the array shows what they are."""
-    masks = _masks(arrays)
-    # Nothing must be averaged over an axis of length 1.
-    guessed = [name for name in guessed if arrays[name].shape[1] > 1]
-    templates = Counter((re.sub(r"\d+(?=\D*$)", "#", name), arrays[name].shape) for name in guessed)
-    for name in guessed:
-        shape = arrays[name].shape
-        template = re.sub(r"\d+(?=\D*$)", "#", name)
-        if templates[template, shape] > 1 and _LIST_OF_LAYERS.fullmatch(template):
-            raise ValueError(
-                f"{name} in {path} must have one row per input, got {templates[template, shape]} arrays of shape "
-                f"{shape}, whose numbers show that they are the layers, so that axis 1 contains tokens. Average the "
-                "tokens of each input without padding, or pass layer_axis=None to use all tokens as features, or "
-                "layer_axis=1 if each array is a stack of layers"
-            )
-        mask = masks.get(shape[:2])
-        if mask is not None or _TOKENS.search(name):
-            raise ValueError(
-                f"{name} in {path} must have one row per input, got tokens along axis 1 of {shape}, as "
-                f"{'its name' if mask is None else mask} shows. Average the tokens of each input without padding, or "
-                "pass layer_axis=None to use all tokens as features, or layer_axis=1 if they are layers"
-            )
-
-
 def _require_known_axes(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
     """Refuse recordings and arrays of MATLAB of which nothing shows that the first of several axes is the inputs."""
     for name, shape in shapes.items():
@@ -336,29 +304,6 @@ def _require_known_axes(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> No
         )
 
 
-def _masks(arrays: Mapping[str, StoredArray]) -> dict[tuple[int, ...], str]:
-    """Return the names of the masks of tokens, by their numbers of inputs and tokens."""
-    return {array.shape: name for name, array in arrays.items() if _MASK.search(name) and len(array.shape) == 2}
-
-
-def _refuse_layers_of_tokens(path: Path, arrays: Mapping[str, StoredArray], names: Iterable[str]) -> None:
-    """Refuse to take hidden states of all layers and tokens for feature maps."""
-    masks = _masks(arrays)
-    for name in names:
-        shape = arrays[name].shape
-        if len(shape) != 4:
-            continue
-        inputs = next((axis for axis in (0, 1) if shape[axis : axis + 2] in masks or shape[0:3:2] in masks), None)
-        # Feature maps of images are as high as they are wide.
-        is_image = shape[2] == shape[3] or shape[1] == shape[2]
-        if inputs is not None or (_STATES.search(name) and not is_image):
-            raise ValueError(
-                f"{name} in {path} must have one row per input, got layers and tokens in {shape}, as "
-                f"{'its name' if inputs is None else next(iter(masks.values()))} shows. Average the tokens of each "
-                "input without padding, and save one matrix (inputs, features) per layer"
-            )
-
-
 def visible_names(path: Path, contents: Mapping[str, Value]) -> Mapping[str, Value]:
     """Return contents by names without control characters, which could change a terminal or forge lines."""
     if all(name == visible_name(name) for name in contents):
@@ -372,6 +317,7 @@ def visible_names(path: Path, contents: Mapping[str, Value]) -> Mapping[str, Val
 def _decode_bytes(name: str, array: Array, arrays: Mapping[str, StoredArray]) -> Array:
     """Decode vectors that are stored as bytes, and refuse the bits of floats."""
     refuse_float_bits(array, name)
+    refuse_neighbours(array, name)
     array = as_bytes(array, name)
     if array.ndim != 2 or array.dtype not in (np.uint8, np.int8):
         return array
@@ -520,7 +466,7 @@ def _find_by_products(matrices: Mapping[str, StoredArray]) -> dict[str, str]:
     """Return masks, numbers of tokens, and lists of neighbours with their distances, which lie beside others."""
     numbers = [n for n, a in matrices.items() if _NUMBERS_OF_ROWS.search(n) and a.dtype.kind in "iu"]
     shapes = {matrices[name].shape for name in numbers}
-    found = {name: "is a mask" for name in matrices if _MASK.search(name)}
+    found = {name: "is a mask" for name in matrices if MASK.search(name)}
     found |= dict.fromkeys(numbers, "numbers tokens or rows")
     found |= {
         name: "contains the distances of neighbours"
@@ -589,6 +535,9 @@ def flatten(path: Path, tree: Any, leaf: Leaf) -> NamedArrays:
     def visit(name: str, node: Any, depth: int) -> None:
         if depth > _DEEPEST:
             raise UnreadableFileError(f"{path} must be nested at most {_DEEPEST} levels deep, got more at {name[:60]}")
+        if are_named_vectors(node):
+            arrays[f"{name}.names" if name else "names"] = in_memory(np.array([own for own, _ in node]))
+            node = [vector for _, vector in node]
         found = _describe(path, node, leaf)
         if found is None and isinstance(node, Mapping):
             for key, value in node.items():
@@ -720,7 +669,7 @@ def _split(name: str, separators: str) -> tuple[str, str]:
     listed = re.fullmatch(r"(.*)\[(\d+)\]", name)
     if listed:
         return listed[1], listed[2]
-    place = max(map(name.rfind, separators))
+    place = -1 if separators == "." and "/" in name else max(map(name.rfind, separators))
     return (name[:place], name[place + 1 :]) if place > 0 else ("", name)
 
 

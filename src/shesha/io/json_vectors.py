@@ -133,9 +133,11 @@ def _stack(path: Path, name: str, values: Sequence[Any]) -> Array:
         if isinstance(value, np.ndarray):
             shape = value.shape if shape is None else shape
             if value.shape != shape:
+                nested = len(shape) == value.ndim == 2 and shape[1] == value.shape[1]
                 raise UnreadableFileError(
-                    f"JSON file {path} must contain vectors of one length as {name}, got {shape[0]} numbers at first "
-                    f"and {value.shape[0]} in record {number}"
+                    f"JSON file {path} must contain vectors of one length as {name}, got {shape[0]} "
+                    f"{'vectors' if nested else 'numbers'} at first and {value.shape[0]} in record {number}"
+                    f"{TOKENS if nested else ''}"
                 )
         elif value is not None:
             raise UnreadableFileError(
@@ -367,7 +369,10 @@ def _response(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     for name in _LISTS:
         value = inside.get(name)
         if name == "embeddings" and isinstance(value, Mapping) and all(map(_are_vectors, value.values())) and value:
-            # One list of vectors per number type, as Cohere sends them.
+            # One list of vectors per number type, as Cohere sends them; the others are rounded copies of the floats.
+            if "float" in value and len(value) > 1:
+                state(f"embedding: float (left out: {', '.join(kind for kind in value if kind != 'float')})")
+                value = {"embedding": value["float"]}
             return _as_records(inside, {str(kind): vectors for kind, vectors in value.items()})
         if name in ("embeddings", "data", "vectors") and _are_vectors(value):
             return _as_records(inside, {"embedding": value})

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from shesha.inputs import (
     require_same_conditions,
 )
 from shesha.inputs import validation as check
-from shesha.inputs.identity import kinds_if_transposed, words_of
+from shesha.inputs.identity import describe_transposed, words_of
 from shesha.inputs.matrix_shapes import one_row_per_input
 from shesha.io._unsupported_formats import Format, unsupported
 from shesha.io.array_selection import Contents
@@ -74,11 +75,18 @@ def shared_token_counts(paths: Iterable[str | os.PathLike[str]]) -> tuple[int, .
 def recorded_token_counts(path: Path) -> tuple[int, ...] | None:
     """Return the number of tokens of each input from the metadata of a .safetensors file."""
     try:
-        counts = _record(path)["inputs"]["n_tokens"]
-        return tuple(int(count) for count in counts)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        # Damaged files are reported when their arrays are read; here, such a file simply has no token counts.
+        return tuple(int(count) for count in recorded_settings(path)["inputs"]["n_tokens"])
+    except (ValueError, KeyError, TypeError):
         return None
+
+
+def recorded_settings(path: Path) -> dict[str, Any]:
+    """Return how a file was extracted, as its metadata record it; empty for other files."""
+    # Damaged files are reported when their arrays are read; here, such a file simply has no record.
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        record = _record(path)
+        return record if isinstance(record, dict) else {}
+    return {}
 
 
 def _record(path: Path) -> Any:
@@ -98,8 +106,6 @@ def _files(path: Path) -> list[Path]:
 
 _PATTERNS = "pattern_descriptors/"
 """Group of the files of rsatoolbox with the names of the patterns."""
-_MOST_NAMES = 200
-"""Number of row and column names that are looked at."""
 
 
 def _locate(path: str | os.PathLike[str], *, distances: bool = False) -> tuple[Path, Format]:
@@ -264,16 +270,13 @@ def _warn_of_genes_in_rows(path: Path, found: Contents) -> None:
     """Warn if rows are named like genes, and columns like cells."""
     if found.row_names is None or found.column_names is None or found.row_names.kind != "text":
         return
-    rows, columns = (
-        [str(name) for name in names.values[:: max(1, len(names) // _MOST_NAMES)]]
-        for names in (found.row_names, found.column_names)
+    text, features, inputs = describe_transposed(
+        found.row_names.values.tolist(), found.column_names.values.tolist(), found.row_names.column
     )
-    features, inputs = kinds_if_transposed(rows, columns, found.row_names.column)
-    if features:
-        text = f"{path.name}: rows look like {features} ({rows[0]}), columns like {inputs} ({columns[0]})"
+    if text:
         remedy = f"to compare {inputs}, pass transpose=True"
-        state(f"{text}; {remedy}")
-        warn(f"{text}. Similarities are then between {features}; {remedy}", RowNamesWarning)
+        state(f"{path.name}: {text}; {remedy}")
+        warn(f"{path.name}: {text}. Similarities are then between {features}; {remedy}", RowNamesWarning)
 
 
 _TRACES = re.compile(r"F|Fneu|spks|(?i:d_?f_?f0?|delta_?f\w*|fluo\w*|calcium\w*|\w*traces?|raster|deconv\w*)")

@@ -255,6 +255,8 @@ def contents_of_table(
     arrays = {name: _vectors(path, table, name, found) for name, (_, found) in layout.vectors.items()}
     arrays |= {name: _matrix(table, family) for name, family in layout.families.items()}
     row_names = _row_names(table, layout) if rows is None else rows
+    if row_names is not None:
+        row_names.columns = layout.other_columns(table.columns)
     layout = _as_rows(layout if rows is None else replace(layout, identity=None, certain=False), row_names)
     if layout.matrix:
         arrays[file_stem(path)] = _matrix(table, layout.matrix)

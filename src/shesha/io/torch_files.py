@@ -75,16 +75,6 @@ def _header(path: Path) -> tuple[dict[str, dict[str, Any]], int]:
     return header, 8 + length
 
 
-def fingerprint_of_texts(path: Path) -> str:
-    """Return the fingerprint of the texts from which a file was extracted, or an empty text."""
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        if path.suffix == ".safetensors":
-            safetensors_arrays(path)
-            header, _ = _header(path)
-            return str(json.loads(header["__metadata__"][EXTRACTION])["texts"])
-    return ""
-
-
 def _order(header: Mapping[str, Any], about: Mapping[str, Any]) -> list[str]:
     """Return the names in the order that the file records; the format itself stores them by size and alphabet."""
     if EXTRACTION in about:

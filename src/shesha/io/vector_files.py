@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import NamedRows, Names
-from shesha.io._unsupported_formats import array_contents
+from shesha.io._unsupported_formats import array_contents, convert_numbers, is_faiss
 from shesha.io.array_selection import Contents, Keys, NamedArrays, StoredArray, read_lines, refused
 from shesha.io.file_checks import UnreadableFileError, file_stem, open_bytes, reading, require_memory
 from shesha.io.tables import contents_of_table, csv_table, labels_of_table
@@ -84,12 +84,9 @@ def _to_convert(path: Path) -> str:
             f"    import gensim.models\n"
             f"    gensim.models.KeyedVectors.load_word2vec_format({str(path)!r}, binary=True){save}"
         )
-    width = "768  # the number of features"
     return (
-        f".bin file {path} must contain tensors of PyTorch, got bytes of an unknown shape; to convert it:\n"
-        f"    import numpy; n_features = {width}\n"
-        f"    numpy.save({str(path.with_suffix('.npy'))!r}, numpy.fromfile({str(path)!r}, dtype='float32')"
-        ".reshape(-1, n_features))"
+        f".bin file {path} must contain tensors of PyTorch, got bytes of "
+        f"{'an index of FAISS' if is_faiss(path) else 'an unknown shape'}{convert_numbers(path)}"
     )
 
 

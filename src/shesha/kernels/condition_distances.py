@@ -146,8 +146,10 @@ def condition_distances(sums: Cube, counts: Matrix, metric: Metric) -> Matrix:
         return distances
     grams = sums @ sums.transpose(0, 2, 1)
     lengths = np.sqrt(np.einsum("skk->sk", grams))
-    # If a mean was constant before centring, only rounding errors remain afterwards.
-    lengths = np.where((counts > 0) & (lengths > 1e-12 * counts), lengths, np.nan)
+    # If a mean was constant before centring, only rounding errors remain afterwards. Responses in tesla are as small.
+    largest = (lengths / np.maximum(counts, 1)).max(initial=0.0)
+    rounding = 1e-12 * (min(1.0, float(largest)) if metric == "cosine" else 1.0)
+    lengths = np.where((counts > 0) & (lengths > rounding * counts), lengths, np.nan)
     cosine_distances: Matrix = np.clip(1.0 - grams[:, i, j] / (lengths[:, i] * lengths[:, j]), 0.0, 2.0)
     return cosine_distances
 

@@ -150,6 +150,23 @@ def _row_gram(X: Sliced) -> Matrix:
     return np.asarray(rows @ rows.T)
 
 
+_UNCORRELATED, _UNCORRELATED_LEVEL = 0.5, 1e-6
+"""Share of the expected squared correlations, and p-value, below which axes were fitted to the rows."""
+
+
+def decorrelation_p_value(covariance: Matrix, n_rows: int) -> float:
+    """Return the p-value of columns whose correlations are smaller than chance would make them; NaN for all others."""
+    from scipy.special import chdtr
+
+    spread = np.sqrt(np.diagonal(covariance))
+    i, j = np.triu_indices(len(spread), k=1)
+    if len(i) < 6 or n_rows <= len(spread):
+        return float("nan")
+    total = float(((covariance[i, j] / (spread[i] * spread[j])) ** 2).sum()) * (n_rows - 1)
+    p_value = float(chdtr(len(i), total))
+    return p_value if total <= _UNCORRELATED * len(i) and p_value <= _UNCORRELATED_LEVEL else float("nan")
+
+
 def effective_rank(variances: Vector) -> float:
     """exp of the entropy of the normalised singular values (Roy and Vetterli 2007); NaN without variance."""
     singular = np.sqrt(variances[variances > 0])

@@ -234,8 +234,10 @@ def crossnobis(
     2  0.82  0.82  0.00
     """
     with provenance.collect_statements() as statements:
-        trials = Trials.build(X, conditions, min_trials=1, missing=missing)
+        trials = Trials.build(X, conditions, min_trials=1, missing=missing, runs=runs)
         parts, run_names = run_codes(X, trials, runs)
+        if runs is None:
+            trials.state_blocked_conditions()
     with single_threaded_blas():
         crossed = Crossed.build(trials, parts, noise, run_names)
         distances = crossed.distances(trials.codes)
@@ -305,7 +307,7 @@ def discriminability(
     >>> round(found.value, 2), found.significant
     (0.62, True)
     """
-    trials = Trials.build(X, conditions, min_trials=1, missing=missing)
+    trials = Trials.build(X, conditions, min_trials=1, missing=missing, runs=runs)
     parts, run_names = run_codes(X, trials, runs)
     crossed = Crossed.build(trials, parts, noise, run_names)
     orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)

@@ -450,7 +450,7 @@ def crossnobis_test(
         raise ValueError(
             f"n_permutations must be at least {fewest}, because fewer cannot reach p = {alpha:g}, got {n_permutations}"
         )
-    trials = Trials.build(X, conditions, min_trials=1, missing=missing)
+    trials = Trials.build(X, conditions, min_trials=1, missing=missing, runs=runs)
     parts, run_names = run_codes(X, trials, runs)
     if runs is None:
         trials.state_blocked_conditions()

@@ -118,7 +118,7 @@ def noise_ceiling(
         check.choice(metric, METRICS, "metric")
         check.boolean(normalize, "normalize")
         n_draws = check.count(n_draws, "n_draws")
-        trials = Trials.build(rdms_or_trials, conditions, missing=missing)
+        trials = Trials.build(rdms_or_trials, conditions, missing=missing, runs=runs)
         # Without runs, odd and even trials serve as two runs.
         run, fewest = np.arange(trials.n_trials) % 2, FEWEST_IN_HALF
         if runs is not None:
@@ -241,6 +241,8 @@ def _rdms_as_matrix(rdms: Any) -> tuple[Matrix, int]:
         n = check.condensed_rows(values.shape[1:])
         if n and len(values) > 1 and not np.isinf(values).any():
             # All of them may be negative, because only differences between repeats count.
+            for one in values:
+                check.require_no_diagonal(one, n - 1, "rdms")
             return values, n
     try:
         parts = rdms.items() if isinstance(rdms, Mapping) else enumerate(rdms if several else Rdm.stack(rdms, "rdms"))

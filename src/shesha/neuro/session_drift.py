@@ -20,13 +20,13 @@ from shesha.inputs.table_columns import column_names
 from shesha.kernels.condition_distances import agreement, centre_and_scale, condition_distances, half_sums
 from shesha.kernels.rounding_and_scaling import centred_units
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
-from shesha.neuro.trials import Trials, alternate, name_sessions
+from shesha.neuro.trials import Trials, alternate, name_sessions, state_shared_trials
 from shesha.nulls import summarise
 from shesha.nulls.null_summary import max_statistic_p_values
 from shesha.results import SessionDrift, SessionPair, SessionPart, TrialScore
 from shesha.results.number import TIE
 from shesha.support import types as kinds
-from shesha.support.provenance import keep_statements, state
+from shesha.support.provenance import keep_statements, state, state_warning
 from shesha.support.seeds import ALPHA, CONFIDENCE, N_PERMUTATIONS, generator, number, spawn
 from shesha.support.types import Index, Labels, Matrix, Seed, Vector
 from shesha.support.wording import count
@@ -162,6 +162,8 @@ _DIVISIONS = 31
 _FAR_BETTER = 0.3
 """Difference in tuning correlation from which a table of tracked neurons is taken to count from 1."""
 _TRIALS = 1000
+_CENTRED, _RELIABLE = 1e-6, 0.5
+"""Mean relative to the largest response up to which a neuron is centred, and agreement of halves that is reliable."""
 Cube = NDArray[np.float64]
 """Mean responses in each half of a session's trials: (n_halves, n_conditions, n_neurons)."""
 Score = Callable[[Cube, Cube], Matrix]
@@ -286,6 +288,8 @@ def session_drift(
             total = count(len(every), "condition")
             state(f"session {session.name} lacks {len(lacking)} of {total}: {check.join_items(lacking)}")
     table = _table(tracked, built, first)
+    state_shared_trials({session.name: session.rates for session in built})
+    _state_standardised(built)
     rng, dividing = generator(seed), spawn(seed, _DIVISIONS)
     places = list(combinations(range(len(built)), 2))
     pairs, changes = [], []
@@ -293,9 +297,38 @@ def session_drift(
         shared = table[:, [i, j]]
         pairs.append(_compare_sessions(built[i], built[j], shared, n_permutations, alpha, rng))
         changes.append(_changes(built[i], built[j], shared, pairs[-1], n_permutations, dividing))
+    if tracked is None:
+        _state_other_neurons(pairs, alpha)
     tested = _test_changes(pairs, changes, confidence)
     names = tuple(session.name for session in built)
     return SessionDrift(names, tested, n_permutations, alpha, confidence, number(seed))
+
+
+def _state_standardised(sessions: Sequence[_Session]) -> None:
+    """Warn in the result if the neurons of some sessions, but not of others, have mean 0, as after z-scoring."""
+    centred = [
+        session.name
+        for session in sessions
+        if (np.abs(session.rates.mean(axis=0)) <= _CENTRED * np.abs(session.rates).max(axis=0)).all()
+    ]
+    if 0 < len(centred) < len(sessions):
+        state_warning(
+            f"all neurons of session {check.join_items(centred)} have mean 0, as after z-scoring, but not those of the "
+            "other sessions, so rates and population vectors differ by their units. Process all sessions alike"
+        )
+
+
+def _state_other_neurons(pairs: Sequence[SessionPair], alpha: float) -> None:
+    """Warn in the result if reliable sessions agree no more than randomly matched neurons would."""
+    for pair in pairs:
+        single = [pair[name] for name in ("rate", "tuning")] if pair.parts else []
+        known = [part for part in single if not np.isnan(part.value)]
+        if known and all(part.p_value > alpha and part.within > _RELIABLE for part in known):
+            state_warning(
+                f"neurons of {pair.first} and {pair.second} agree no more than randomly matched ones, so they may be "
+                "other neurons, or in another order. Pass tracked="
+            )
+            return
 
 
 def _changes(
@@ -399,6 +432,8 @@ def _table(tracked: ArrayLike | None, sessions: list[_Session], first: Literal[0
             f"sessions must have the same neurons unless tracked is given, got {check.join_items(sizes)} neurons; "
             "pass a table of neurons x sessions as tracked="
         )
+    if not known:
+        state("neurons paired by position (no names)")
     return np.repeat(np.arange(sizes[0])[:, None], len(sizes), axis=1)
 
 

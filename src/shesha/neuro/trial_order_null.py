@@ -63,8 +63,8 @@ class Orders:
         if (null == "stretches") != (block_length is not None):
             got = "none" if block_length is None else f"null={null!r}"
             raise ValueError(f"block_length must be given if and only if null='stretches', got {got}")
-        if null == "permute" and blocks is None and not isinstance(trials, int):
-            trials.state_blocked_conditions()
+        if null != "stretches" and blocks is None and not isinstance(trials, int):
+            trials.state_blocked_conditions(shifted=null == "shift")
         if blocks is not None and not isinstance(trials, int):
             blocks = trials.take(align_labels(trials.given, blocks, "blocks"))
         design: Design = {"blocks": blocks, "shift": null == "shift", "block_length": block_length}

@@ -16,6 +16,8 @@ from shesha.inputs import validation as check
 from shesha.inputs.class_labels import NO_LABEL, class_names
 from shesha.inputs.identity import words_of
 from shesha.kernels.condition_distances import Cube, count_trials, equal_sums
+from shesha.kernels.repeated_rows import repeats, row_hashes
+from shesha.nulls.design_warnings import describe_repeats
 from shesha.support import provenance
 from shesha.support import types as kinds
 from shesha.support.device_arrays import to_host
@@ -31,8 +33,11 @@ AXIS_WORDS = {
     _TRIAL: "trial presentation event epoch sweep stimulus stimuli rep repeat repetition",
 }
 """Words in the names of the axes of labelled arrays, in the singular; the first entry that fits decides."""
-_MANY_TRIALS, _BLOCKED = 20, 0.5
-"""Number of trials, and share of the changes of condition in random order below which conditions are blocked."""
+_MANY_TRIALS, _BLOCKED, _FEW_STRETCHES = 20, 0.5, 2
+"""Number of trials, share of the changes of condition in random order below which conditions are blocked, and number
+of stretches of each condition up to which circular shifts hardly differ from the recorded order."""
+_TELLING = 8
+"""Number of spike counts other than 0 from which on equal trials are copies rather than a coincidence."""
 Conditions = ArrayLike | str | Sequence[str]
 
 
@@ -67,8 +72,9 @@ class Trials:
         *,
         min_trials: int = 2,
         missing: MissingRows = "refuse",
+        runs: Conditions | None = None,
     ) -> Trials:
-        """Check responses and conditions; leave out trials without either and conditions with too few trials.
+        """Check responses and conditions; leave out trials without either or a run, and conditions with few trials.
 
         Trials and neurons that are left out are stated, and conditions are noted.
         """
@@ -90,7 +96,10 @@ class Trials:
                 f"{error}, which is the number of columns of {name}; if its rows are neurons, pass {name}.T"
             ) from error
         known = ~np.any([_missing(column) for column in columns], axis=0)
-        trials = trials.keep(known if trials.used is None else known[trials.used], "without a condition")
+        trials = trials.keep(trials.take(known), "without a condition")
+        if runs is not None:
+            lacking = np.any([_missing(part) for part in _columns(source, runs, trials.n_total, name, "runs")], axis=0)
+            trials = trials.keep(trials.take(~lacking), "without a run")
         columns = [trials.take(column) for column in columns]
         codes, names = _combination_codes(columns, trials.n_trials, "conditions", _category_orders(conditions))
         counts = np.bincount(codes, minlength=len(names))
@@ -131,7 +140,11 @@ class Trials:
                 raise ValueError(f"{name} must have a trial without NaN for missing='drop', got none")
             trials = trials.keep(complete, "with NaN", name)
         trials._require_complete(name, neurons)
-        check.shape(trials.values.reshape(trials.n_trials, -1).shape, name, min_trials, 1)
+        rows = trials.values.reshape(trials.n_trials, -1)
+        check.shape(rows.shape, name, min_trials, 1)
+        n_repeats = len(repeats(_telling_hashes(rows)))
+        if text := describe_repeats(n_repeats, trials.n_trials, "trial"):
+            provenance.state_warning(text if name == "X" else f"{name}: {text}")
         return trials
 
     def keep(self, mask: Mask, why: str, name: str = "X") -> Trials:
@@ -173,17 +186,28 @@ class Trials:
             f"leave out these {hint}; to leave out these trials, pass missing='drop'"
         )
 
-    def state_blocked_conditions(self) -> None:
-        """Warn in the result if trials of one condition follow one another, so that drift looks like a difference."""
+    def state_blocked_conditions(self, *, shifted: bool = False) -> None:
+        """Warn in the result if trials of one condition follow one another, so that drift looks like a difference.
+
+        Circular shifts preserve such stretches, and need warning only if there are hardly more than conditions.
+        """
         codes = self.codes[self.codes >= 0]
         shares = np.bincount(codes, minlength=1) / max(1, len(codes))
         n_changes = int((np.diff(codes) != 0).sum())
         expected = (len(codes) - 1) * (1 - float((shares**2).sum()))
-        if self.n_conditions > 1 and len(codes) >= _MANY_TRIALS and n_changes < _BLOCKED * expected:
+        if self.n_conditions < 2 or len(codes) < _MANY_TRIALS or n_changes >= _BLOCKED * expected:
+            return
+        effect = "drift looks like a difference between conditions"
+        remedy = (
+            "are in the order of recording, compare conditions within runs, or use null='shift' where it is offered"
+        )
+        if shifted:
+            effect = "circular shifts cannot tell drift from a code"
+            remedy = "were only sorted, pass them in the order of recording, or null='permute'"
+        if not shifted or n_changes < _FEW_STRETCHES * self.n_conditions:
             provenance.state_warning(
                 f"the trials of each condition follow one another ({n_changes + 1} stretches of {self.n_conditions} "
-                "conditions), so drift looks like a difference between conditions. If trials are in the order of "
-                "recording, compare conditions within runs, or use null='shift' where it is offered"
+                f"conditions), so {effect}. If trials {remedy}"
             )
 
     @property
@@ -215,6 +239,24 @@ class Trials:
     def take_neurons(self, neurons: Index | Mask) -> Trials:
         """Return the same trials for some of the neurons."""
         return replace(self, values=self.values[:, neurons], source=None)
+
+
+def _telling_hashes(rows: Matrix) -> NDArray[np.uint64]:
+    """Return a hash of each trial whose responses cannot be equal to those of another trial by chance."""
+    telling = (rows != np.floor(rows)).any(axis=1) | ((rows != 0).sum(axis=1) >= _TELLING)
+    return row_hashes(rows[telling])
+
+
+def state_shared_trials(responses: Mapping[str, Matrix]) -> None:
+    """Warn in the result if a session contains trials of an earlier one, as a session that was passed twice."""
+    hashes = {name: _telling_hashes(rows) for name, rows in responses.items()}
+    for (first, earlier), (name, own) in combinations(hashes.items(), 2):
+        n_shared = int(np.isin(own, earlier).sum())
+        if responses[first].shape[1] == responses[name].shape[1] and n_shared:
+            provenance.state_warning(
+                f"{n_shared} of {count(len(responses[name]), 'trial')} of session {name} are also in session {first}, "
+                "so their agreement is no evidence. Pass each session once"
+            )
 
 
 def _responses(X: Any, name: str) -> tuple[Array, Any]:

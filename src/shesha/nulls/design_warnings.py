@@ -306,6 +306,18 @@ def without_class_means(sides: Sequence[NDArray[Any]], codes: Labels) -> list[ND
 
 
 CEILING_TOO_HIGH = "the noise ceiling may be too high"
+_MOST_REPEATS = 0.05
+"""Share of copies of other rows from which on they are named."""
+
+
+def describe_repeats(n_repeats: int, n_rows: int, what: str) -> str:
+    """Return the note that rows are copies of others, as in data joined with themselves; empty for few copies."""
+    if n_repeats <= _MOST_REPEATS * n_rows:
+        return ""
+    return (
+        f"{n_repeats:,} of {count(n_rows, what)} repeat another {what} exactly, and count as independent, so p-values "
+        "are too small. Keep one of each"
+    )
 
 
 def warn_of_dependent_repeats(repeats: Sequence[NDArray[Any]], consequence: str, what: str = "repeat") -> None:

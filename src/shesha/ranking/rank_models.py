@@ -370,7 +370,7 @@ def rank_models(
         name: Rdm(cast(Any, model), f"models[{name!r}]") if hasattr(model, "get_matrices") else model
         for name, model in kinds.mapping(models, "models").items()
     }
-    named = {"models": models, "data": _subjects(data)}
+    named = {"models": models, "data": _subjects(data, models)}
     (models, data), along = select_layer_rows(
         named, {"groups": groups, "blocks": blocks}, rows=rows, missing=missing, need=_bytes, seed=seed
     )
@@ -398,6 +398,7 @@ def rank_models(
     notes += _subject_doubts(len(problem.subjects))
     differences = _pairs(problem, evaluations, correction, confidence)
     upper = _upper_ceiling(problem, vectors) if evaluations.has_ceiling else np.nan
+    _state_circular_models(problem, evaluations, upper)
     return ModelRanking(
         problem.measure.name,
         problem.measure.closer,
@@ -454,6 +455,30 @@ def _warn_of_dependence(problem: Problem, design: dict[str, Any]) -> None:
             return
 
 
+def _state_circular_models(problem: Problem, evaluations: Evaluations, upper: float) -> None:
+    """Warn in the result if a model is a copy of data, or as close to all subjects as only their mean can be."""
+    if not problem.measure.higher_is_closer:
+        return
+    lower = float(evaluations.values.means[-1]) if evaluations.has_ceiling else np.nan
+    for name, scores in zip(problem.models, evaluations.values.observed.T, strict=False):
+        if (copies := np.flatnonzero(scores > 1 - _EQUAL)).size:
+            like = (
+                f"equals {check.join_items([f'subject {k}' for k in copies])}" if len(scores) > 1 else "equals the data"
+            )
+        elif len(scores) > 2 and upper - lower > _WIDE and scores.mean() > upper - _AS_MEAN * (upper - lower):
+            like = "is as close to the subjects as their own mean"
+        else:
+            continue
+        provenance.state_warning(
+            f"{name} {like}, so its value is circular if it was made from these data. Make models from other data"
+        )
+
+
+_EQUAL, _WIDE, _AS_MEAN = 1e-9, 0.05, 0.05
+"""Rounding of the score of a copy, width of the noise ceiling from which on its upper end tells a mean of the subjects
+from a good model, and share of this width within which a model is such a mean."""
+
+
 def _warn_of_doubts(problem: Problem, evaluations: Evaluations) -> None:
     """Warn of problems of the comparison between the first subject and the model that is closest to all subjects."""
     # Flexible models follow the given ones.
@@ -492,7 +517,7 @@ def _check_problem(data: Any, models: Any, measure: Choice, groups: Any, blocks:
     candidates = check_named_arrays(kinds.mapping(models, "models"), "models", "models[{!r}]")
     if not candidates:
         raise ValueError("models must contain at least one model, got none")
-    inputs = _subjects(data)
+    inputs = _subjects(data, models)
     hint_of_distances({**{f"models[{name!r}]": model for name, model in models.items()}, **inputs})
     subjects = check_named_arrays(inputs, "data", "{}")
     joint = {("model", name): candidate for name, candidate in candidates.items()}
@@ -513,7 +538,7 @@ def _check_problem(data: Any, models: Any, measure: Choice, groups: Any, blocks:
     return Problem(chosen, model_sides, tuple(sides[len(candidates) :]), exchange(n, **design))
 
 
-def _subjects(data: Any) -> dict[str, Any]:
+def _subjects(data: Any, models: Mapping[str, Any]) -> dict[str, Any]:
     """Return the data of each subject, by name."""
     if hasattr(data, "get_matrices"):
         data = Rdm.stack(data, "data")
@@ -522,6 +547,13 @@ def _subjects(data: Any) -> dict[str, Any]:
             raise ValueError("data must contain at least one subject, got none")
         return {str(name): subject for name, subject in data.items()}
     several = isinstance(data, list | tuple) and len(data) and (hasattr(data[0], "shape") or isinstance(data[0], Rdm))
+    if not several and getattr(data, "ndim", 2) == 3:
+        sizes = {model.n_rows if isinstance(model, Rdm) else len(model) for model in models.values()}
+        if len(data) in sizes and data.shape[1] not in sizes:
+            raise ValueError(
+                f"data must be (subjects, rows, features), got {data.shape} and models of {len(data)} rows; if these "
+                "are rows, neurons and times of one subject, pass data.reshape(len(data), -1)"
+            )
     if several or getattr(data, "ndim", 2) == 3:
         return {f"data[{place}]": subject for place, subject in enumerate(data)}
     return {"data": data}

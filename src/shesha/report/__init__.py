@@ -2,7 +2,7 @@
 
 from shesha.report._array_fingerprint import fingerprint
 from shesha.report.html import as_html, as_notebook, heading_anchor
-from shesha.report.markdown import as_markdown, markdown_line, markdown_table
+from shesha.report.model_card import Metric, as_card, as_markdown, markdown_line, markdown_table
 from shesha.report.sections import (
     Columns,
     Drawing,
@@ -46,6 +46,7 @@ __all__ = [
     "HeatMap",
     "Item",
     "Lines",
+    "Metric",
     "Page",
     "Part",
     "Point",
@@ -54,6 +55,7 @@ __all__ = [
     "Strip",
     "Table",
     "Text",
+    "as_card",
     "as_full_text",
     "as_html",
     "as_markdown",

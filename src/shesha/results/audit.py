@@ -9,7 +9,7 @@ from math import comb, nan, sqrt
 from typing import TYPE_CHECKING, Any
 
 from shesha.charts import Series, intervals
-from shesha.report import Page
+from shesha.report import Metric, Page
 from shesha.results.base import Listed, Result, draws_axes
 from shesha.results.doubts import Dependence, Doubts
 from shesha.results.number import INTERRUPTED, frame_of_numbers
@@ -365,6 +365,11 @@ class Audit(Listed[RepresentationAudit], Result):
         from shesha.results.audit_report import audit_page
 
         return audit_page(self)
+
+    def _metrics(self, model: str) -> list[Metric]:
+        from shesha.results.audit_report import audit_metrics
+
+        return audit_metrics(self)
 
 
 def _value(estimate: Estimate | None) -> float:

@@ -13,6 +13,7 @@ from shesha.report import (
     Explained,
     Item,
     Lines,
+    Metric,
     Page,
     Part,
     Point,
@@ -293,6 +294,22 @@ def _doubts(audit: Audit, words: Callable[[str], str]) -> tuple[Part, ...]:
             Point(name, f"{where}{doubt.evidence}", f"{most_in}{words(doubt.text)}.", f"{words(doubt.advice)}.")
         )
     return (*points, Explained("effect", _EFFECT))
+
+
+def audit_metrics(audit: Audit) -> list[Metric]:
+    """Return the stability of each representation, for the header of a card."""
+    metrics = []
+    for finding in audit.representations:
+        score, chance = finding.feature_split, finding.chance
+        if score is None:
+            continue
+        calibration = (
+            {}
+            if chance is None
+            else {"chance": chance.chance, "threshold": chance.threshold, "p_value": chance.p_value}
+        )
+        metrics.append(Metric(finding.name, _TITLE, score.value, score.low, score.high, **calibration))
+    return metrics
 
 
 def _score_table(audit: Audit) -> tuple[Part, ...]:

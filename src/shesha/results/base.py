@@ -19,10 +19,12 @@ import numpy as np
 from shesha._version import DISTRIBUTION, __version__
 from shesha.report import (
     MORE,
+    Metric,
     Page,
     Part,
     Section,
     Text,
+    as_card,
     as_full_text,
     as_html,
     as_notebook,
@@ -453,6 +455,51 @@ class Result:
         sections = (*page.sections, *self._every_number(), *self.sentence_sections())
         return replace(self.add_statements(page), sections=sections, ran=ran)
 
+    def save_card(
+        self, path: str | os.PathLike[str], *, data: str, model: str = "", about: Mapping[str, str] | None = None
+    ) -> Path:
+        """Write the result as Markdown for a model hub, with its numbers in a machine-readable header.
+
+        Parameters
+        ----------
+        path : path
+            The file to write; an existing file is replaced.
+        data : str
+            Name of the data set.
+        model : str
+            Name of the model, for results that do not contain it: the first model of a grid of layers, or the model
+            that a monitor watches. Default: 'model'.
+        about : mapping of str to str, optional
+            Further information about the run.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ValueError
+            If the result does not describe a model, or has no number with a chance level.
+        """
+        place = Path(path)
+        write_text(place, self.card(data=data, model=model, about=about))
+        return place
+
+    def card(self, *, data: str, model: str = "", about: Mapping[str, str] | None = None) -> str:
+        """Return the text of the card that `save_card` writes.
+
+        Parameters
+        ----------
+        data, model, about
+            As in `save_card`.
+        """
+        return as_card(self.page(about), require_card_metrics(self._metrics(model or "model")), data)
+
+    def _metrics(self, model: str) -> Sequence[Metric]:
+        """Return the numbers about a model for a hub; results that have such numbers override this."""
+        kinds = "an audit, a comparison, a grid of calibrated layers or a check of a monitor"
+        raise ValueError(f"a card must be of {kinds}, got {type(self).__name__}")
+
     def _page(self) -> Page:
         """Return the report: answer, numbers, possible problems and sections; results that need more override this."""
         return generic_page(self, self._numbers(), self._text() if _is_sentence(type(self)) else "")
@@ -520,6 +567,16 @@ def texts_of_statements(statements: Sequence[str]) -> tuple[list[str], str]:
 def _unknown_data(data: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return advice on fingerprints if the information about the run contains none."""
     return () if any("SHA-256" in text for text in data.values()) else (("fingerprint", _NO_FINGERPRINT),)
+
+
+def require_card_metrics(metrics: Sequence[Metric]) -> Sequence[Metric]:
+    """Raise an error if no number is calibrated, because a raw value without its chance level misleads."""
+    if not any(metric.value == metric.value and metric.p_value == metric.p_value for metric in metrics):
+        raise ValueError(
+            "a card must have a number with its chance level, got none: calibrate the comparison, or audit with "
+            "permutations"
+        )
+    return metrics
 
 
 def _is_sentence(kind: type[Result]) -> bool:

@@ -68,13 +68,10 @@ class Coherence(Number):
             return "not tested"
         if self.significant:
             return TOGETHER
-        # No result could be significant, or this one has the smallest possible p, but the correction needs a smaller
-        # one.
         # With equally many units on both sides, exchanging the sides is one of the choices and scores about as high, so
         # the p of a clear effect is either the smallest or twice that.
         doubled = self.smallest_p if reaches_level(2 * self.smallest_p, self.alpha) else 2 * self.smallest_p
-        is_at_limit = self.p_value <= doubled * (1 + 1e-9)
-        return UNDECIDED if is_at_limit or not reaches_level(self.smallest_p, self.alpha) else "not above chance"
+        return UNDECIDED if _is_undecided(self, doubled) else "not above chance"
 
     @property
     def _what(self) -> str:
@@ -310,6 +307,11 @@ def _not_scored(result: CoherenceTable) -> list[str]:
     return [f"not scored: {name} ({why})" for name, why in list(result.excluded.items())[:5]]
 
 
+def _is_undecided(number: Number, limit: float) -> bool:
+    """Return whether no result could be significant, or this one has a p at the limit, which the correction exceeds."""
+    return number.p_value <= limit * (1 + 1e-9) or not reaches_level(1 / (number.n_draws + 1), number.alpha)
+
+
 @dataclass(frozen=True, kw_only=True)
 class EDistance(Number):
     """The E-distance between two groups of rows.
@@ -325,6 +327,13 @@ class EDistance(Number):
     n_second: int
     e_distance: float
     """Twice the mean squared distance between rows of both groups, minus the mean squared distances within each."""
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in words; 'undecided' if the units or draws are too few for a smaller p."""
+        plain = super().verdict
+        limit = 1 / (self.n_draws + 1)
+        return UNDECIDED if plain == "not above chance" and _is_undecided(self, limit) else plain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -366,12 +375,24 @@ class EDistances(Listed[EDistance], Result):
     @property
     def _undecided_note(self) -> str:
         """How many pairs have too few units to be significant; empty if none has."""
-        units = (pair for pair in self.pairs if pair.exchanged == "units")
-        few = [pair for pair in units if not reaches_level(1 / (pair.n_draws + 1), pair.alpha)]
+        few = [pair for pair in self.pairs if pair.exchanged == "units" and pair.verdict == UNDECIDED]
         if not few:
             return ""
         smallest = say.span([1 + pair.n_draws for pair in few])
         return f" {count(len(few), 'pair')} cannot be decided: the units allow only {smallest} different exchanges."
+
+    def _claim(self) -> str:
+        tested = [pair for pair in self.pairs if pair.has_null]
+        shown = self.significant or sorted(tested, key=lambda pair: (pair.corrected_p_value, -pair.value))[:1]
+        exchanged = " and ".join(dict.fromkeys(pair.exchanged for pair in tested))
+        drawn = f"p from {say.span(pair.n_draws for pair in tested)} permutations of {exchanged}" if tested else ""
+        return say.listing(
+            self.headline.removesuffix("."),
+            [say.clause(pair, f"{pair.first} and {pair.second}") for pair in shown],
+            "E-distance without the contribution of noise (Peidli et al. 2024)",
+            f"{drawn}, corrected by Benjamini and Hochberg" if drawn else "",
+            others="pairs",
+        )
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return a table with one row per pair, the most distant first."""

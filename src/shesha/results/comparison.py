@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.charts import Style, full_range, heat_map, leaf_order, similarity_map, style_options
-from shesha.report import Columns, Page, Section, Table, numeral
+from shesha.report import Columns, Metric, Page, Section, Table, numeral
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result, reaches_level
 from shesha.results.doubts import Doubts
@@ -313,6 +313,11 @@ class Comparison(Result):
 
         return comparison_page(self)
 
+    def _metrics(self, model: str) -> list[Metric]:
+        from shesha.results.comparison_pages import comparison_metrics
+
+        return comparison_metrics(self)
+
 
 _REPEATS_NOTE = (
     "Single repeats are noisy, so on average even the true model would score between the two ends of the ceiling. "
@@ -613,6 +618,11 @@ class PairwiseComparison(PairTables, Result):
         from shesha.results.comparison_pages import pairwise_page
 
         return pairwise_page(self)
+
+    def _metrics(self, model: str) -> list[Metric]:
+        from shesha.results.comparison_pages import pair_metrics
+
+        return pair_metrics(self)
 
 
 def _classical_scaling(distances: NDArray[np.float64], n_dimensions: int) -> tuple[NDArray[np.float64], float]:

@@ -12,6 +12,7 @@ from shesha.report import (
     Drawing,
     Explained,
     Item,
+    Metric,
     Page,
     Part,
     Section,
@@ -167,6 +168,20 @@ class DriftVerdict(Listed[DriftScore], Result):
 
     def _page(self) -> Page:
         return verdict_page(self)
+
+    def _metrics(self, model: str) -> list[Metric]:
+        return [
+            Metric(
+                model,
+                f"{score.name} since the reference",
+                score.value,
+                score.low,
+                chance=score.chance,
+                threshold=score.threshold,
+                p_value=score.p_value,
+            )
+            for score in self.scores
+        ]
 
 
 LIMIT_CONFIDENCE = 0.95

@@ -13,6 +13,7 @@ from shesha.report import (
     Drawing,
     Explained,
     HeatMap,
+    Metric,
     Page,
     Section,
     Table,
@@ -334,3 +335,11 @@ class LayerComparison(PairTables, Number):
         shows = f"The summary of {len(self.null)} grids with randomly matched rows, and that of the observed grid."
         label = f"{self.aggregate} of {self.name}"
         return Drawing(shows, lambda: null_distribution(self.null, self.value, self.threshold, label=label))
+
+    def _metrics(self, model: str) -> list[Metric]:
+        if not self.has_null:
+            return []
+        # The grid contains the names of the layers but not of their models.
+        what = f"{self.aggregate} {self.name} over {len(self.rows)} x {len(self.columns)} layers"
+        null = {"chance": self.chance, "threshold": self.threshold, "p_value": self.p_value}
+        return [Metric(model, what, self.value, **null)]

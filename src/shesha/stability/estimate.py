@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.repeated_rows import repeats, row_hashes
+from shesha.kernels.rounding_and_scaling import is_constant
+from shesha.kernels.spectrum import decorrelation_p_value
 from shesha.nulls.design_warnings import find_undeclared_dependence, warn_of_series
 from shesha.nulls.null_summary import summarise
 from shesha.nulls.permutations import Design, nonempty_arguments
@@ -187,6 +189,7 @@ def estimate(
             raise ValueError(f"keep must be used alone or with blocks, got also {' and '.join(others)}")
         null_requests = conditional_requests(null_requests[0], align_labels(X, keep, "keep"), design["blocks"])
     _warn_of_clusters(request)
+    _warn_of_fitted_axes(request)
     few = _too_few_permutations(null_requests, n_draws, alpha) if n_draws else ""
     if few and n_permutations is not None:
         raise ValueError(few)
@@ -312,6 +315,25 @@ def _warn_of_clusters(request: Request) -> None:
             "classes, as clusters of the same data do, which agree with them by construction, even in noise",
             CalibrationWarning,
         )
+
+
+def _warn_of_fitted_axes(request: Request) -> None:
+    """Warn if halves of the features share nothing by construction, because axes were fitted to the rows."""
+    rows = request.source
+    if request.variant.name != "feature_split" or not isinstance(rows, Rows) or rows.is_sparse:
+        return
+    columns = rows.sample[:, np.unique(np.linspace(0, rows.shape[1] - 1, _AXES).astype(np.intp))].astype(np.float64)
+    columns = columns[:, ~is_constant(columns)]
+    if columns.shape[1] > 1 and decorrelation_p_value(np.cov(columns.T), len(columns)) >= 0:
+        warn(
+            "columns are uncorrelated, as principal components are, so halves of them share nothing by construction. "
+            "Use variant='basis_averaged_split', or the original features",
+            CalibrationWarning,
+        )
+
+
+_AXES = 128
+"""Number of evenly spaced columns whose correlations are looked at."""
 
 
 def _describe_null(request: Request) -> str:

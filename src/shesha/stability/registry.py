@@ -210,7 +210,9 @@ def _direct(variant: Variant, data: list[Any], options: dict[str, Any]) -> float
     rng = generator(options["seed"]) if "seed" in options else None
     limit = check.optional_count(options.get("max_samples"), "max_samples", minimum=4)
     source = variant.check_data(data[0])
-    classes = variant.check_labels(align_labels(source, data[1]), _n_rows(source)) if variant.needs_labels else None
+    classes = None
+    if variant.needs_labels:
+        classes = variant.check_labels(align_labels(source, check.label_column(data[1], "y")), _n_rows(source))
     if limit is not None and _n_rows(source) > limit and rng is not None:
         chosen = rng.choice(_n_rows(source), limit, replace=False)
         source = source.take_rows(chosen)

@@ -7,7 +7,9 @@ representation per layer. Functions whose arguments are single representations (
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shesha.support.device_arrays import array_shape
-from shesha.support.provenance import state, state_warning
+from shesha.support.provenance import state, state_left_out, state_warning
 from shesha.support.warnings import GuessedLayersWarning, warn
 from shesha.support.wording import count
 
@@ -26,6 +28,16 @@ _MUCH = 3
 """If one axis is at least this many times as long as the other, the shorter one is taken as the layer axis."""
 MOST_LAYERS = 300
 """Largest number of layers into which an array is split along a guessed axis."""
+
+MASK = re.compile(r"(?:^|[./_])(?:attention|padding|pad|token)_?mask$", re.IGNORECASE)
+_TOKENS = re.compile(r"(?:^|[./_])(?:last_hidden_states?|(?:token|word)_embeddings)$", re.IGNORECASE)
+"""Names of arrays that contain the tokens of one layer."""
+_STATES = re.compile(r"(?:^|[./_])(?:all_|encoder_|decoder_)?hidden_states$", re.IGNORECASE)
+"""Names of arrays that contain the tokens of all layers."""
+_LIST_OF_LAYERS = re.compile(
+    r"(?:.*\W)?\w*\[#\]|(?:.*[./_])?(?:layers?|blocks?|h|hidden(?:_states?)?)[./_]?#", re.IGNORECASE
+)
+"""Names, with # in place of the number, of arrays that are the layers of one model."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +139,58 @@ def _much_shorter(length: int, other: int) -> bool:
     return 0 < _MUCH * length <= other
 
 
+def refuse_tokens(shapes: Mapping[Any, tuple[int, ...]], guessed: Iterable[Any], where: str = "") -> None:
+    """Refuse to take tokens for layers, if a mask or the names of arrays show what they are.
+
+    Parameters
+    ----------
+    shapes : mapping of str to tuple of int
+        Shapes of all arrays, masks included.
+    guessed : iterable of str
+        Names of the arrays of three axes whose layer axis is a guess, and of those of four axes.
+    where : str
+        Where the arrays are, for the error message.
+    """
+    masks: dict[tuple[int, ...], Any] = {
+        shape: name for name, shape in shapes.items() if len(shape) == 2 and MASK.search(str(name))
+    }
+    # Nothing must be averaged over an axis of length 1.
+    guessed = [name for name in guessed if shapes[name][1] > 1]
+    templates = Counter((_template(name), shapes[name]) for name in guessed)
+    for name in guessed:
+        shape, template = shapes[name], _template(name)
+        found = f"{name}{where} must have one row per input, got"
+        if len(shape) == 4:
+            inputs = next((axis for axis in (0, 1) if shape[axis : axis + 2] in masks or shape[0:3:2] in masks), None)
+            # Feature maps of images are as high as they are wide.
+            is_image = shape[2] == shape[3] or shape[1] == shape[2]
+            if inputs is not None or (_STATES.search(str(name)) and not is_image):
+                raise ValueError(
+                    f"{found} layers and tokens in {shape}, as "
+                    f"{'its name' if inputs is None else next(iter(masks.values()))} shows. Average the tokens of each "
+                    "input without padding, and save one matrix (inputs, features) per layer"
+                )
+            continue
+        evidence = masks.get(shape[:2], "its name" if _TOKENS.search(str(name)) else "")
+        if templates[template, shape] > 1 and _LIST_OF_LAYERS.fullmatch(template):
+            n, axes = templates[template, shape], "if each array is a stack of layers"
+            got = f"{n} arrays of shape {shape}, whose numbers show that they are the layers, so that axis 1 contains "
+            got += "tokens"
+        elif evidence:
+            axes, got = "if they are layers", f"tokens along axis 1 of {shape}, as {evidence} shows"
+        else:
+            continue
+        raise ValueError(
+            f"{found} {got}. Average the tokens of each input without padding, or pass layer_axis=None to use all "
+            f"tokens as features, or layer_axis=1 {axes}"
+        )
+
+
+def _template(name: Any) -> str:
+    """Return a name with # in place of its last number."""
+    return re.sub(r"\d+(?=\D*$)", "#", str(name))
+
+
 def split_layers(arrays: Mapping[Any, Any], layer_axis: LayerAxis = "guess") -> dict[Any, Any]:
     """Return representations by name, with three-dimensional arrays divided into layers.
 
@@ -140,8 +204,12 @@ def split_layers(arrays: Mapping[Any, Any], layer_axis: LayerAxis = "guess") -> 
     """
     normalise_axis(layer_axis)
     layers: dict[Any, Any] = {}
+    arrays = without_single_values(arrays)
+    shapes = {name: shape for name, array in arrays.items() if (shape := _shape(array)) is not None}
+    if layer_axis == "guess":
+        refuse_tokens(shapes, [name for name, shape in shapes.items() if len(shape) in (3, 4)])
     for name, array in arrays.items():
-        shape = _three(array)
+        shape = shapes.get(name) if len(shapes.get(name, ())) == 3 else None
         parts = {name: array} if shape is None else _layers(str(name), array, split(shape, layer_axis))
         if twice := [repr(key) for key in parts if key in layers]:
             raise ValueError(f"names must be distinct after layers are numbered, got {', '.join(twice)} twice")
@@ -159,13 +227,14 @@ def layer_sequence(layers: Any, name: str, layer_axis: LayerAxis = "guess") -> A
     [(40, 5), (40, 5)]
     """
     normalise_axis(layer_axis)
-    shape = None if isinstance(layers, Mapping | list | tuple) else _three(layers)
-    if shape is None:
+    shape = None if isinstance(layers, Mapping | list | tuple) else _shape(layers)
+    if shape is None or len(shape) != 3:
         return layers
     layout = split(shape, layer_axis, default=0)
     layout.require_few(name)
     if layout.guessed and layout.against_default:
         warn(f"{name} is {layout.describe()}", GuessedLayersWarning)
+        layout.state(name)
     return [layout.layer(layers, number) for number in range(layout.n_layers)]
 
 
@@ -179,8 +248,27 @@ def _layers(name: str, array: Any, layout: Split) -> dict[Any, Any]:
     return {label: layout.layer(array, number) for number, label in enumerate(layout.names(name))}
 
 
-def _three(array: Any) -> tuple[int, ...] | None:
-    """Return the shape of a three-dimensional array; None for anything else."""
+def without_single_values(arrays: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return arrays without those of one value per row, such as losses and labels, beside matrices; state it."""
+    shapes = {name: _shape(array) for name, array in arrays.items()}
+    rows = {shape[0] for shape in shapes.values() if shape is not None and len(shape) > 1}
+    single = {
+        str(name): f"is 1-D with shape {shape}, so it may contain labels"
+        for name, shape in shapes.items()
+        if shape is not None and len(shape) == 1 and shape[0] in rows and _has_single_values(arrays[name])
+    }
+    state_left_out("arrays", single)
+    return {name: array for name, array in arrays.items() if str(name) not in single} if single else arrays
+
+
+def _has_single_values(array: Any) -> bool:
+    """Return whether an array contains numbers or texts, not lists, as columns of tables may."""
+    kind = getattr(getattr(array, "dtype", None), "kind", "")
+    return isinstance(array, list | tuple) or hasattr(array, "detach") or (kind != "" and kind in "fiubUST")
+
+
+def _shape(array: Any) -> tuple[int, ...] | None:
+    """Return the shape of an array; None for anything else, such as tables, which are read elsewhere."""
     shape: Any = None
     if isinstance(array, list | tuple):
         # Ragged lists, and tensors that NumPy cannot convert, have no shape; later checks raise a clearer error.
@@ -189,4 +277,4 @@ def _three(array: Any) -> tuple[int, ...] | None:
     elif hasattr(array, "__getitem__"):
         # An object with a shape but no entries, such as a Representation object, is a single representation.
         shape = getattr(array, "shape", None)
-    return tuple(map(int, shape)) if isinstance(shape, tuple) and len(shape) == 3 else None
+    return tuple(map(int, shape)) if isinstance(shape, tuple) else None

@@ -51,6 +51,27 @@ def state_left_out(source: str, reasons: Mapping[str, str]) -> None:
     state(f"{source}: left out {listing}{f' and {len(names) - _MOST} more' if len(names) > _MOST else ''}")
 
 
+_SETTINGS = {"pool": "pooling", "prompt": "prompt", "chat_template": "chat template", "dtype": "precision"}
+"""Settings of an extraction that change vectors, and what they are called."""
+
+
+def state_other_settings(records: Mapping[str, Mapping[str, Any]]) -> None:
+    """State which settings of extractions differ, and whether tokenizers give other tokens for the same texts."""
+    (first, one), *others = records.items()
+    for name, other in others:
+        differ = {word: (one.get(key), other.get(key)) for key, word in _SETTINGS.items()}
+        if one.get("cut_off") or other.get("cut_off"):
+            differ["maximum number of tokens"] = one.get("max_tokens"), other.get("max_tokens")
+        differ = {word: pair for word, pair in differ.items() if str(pair[0]) != str(pair[1])}
+        for word, pair in differ.items():
+            state(f"{word} {pair[0]!r} in {first}, {pair[1]!r} in {name}")
+        inputs = [record.get("inputs") for record in (one, other)]
+        tokens = [part.get("fingerprint") if isinstance(part, Mapping) else None for part in inputs]
+        known = list(zip((one.get("texts"), other.get("texts")), tokens, strict=True))
+        if not differ and all(map(all, known)) and known[0][0] == known[1][0] and known[0][1] != known[1][1]:
+            state(f"the tokenizers of {first} and {name} give other tokens for the same texts")
+
+
 def state_warning(message: str) -> None:
     """State why numbers may mislead, so that the result and its sentence for a paper keep the warning."""
     state(f"{_WARNING}{message}")

@@ -20,11 +20,13 @@ _BATCHES = frozenset(
 _UNITS = frozenset(
     (
         *("donor", "donors", "patient", "patients", "subject", "subjects", "individual", "person", "participant"),
-        *("mouse", "animal", "sample", "samples", "specimen", "biosample", "guide", "guides", "grna", "grnas"),
-        *("sgrna", "sgrnas", "guideid", "well", "wells", "clone", "line", "colony", "ind"),
+        *("mouse", "animal", "sample", "samples", "specimen", "biosample"),
+        *("well", "wells", "clone", "line", "colony", "ind"),
     )
 )
 """Words for sampling units."""
+_GUIDES = frozenset(("guide", "guides", "grna", "grnas", "sgrna", "sgrnas", "guideid"))
+"""Words for guides, which target one perturbation each."""
 _MOST_SHARE = 0.5
 """Number of values, relative to the number of rows, from which on a column is not a sampling unit but a row name."""
 
@@ -48,7 +50,12 @@ def is_unit_name(name: str) -> bool:
     >>> [name for name in ("donor_id", "sgRNA", "patientID", "gene", "guide_umis") if is_unit_name(name)]
     ['donor_id', 'sgRNA', 'patientID', 'guide_umis']
     """
-    return _has_word(name, _UNITS)
+    return _has_word(name, _UNITS | _GUIDES)
+
+
+def is_guide_name(name: str) -> bool:
+    """Return whether a column is named like guides: guide, sgRNA, ..."""
+    return _has_word(name, _GUIDES)
 
 
 def _has_word(name: str, words: frozenset[str]) -> bool:
@@ -91,7 +98,10 @@ def undeclared_batches(table: Any, used: Collection[str | None]) -> tuple[str, .
     names = [
         str(name)
         for name in table
-        if is_batch_name(str(name)) and str(name) not in (per, groups) and unit_labels(table[name]) is not None
+        # Samples and donors are batches as well, unless donors are declared.
+        if (is_batch_name(str(name)) or (groups is None and is_unit_name(str(name))))
+        and str(name) not in (per, groups)
+        and unit_labels(table[name]) is not None
     ]
     return (undeclared_batches_note(names),) if names else ()
 

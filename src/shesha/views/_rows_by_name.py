@@ -22,6 +22,7 @@ from shesha.inputs import (
 )
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import NO_LABEL, state_suspicious_classes
+from shesha.inputs.identity import describe_transposed
 from shesha.kernels.distances import Metric, find_undirected_rows
 from shesha.support import memory
 from shesha.support.device_arrays import array_shape, to_host
@@ -137,6 +138,8 @@ def select_rows(
         Both mappings, with the same keys.
     """
     sides = {name: _Side.read(X, name) for name, X in representations.items()}
+    for name, X in representations.items():
+        _state_transposed(X, name)
     size, needed = (0, 0.0) if need is None else _sample_size(list(sides.values()), need, most)
     used, extra = restrict(sides, along or {}, rows=rows, missing=missing, metric=metric, align=align or size > 0)
     if size and (n := next(iter(used.values())).n_rows) > size:
@@ -149,6 +152,18 @@ def select_rows(
             _require_usable(side, name, directed=directed)
     warn_of_other_order({name: side.value for name, side in used.items()})
     return {name: side.value for name, side in used.items()}, extra
+
+
+def _state_transposed(X: Any, name: str) -> None:
+    """Warn if the rows of a table in memory are named like features, and its columns like inputs."""
+    if hasattr(X, "iloc") and hasattr(X, "columns") and X.index.dtype.kind == "O":
+        text, features, inputs = describe_transposed(X.index, X.columns)
+        if text:
+            state(f"{name}: {text}; to compare {inputs}, pass {name}.T")
+            warn(
+                f"{name}: {text}. Similarities are then between {features}; to compare {inputs}, pass {name}.T",
+                RowNamesWarning,
+            )
 
 
 _CHECKED = 1 << 26
@@ -220,6 +235,7 @@ def restrict(
     """Restrict any kind of representations, and what belongs to their rows, as `select_rows` does."""
     check.choice(rows, ROWS, "rows")
     check.choice(missing, MISSING, "missing")
+    along = {name: check.label_column(value, name) if name in _LABELS else value for name, value in along.items()}
     used, extra = dict(sides), {name: value for name, value in along.items() if _n_entries(value) is not None}
     some_unlabelled = any(_find_unlabelled(name, value).any() for name, value in extra.items())
     if not used or (rows == "same" and missing == "refuse" and not (some_unlabelled or align)):

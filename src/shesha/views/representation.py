@@ -176,16 +176,34 @@ def looks_like_distances(array: Any) -> bool:
     return bool((values >= 0).all() and np.allclose(values, values.T))
 
 
+def _look_like_similarities(values: Any) -> bool:
+    """Return whether a square matrix is symmetric, with one value on its diagonal that none exceeds."""
+    if not device_arrays.is_numpy(values) or values.dtype.kind != "f" or not 2 < len(values) <= _LARGEST:
+        return False
+    diagonal = np.diagonal(values)
+    top = float(diagonal[0])
+    same = top > 0 and np.allclose(diagonal, top) and not np.array_equal(values, np.diag(diagonal))
+    return bool(same and (np.abs(values) <= top * (1 + _TIES)).all() and np.allclose(values, values.T))
+
+
+_TIES = 1e-5
+
+
 def hint_of_distances(named: Mapping[str, Any]) -> None:
-    """Warn about features that look like a matrix of distances."""
+    """Warn about features that look like a matrix of distances or similarities."""
     for name, X in named.items():
         shape = getattr(X, "shape", ())
-        square = isinstance(shape, tuple) and len(shape) == 2 and shape[0] == shape[1]
-        if square and looks_like_distances(split_names(X, name)[0]):
-            text = f"{name} looks like a matrix of distances, but is used as features"
+        if not (isinstance(shape, tuple) and len(shape) == 2 and shape[0] == shape[1]):
+            continue
+        values = split_names(X, name)[0]
+        kind = "distances" if looks_like_distances(values) else "similarities" * _look_like_similarities(values)
+        if kind:
+            text = f"{name} looks like a matrix of {kind}, but is used as features"
+            rdm = name if kind == "distances" else f"1 - {name}"
             state(text)
             warn(
-                f"{text}. If it contains distances, pass shesha.Rdm({name}), or --rdm on the command line",
+                f"{text}. If it contains {kind}, pass shesha.Rdm({rdm})"
+                + (", or --rdm on the command line" if kind == "distances" else f", or save {rdm} and pass --rdm"),
                 MeasureWarning,
             )
 

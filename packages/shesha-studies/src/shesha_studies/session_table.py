@@ -34,6 +34,7 @@ from shesha.neuro.trials import (
     Trials,
     check_numbers,
     name_sessions,
+    state_shared_trials,
 )
 from shesha.report import Columns, Part, Table, numeral, texts
 from shesha.results import Correlation, TrialScore
@@ -617,6 +618,7 @@ def session_table(
     check.choice(interval, INTERVALS, "interval")
     check.fraction(confidence, "confidence", closed=False)
     checked = [Checked.build(name, session, missing) for name, session in named]
+    state_shared_trials({session.name: session.trials.rates for session in checked})
     excluded: list[tuple[str, str, str]] = []
     work = list(_areas(checked, max(min_neurons, n_neurons or 0), min_trials, set(kinds.names(skip, "skip")), excluded))
     if not work:

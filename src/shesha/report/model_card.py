@@ -1,9 +1,12 @@
-"""Tables and reports as Markdown: the answer, the main numbers and possible problems."""
+"""Reports as model cards in Markdown: a header with numbers, the answer, and possible problems."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite
 
 from shesha.report.sections import Item, Page, Part, Point, Table, Text
 
@@ -58,9 +61,94 @@ def _cell(value: object) -> str:
     return re.sub(r"(?<!\\)\|", r"\\|", " ".join(str(value).splitlines()))
 
 
+@dataclass(frozen=True)
+class Metric:
+    """One number about one model, for the header of a card."""
+
+    model: str
+    name: str
+    value: float
+    low: float = float("nan")
+    high: float = float("nan")
+    chance: float = float("nan")
+    """Chance level: the mean of the null distribution."""
+    threshold: float = float("nan")
+    """Chance threshold: the critical value of the null distribution."""
+    p_value: float = float("nan")
+
+
+def as_card(page: Page, metrics: Sequence[Metric], data: str) -> str:
+    """Return Markdown with the YAML header (`model-index`) that model hubs read.
+
+    The texts in the header are written as JSON strings, which are valid YAML, so that a name cannot change the
+    structure.
+
+    Parameters
+    ----------
+    page : Page
+        The contents of the card.
+    metrics : sequence of Metric
+        Numbers for the header. Numbers that are not finite are omitted.
+    data : str
+        Name of the data from which the representations were computed.
+
+    Examples
+    --------
+    >>> page = Page("Audit", "Is it stable?", ("Yes.",))
+    >>> print(as_card(page, [Metric("layer: 3", "feature-split stability", 0.7, p_value=0.005)], "reviews.csv"))
+    ---
+    library_name: "shesha"
+    tags: ["representation-geometry"]
+    model-index:
+    - name: "layer: 3"
+      results:
+      - task: {"type": "feature-extraction"}
+        dataset: {"name": "reviews.csv", "type": "custom"}
+        metrics:
+        - {"type": "feature-split stability", "value": 0.7, "args": {"p_value": 0.005}}
+    ---
+    <BLANKLINE>
+    # Audit
+    <BLANKLINE>
+    Is it stable?
+    <BLANKLINE>
+    **Yes.**
+    <BLANKLINE>
+    """
+    return "\n".join([*_head(metrics, data), "", as_markdown(page)])
+
+
 def as_markdown(page: Page) -> str:
     """Return the answer, the main numbers and possible problems of a page as Markdown."""
     return "\n\n".join(_body(page)) + "\n"
+
+
+def _head(metrics: Sequence[Metric], data: str) -> Iterator[str]:
+    yield "---"
+    yield 'library_name: "shesha"'
+    yield 'tags: ["representation-geometry"]'
+    known = [metric for metric in metrics if isfinite(metric.value)]
+    if known:
+        yield "model-index:"
+    for model in dict.fromkeys(metric.model for metric in known):
+        yield f"- name: {json.dumps(model)}"
+        yield "  results:"
+        yield '  - task: {"type": "feature-extraction"}'
+        yield f"    dataset: {json.dumps({'name': data, 'type': 'custom'})}"
+        yield "    metrics:"
+        yield from (f"    - {_metric(metric)}" for metric in known if metric.model == model)
+    yield "---"
+
+
+def _metric(metric: Metric) -> str:
+    numbers = {name: getattr(metric, name) for name in ("low", "high", "chance", "threshold", "p_value")}
+    args = {name: _six(value) for name, value in numbers.items() if isfinite(value)}
+    return json.dumps({"type": metric.name, "value": _six(metric.value), **({"args": args} if args else {})})
+
+
+def _six(value: float) -> float:
+    """Round to six significant digits, because a drift and its threshold may be as small as a millionth."""
+    return float(f"{value:.6g}")
 
 
 def _body(page: Page) -> Iterator[str]:
