@@ -181,14 +181,15 @@ def test_a_transposed_table_is_said(tmp_path, invoke_main):
 
 def test_an_unknown_key_lists_the_columns_of_vectors(tmp_path, invoke_main):
     document(
-        tmp_path / "a.json", {"embeddings": {"float": X.tolist(), "int8": X.astype(int).tolist()}, "texts": ["a"] * N}
+        tmp_path / "a.json", {"embeddings": {"uint8": X.tolist(), "int8": X.astype(int).tolist()}, "texts": ["a"] * N}
     )
     refused = invoke_main("audit", tmp_path / "a.json", "--key", "embeddings")
-    assert "--key must be among float, int8 in" in refused.err
+    assert "--key must be among uint8, int8 in" in refused.err
 
 
 def test_vectors_of_several_number_types_are_compared(tmp_path, invoke_main):
     codes = (X / np.abs(X).max() * 127).round().astype(int)
-    document(tmp_path / "a.json", {"embeddings": {"float": X.tolist(), "int8": codes.tolist()}, "texts": ["a"] * N})
+    kinds = {"uint8": (codes + 128).tolist(), "int8": codes.tolist()}
+    document(tmp_path / "a.json", {"embeddings": kinds, "texts": ["a"] * N})
     ended = invoke_main("compare", tmp_path / "a.json", "--measures", "CKA", "--no-calibrate")
-    assert f"float ({N} x {D}) and int8 ({N} x {D})" in ended.out
+    assert f"uint8 ({N} x {D}) and int8 ({N} x {D})" in ended.out

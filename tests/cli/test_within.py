@@ -50,7 +50,7 @@ def test_several_embeddings_are_compared_with_the_first(invoke, cells, strict_js
     told = " ".join(ended.out.split())
     assert "obsm/X_new, compared with obsm/X_pca: kept the geometry within both classes (RSA 0.92 to 0.93" in told
     assert "obsm/X_bad, compared with obsm/X_pca: lost the geometry within" in told
-    assert "the column 'batch' looks like batches" in told
+    assert "the columns 'batch' and 'donor' look like batches" in told
     saved = strict_json(Path("a.json").read_text())
     for one, expected in zip(saved["comparisons"], found, strict=True):
         for name, part in expected.classes.items():

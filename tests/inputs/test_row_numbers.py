@@ -141,6 +141,6 @@ def test_unrelated_data_of_one_distribution_are_not_taken_for_each_other():
 
 
 def test_diff_warns_of_rows_in_another_order():
-    with pytest.warns(RowNamesWarning, match=r"after\S* seems to contain the rows of before\S* in another order"):
+    with pytest.warns(RowNamesWarning, match="after seems to contain the rows of before in another order"):
         found = shesha.diff(LARGE, LARGE[ORDER])
     assert "after seems to contain the rows of before in another order" in found.inputs

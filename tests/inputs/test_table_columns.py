@@ -320,14 +320,14 @@ def test_two_lines_of_column_names_are_refused(tmp_path):
         open_file(tmp_path / "t.csv")
 
 
-TABLES = {name: table for name, table in vars(column_words).items() if isinstance(table, column_words.Words)}
+WORDS = {name: table for name, table in vars(column_words).items() if isinstance(table, column_words.Words)}
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", WORDS)
 def test_each_example_fits_its_line_only(name):
-    for example, line in TABLES[name].lines.items():
-        tables = {place: column_words.Words({example: other}) for place, other in TABLES[name].lines.items()}
+    for example, line in WORDS[name].lines.items():
+        tables = {place: column_words.Words({example: other}) for place, other in WORDS[name].lines.items()}
         fitting = [place for place, table in tables.items() if table.fit(example) or table.fit_one_word(example)]
         assert tables[example].fit(example) or tables[example].fit_one_word(example), line
         assert [place for place, table in tables.items() if table.fit(example)] in ([example], []), fitting
-    assert not TABLES[name].fit("height")
+    assert not WORDS[name].fit("height")

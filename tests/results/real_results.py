@@ -102,7 +102,7 @@ def _makers() -> dict[str, Any]:
         "Steerability": lambda: steering.steerability(S, y, n_draws=19, n_splits=2, n_directions=5, seed=0),
         "StochasticShape": lambda: neuro.stochastic_shape(trials, later, shown, n_splits=1),
         "StoredVectorsTable": lambda: changes.stored_vectors(X, [4, "int8", "binary"], k=5),
-        "StreamVerdict": lambda: _monitor().update(X[:20]),
+        "StreamVerdict": lambda: _monitor().update(X[:20] + 0.01),
         "TimeClusters": lambda: neuro.time_clusters(
             np.stack([trials, later], axis=2), shown, n_permutations=39, null="permute"
         ),

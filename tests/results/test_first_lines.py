@@ -53,7 +53,7 @@ HONEST = {
         r"\(CKA 1\.00 of 1 \(chance 0\.1\d\)\)",
     ),
     "grid without a chance level": (
-        lambda: shesha.compare_layers([ROWS], [ROWS[::-1]], "CKA").headline,
+        lambda: shesha.compare_layers([ROWS], [np.roll(ROWS[::-1], 1, axis=1) ** 3], "CKA").headline,
         r"CKA 0\.\d+, not tested against chance\.$",
     ),
     "few canaries": (

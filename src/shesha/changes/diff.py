@@ -270,10 +270,12 @@ def _warn_of_doubts(
     sides: tuple[Representation, Representation], names: tuple[str, str], known: Mapping[str, Any], rows: Index
 ) -> None:
     """Warn of problems with the rows or features of the most changed layer."""
-    # Rows that are sorted by class, or alternate, need not depend on one another.
-    labels = known["labels"][rows].astype(str) if "labels" in known else np.zeros(len(rows), dtype=int)
-    inside = without_class_means([side.rows for side in sides], np.unique(labels, return_inverse=True)[1])
-    if "groups" not in known and (signs := find_undeclared_dependence(inside)):
+    signs = "" if "groups" in known else find_undeclared_dependence([side.rows for side in sides])
+    if signs and "labels" in known:
+        # Rows that are sorted by class, or alternate, need not depend on one another.
+        codes = np.unique(known["labels"][rows].astype(str), return_inverse=True)[1]
+        signs = find_undeclared_dependence(without_class_means([side.rows for side in sides], codes))
+    if signs:
         warn(f"intervals may be too narrow: {signs}", CalibrationWarning)
     # A few distant rows hardly change ranks of distances. The answer says if nothing or only lengths changed.
     warn_of_pair_doubts(dict(zip(names, sides, strict=True)), but=("few rows", "copies", "row lengths"))

@@ -271,6 +271,9 @@ def find_pair_doubts(
     looked = dependence if order else Dependence(len(rows), 1.0, 0.5, 0.0)
     computed = _known_results(looked, [diagnostic_rows(side) for side in sides] if not len(bad) else None)
     computed["largest"] = [largest for _, largest in extremes]
+    for checked in computed.get("checked", ()):
+        # Computing the inner products takes a copy of the rows, so it comes before other checks hold theirs.
+        _ = checked.gram
     subject = Subject(tuple(used), "cosine", ordered=order, computed=computed, numbers=rows, names=names)
     return _raise_doubts(subject, "RSA", only_cheap=only_cheap, but=but)
 

@@ -84,6 +84,8 @@ def foreign_features(sample: Matrix) -> Index:
     The variances of principal components and of power laws fall gradually.
     """
     few, share = dominant_features(sample, "euclidean")
+    if not len(few):
+        return few
     others = np.delete(sample, few, axis=1).var(axis=0)
     apart = len(others) > 0 and sample[:, few].var(axis=0).min(initial=np.inf) >= _FAR_APART * others.max()
     return few if apart or share >= _NEARLY_ALL else few[:0]
@@ -108,7 +110,9 @@ def _n_few(falling: Vector) -> int:
 def _shares(sample: Matrix, metric: str) -> Vector:
     """Return the share of each feature in the distances under the metric."""
     if metric == "euclidean":
-        variances = sample.var(axis=0)
+        # Some features at a time, because a copy of wide rows takes as much memory as the data.
+        starts = range(0, sample.shape[1], _WIDEST)
+        variances = np.concatenate([sample[:, start : start + _WIDEST].var(axis=0) for start in starts])
     else:
         rows = sample - sample.mean(axis=1, keepdims=True) if metric == "correlation" else sample
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)

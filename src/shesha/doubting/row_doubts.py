@@ -200,10 +200,18 @@ COUNTS_ADVICE = (
 )
 
 
+def _are_counts(values: Matrix | Vector) -> bool:
+    return not (values < 0).any() and bool((values == np.floor(values)).all())
+
+
 def normalised_counts(subject: Subject, side: int) -> tuple[Matrix, str] | None:
     """Return normalised checked rows and the range of their totals; None unless they are counts of uneven totals."""
-    counts = subject.samples[side] * subject.units[side]
-    if counts.shape[1] < _WIDE or len(counts) < _FEW_ROWS or (counts < 0).any() or (counts != np.floor(counts)).any():
+    sample, unit = subject.samples[side], subject.units[side]
+    # One row tells real numbers from counts without a copy of all values.
+    if sample.shape[1] < _WIDE or len(sample) < _FEW_ROWS or not _are_counts(sample[0] * unit):
+        return None
+    counts = sample * unit
+    if not _are_counts(counts):
         return None
     totals = counts.sum(axis=1)
     # Pixels have a largest value, and binary features and ranks have few values or none that repeats.

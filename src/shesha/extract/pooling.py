@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
+from shesha.support.layer_axis import has_channels_last
 from shesha.support.provenance import state
 
 Named = Literal["mean", "cls", "last", "later", "max", "mean_sqrt_len", "weightedmean", "gap"]
@@ -91,7 +92,7 @@ def gap(states: Tensor, mask: Tensor | None) -> Tensor:
 
     Channels come last if only the first two axes after the inputs have one length, as those of square images have.
     """
-    if states.ndim == 4 and states.shape[1] == states.shape[2] != states.shape[3]:
+    if has_channels_last(states.shape):
         state(f"feature maps of {states.shape[1]} x {states.shape[2]} positions with channels last")
         states = states.movedim(-1, 1)
     return _wide(states).flatten(2).mean(dim=2)

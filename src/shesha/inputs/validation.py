@@ -13,6 +13,7 @@ from shesha.inputs.class_labels import class_codes
 from shesha.support import memory as memory
 from shesha.support import wording
 from shesha.support.device_arrays import array_shape, doubles, namespace, stays, to_host
+from shesha.support.layer_axis import has_channels_last
 from shesha.support.provenance import state
 from shesha.support.types import Index, Labels, Matrix, Vector, brief
 from shesha.support.warnings import NotEstimableWarning, warn
@@ -135,8 +136,7 @@ def representation(X: ArrayLike, name: str = "X") -> Matrix:
         return matrix(array, name)
     if 0 in array.shape:
         raise ValueError(f"{name} must not be empty, got shape {array.shape}")
-    if array.ndim == 4 and array.shape[1] == array.shape[2] != array.shape[3]:
-        # Feature maps are as high as they are wide; TensorFlow and JAX have channels last.
+    if has_channels_last(array.shape):
         state(f"{name}: feature maps of shape {array.shape} have their channels last")
         array = np.moveaxis(array, 3, 1)
     rows = raw_matrix(array.reshape(len(array), -1), name)

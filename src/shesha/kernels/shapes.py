@@ -74,7 +74,7 @@ _ROWS, _BLOCK = 1024, 32
 """Rows that are copied at a time, and columns that LAPACK reduces at a time."""
 _ROTATING, _MOVING = 20, 4
 """Multiplications for a new rotation, and for a step of a rotation, in products of as many features."""
-_PRECISE, _ROUNDED = 1e-10, 8 * float(np.finfo(float).eps)
+_PRECISE, _ROUNDED = 1e-9, 8 * float(np.finfo(float).eps)
 """Relative error of a sum of singular values; rounding error of squared ones, relative to the largest."""
 _FEW = 8
 """Most configurations for which limits of all pairs take less time than the rotations."""

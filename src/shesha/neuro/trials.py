@@ -372,7 +372,8 @@ def numbers_of_objects(array: Array, name: str) -> Array:
 def _columns(X: Any, labels: Conditions, n_trials: int, name: str, role: str = "conditions") -> list[NDArray[Any]]:
     """Return the columns of labels; with several columns, each combination of values is a condition."""
     found = _conditions_from_coordinates(X, labels, name, role)
-    if not hasattr(found, "get_columns"):
+    has_fields = getattr(getattr(found, "dtype", None), "names", None) is not None
+    if not (hasattr(found, "get_columns") or isinstance(found, Mapping) or has_fields):
         found = align_labels(X, found, role, name)
     columns = [np.asarray(column) for column in _as_columns(found, n_trials, role)]
     if not columns:

@@ -270,7 +270,8 @@ class DistanceVectors:
         per_pair = 8 * (_ARRAYS * n_lines + len(cells(len(problem.models), len(problem.subjects))))
         size = n_pairs(n) if problem.pairs is None else min(problem.pairs, n_pairs(n))
         if problem.pairs is None and rng is not None:
-            size = min(size, DEFAULT_PAIRS, max(_FEWEST, memory.memory_budget() // per_pair))
+            # Half of the budget is for the rows.
+            size = min(size, DEFAULT_PAIRS, max(_FEWEST, memory.memory_budget() // (2 * per_pair)))
         memory.require(per_pair * size, "ranking models by distances", "use fewer rows or request fewer pairs")
         if size == n_pairs(n):
             i, j = np.triu_indices(n, k=1)

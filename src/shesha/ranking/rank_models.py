@@ -424,8 +424,8 @@ def rank_models(
 
 
 def _bytes(shapes: list[tuple[int, int]]) -> int:
-    """Return the memory for all representations in double precision, and for a copy of each while it is scored."""
-    return 2 * 8 * sum(n * d for n, d in shapes)
+    """Return the memory for all representations, a copy of each while it is scored, and as much for distances."""
+    return 2 * 2 * 8 * sum(n * d for n, d in shapes)
 
 
 def _describe_resampling(problem: Problem, groups: Any, blocks: Any) -> str:

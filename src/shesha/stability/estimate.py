@@ -320,10 +320,14 @@ def _warn_of_clusters(request: Request) -> None:
 def _warn_of_fitted_axes(request: Request) -> None:
     """Warn if halves of the features share nothing by construction, because axes were fitted to the rows."""
     rows = request.source
+    # All rows are needed, because axes that were fitted to them are correlated in some of them.
     if request.variant.name != "feature_split" or not isinstance(rows, Rows) or rows.is_sparse:
+        return
+    if isinstance(rows.sample, np.memmap):
         return
     columns = rows.sample[:, np.unique(np.linspace(0, rows.shape[1] - 1, _AXES).astype(np.intp))].astype(np.float64)
     columns = columns[:, ~is_constant(columns)]
+    columns /= np.abs(columns).max(axis=0)
     if columns.shape[1] > 1 and decorrelation_p_value(np.cov(columns.T), len(columns)) >= 0:
         warn(
             "columns are uncorrelated, as principal components are, so halves of them share nothing by construction. "

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -278,3 +278,18 @@ def _shape(array: Any) -> tuple[int, ...] | None:
         # An object with a shape but no entries, such as a Representation object, is a single representation.
         shape = getattr(array, "shape", None)
     return tuple(map(int, shape)) if isinstance(shape, tuple) else None
+
+
+_SMALLEST_MAP = 4
+"""Smallest height of feature maps whose channels may be recognised as the last axis."""
+
+
+def has_channels_last(shape: Sequence[int]) -> bool:
+    """Return whether an array seems to hold square maps (n, height, width, channels), as from TensorFlow or JAX.
+
+    Examples
+    --------
+    >>> has_channels_last((50, 14, 14, 768)), has_channels_last((50, 768, 14, 14)), has_channels_last((50, 3, 3, 5))
+    (True, False, False)
+    """
+    return len(shape) == 4 and _SMALLEST_MAP <= shape[1] == shape[2] != shape[3]

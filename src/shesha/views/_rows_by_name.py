@@ -179,7 +179,9 @@ def warn_of_other_order(arrays: Mapping[str, Any]) -> None:
     for name, X in matrices.items():
         n_values += X.size
         if name != first and n_values <= _CHECKED and are_reordered(matrices[first], X):
-            text = f"{name} seems to contain the rows of {first} in another order"
+            # A representation without layers has one layer, which has this name.
+            other, one = (each.removesuffix("['representation']") for each in (name, first))
+            text = f"{other} seems to contain the rows of {one} in another order"
             state(text)
             warn(
                 f"{text}, but rows are paired by position. Pass data with row names, such as tables with an index",
