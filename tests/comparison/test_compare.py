@@ -210,7 +210,7 @@ def test_what_cannot_be_compared_is_refused(pair, make, options, message):
 
 
 def test_channels_may_be_last(rng):
-    maps = rng.standard_normal((30, 4, 3, 3))
+    maps = rng.standard_normal((30, 5, 4, 4))
     result = compare(maps, np.moveaxis(maps, 1, 3), ["CKA", "SVCCA"], calibrate=False)
     assert result["CKA"].value == pytest.approx(1)
     assert result["SVCCA"].value == pytest.approx(1)
