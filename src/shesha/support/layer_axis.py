@@ -282,6 +282,7 @@ def _shape(array: Any) -> tuple[int, ...] | None:
 
 _SMALLEST_MAP = 4
 """Smallest height of feature maps whose channels may be recognised as the last axis."""
+_SMALLEST_IMAGE = 16
 
 
 def has_channels_last(shape: Sequence[int]) -> bool:
@@ -292,4 +293,7 @@ def has_channels_last(shape: Sequence[int]) -> bool:
     >>> has_channels_last((50, 14, 14, 768)), has_channels_last((50, 768, 14, 14)), has_channels_last((50, 3, 3, 5))
     (True, False, False)
     """
-    return len(shape) == 4 and _SMALLEST_MAP <= shape[1] == shape[2] != shape[3]
+    if len(shape) != 4 or shape[1] != shape[2] or shape[1] < _SMALLEST_MAP:
+        return False
+    # Images have one or three channels, and other maps have more channels than positions along an axis.
+    return shape[3] > shape[1] or (shape[3] in (1, 3) and shape[1] >= _SMALLEST_IMAGE)
