@@ -35,7 +35,7 @@ from shesha.inputs import validation as check
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.measures import Measure, choose
 from shesha.nulls.design_builder import exchange
-from shesha.nulls.design_warnings import find_undeclared_dependence, without_class_means
+from shesha.nulls.design_warnings import find_undeclared_dependence, subtract_class_means
 from shesha.results.diff import Diff, IndexChange, IndexMetric, LayerChange
 from shesha.results.row_map import RowMap
 from shesha.support import types as kinds
@@ -274,7 +274,7 @@ def _warn_of_doubts(
     if signs and "labels" in known:
         # Rows that are sorted by class, or alternate, need not depend on one another.
         codes = np.unique(known["labels"][rows].astype(str), return_inverse=True)[1]
-        signs = find_undeclared_dependence(without_class_means([side.rows for side in sides], codes))
+        signs = find_undeclared_dependence(subtract_class_means([side.rows for side in sides], codes))
     if signs:
         warn(f"intervals may be too narrow: {signs}", CalibrationWarning)
     # A few distant rows hardly change ranks of distances. The answer says if nothing or only lengths changed.

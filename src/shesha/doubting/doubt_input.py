@@ -188,10 +188,6 @@ class Subject:
         """Return some rows of a side, divided by its unit."""
         return np.asarray(self.sides[side].read(rows) / self.units[side])
 
-    def blocks(self, side: int) -> Iterator[Matrix]:
-        """Yield all rows of a side in blocks, divided by its unit."""
-        yield from self.map_blocks(side, lambda block: block)
-
     def map_blocks(self, side: int, work: Callable[[Matrix], Result]) -> Iterator[Result]:
         """Yield what the work returns for each block of rows, divided by the unit; the threads share the blocks."""
         return self.sides[side].map_blocks(_BLOCK, lambda _, block: work(block / self.units[side]))

@@ -9,7 +9,7 @@ import numpy as np
 
 from shesha.doubting.doubt_input import Subject, doubt
 from shesha.doubting.feature_doubts import foreign_features, list_features
-from shesha.doubting.row_doubts import COUNTS_ADVICE, FEW_ROWS_ADVICE, far_rows_first, normalised_counts
+from shesha.doubting.row_doubts import COUNTS_ADVICE, FEW_ROWS_ADVICE, far_rows_first, normalise_counts
 from shesha.doubting.row_lengths import describe_changes
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.results import Doubt
@@ -230,21 +230,21 @@ def few_coordinates(subject: Subject) -> Doubt | None:
         for name, features in zip(subject.names, few, strict=True)
         if len(features)
     ]
-    return _changed_cka(subject, rest, "few coordinates", f"without {' and '.join(named)}", _FEATURES_ADVICE)
+    return _compare_cka(subject, rest, "few coordinates", f"without {' and '.join(named)}", _FEATURES_ADVICE)
 
 
 @doubt("raw counts", of="pair", cheap=True)
 def raw_counts(subject: Subject) -> Doubt | None:
     """Check whether the totals of raw counts, such as sequencing depth, determine the linear agreement, or hide it."""
-    normal = [normalised_counts(subject, side) for side in range(2)]
+    normal = [normalise_counts(subject, side) for side in range(2)]
     rest = [sample if it is None else it[0] for sample, it in zip(subject.samples, normal, strict=True)]
     named = [f"{name} contains raw counts, and {it[1]}" for name, it in zip(subject.names, normal, strict=True) if it]
     without = f"if counts are scaled to one total per row, and logarithms taken ({'; '.join(named)})"
-    return _changed_cka(subject, rest, "raw counts", without, COUNTS_ADVICE) if named else None
+    return _compare_cka(subject, rest, "raw counts", without, COUNTS_ADVICE) if named else None
 
 
-def _changed_cka(subject: Subject, others: Sequence[Matrix], name: str, when: str, advice: str) -> Doubt | None:
-    """Return the doubt that unbiased CKA is another one with other values of the checked rows."""
+def _compare_cka(subject: Subject, others: Sequence[Matrix], name: str, when: str, advice: str) -> Doubt | None:
+    """Return a doubt if unbiased CKA is different with other values of the checked rows."""
     try:
         whole, without = (unbiased_cka(sides) for sides in (subject.samples, others))
     except NotEstimable:

@@ -182,7 +182,7 @@ def row_scale(subject: Subject) -> Doubt | None:
 @doubt("raw counts")
 def raw_counts(subject: Subject) -> Doubt | None:
     """Check whether the rows are counts whose totals differ by more than sampling does, such as sequencing depth."""
-    normal = normalised_counts(subject, 0)
+    normal = normalise_counts(subject, 0)
     if normal is None:
         return None
     scaled, depth = normal
@@ -204,7 +204,7 @@ def _are_counts(values: Matrix | Vector) -> bool:
     return not (values < 0).any() and bool((values == np.floor(values)).all())
 
 
-def normalised_counts(subject: Subject, side: int) -> tuple[Matrix, str] | None:
+def normalise_counts(subject: Subject, side: int) -> tuple[Matrix, str] | None:
     """Return normalised checked rows and the range of their totals; None unless they are counts of uneven totals."""
     sample, unit = subject.samples[side], subject.units[side]
     # One row tells real numbers from counts without a copy of all values.

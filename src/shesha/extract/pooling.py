@@ -90,7 +90,7 @@ def pooling_after_prompt(pool: str, n_tokens: int) -> Pooled:
 def gap(states: Tensor, mask: Tensor | None) -> Tensor:
     """Average feature maps over positions: (n, channels, height, width), or (n, height, width, channels).
 
-    Channels come last if only the first two axes after the inputs have one length, as those of square images have.
+    Channels come last in square images, and in square maps with more channels than positions along an axis.
     """
     if has_channels_last(states.shape):
         state(f"feature maps of {states.shape[1]} x {states.shape[2]} positions with channels last")

@@ -293,12 +293,12 @@ def find_undeclared_dependence(sides: Sequence[NDArray[Any]], codes: Labels | No
     order as well. Class means are subtracted from the rows, because rows sorted by class need not be dependent.
     """
     if codes is not None:
-        sides = [*without_class_means(sides, codes), np.eye(codes.max() + 1)[codes]]
+        sides = [*subtract_class_means(sides, codes), np.eye(codes.max() + 1)[codes]]
     signs = find_dependence([DiagnosticRows(side) for side in sides], screened=True).signs
     return f"{signs}. If rows share a donor, session or stretch of time, pass groups=" if signs else ""
 
 
-def without_class_means(sides: Sequence[NDArray[Any]], codes: Labels) -> list[NDArray[Any]]:
+def subtract_class_means(sides: Sequence[NDArray[Any]], codes: Labels) -> list[NDArray[Any]]:
     """Return the rows, in a unit of their own, minus the mean of their class."""
     member = np.eye(codes.max() + 1)[codes]
     scaled = [side / safe_unit(side) for side in sides]

@@ -332,7 +332,7 @@ def _score_table(audit: Audit) -> tuple[Part, ...]:
         Column.of("verdict", verdicts),
         Column.of(title, map(format_value, scores), map(_strip, scores, tests)),
     )
-    # A rank stands beside the score that it orders.
+    # Ranks follow the score that they order.
     widths, ranks = _equal_width_scores(known) if is_stability else (), _rank_columns(audit, known)
     tested = _test_columns(tests)
     leading: tuple[tuple[Column, ...], ...] = ((*score, *ranks), tested)

@@ -75,7 +75,7 @@ _ROOMS = (
         "doubting",
         "drift",
     ),
-    *("neuro", "stability", "steering", "transfer"),
+    *("neuro", "stability", "steering"),
 )
 """Packages that define result classes themselves; they are imported when a file contains such a result."""
 _PACKAGES = ("shesha", "shesha_studies")

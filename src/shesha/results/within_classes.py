@@ -42,8 +42,8 @@ def mixing_sentence(mixing: Mapping[str, Mapping[str, Number]]) -> str:
             texts.append(
                 f"{score} {', '.join(f'{each.value:.2f} in {name}' for name, each in numbers.items())}{random}"
             )
-    silhouettes = [values["batch silhouette"] for values in mixing.values()]
-    if texts and not all(one.has_value for one in silhouettes):
+    silhouettes = [values.get("batch silhouette") for values in mixing.values()]
+    if texts and any(one is not None and not one.has_value for one in silhouettes):
         return "Mixing of blocks cannot be judged, because no class has enough rows in two blocks."
     return f"Mixing of blocks (0 separate, 1 mixed): {'; '.join(texts)}." if texts else ""
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 import warnings
-from pathlib import Path
 
 from shesha.support import conflicting_distributions, provenance
 
 # Nearly every module imports this one, so the check runs even if another distribution replaced our `__init__.py`.
 conflicting_distributions.notice()
-_PACKAGE = str(Path(__file__).parents[1])
-_STUDIES = "shesha_studies."
+_PACKAGES = ("shesha", "shesha_studies")
 
 
 class NotEstimableWarning(UserWarning):
@@ -58,8 +56,6 @@ def warn(message: str, category: type[UserWarning]) -> None:
     if category is CalibrationWarning:
         provenance.state_warning(message)
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and (
-        frame.f_code.co_filename.startswith(_PACKAGE) or frame.f_globals.get("__name__", "").startswith(_STUDIES)
-    ):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PACKAGES:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
