@@ -82,6 +82,7 @@ FIXED: dict[str, Any] = {
         "consistency": {"coherence": {"mean": 0.9, "sd": 0.1, "min": 0.8}},
     },
     "bio.Combined": lambda: {"kinds": ({"n": 3.0}, {"n": 4.0})},
+    "shesha_studies.SessionTable": lambda: {"scores": ("a name",), "excluded": (("s", "", "few trials"),)},
     "steering.SteeringVector": lambda: {
         **{"direction": np.array([0.6, 0.8]), "weights": np.array([[1.0, math.nan]])},
         "intercepts": np.array([-0.0]),
@@ -96,6 +97,7 @@ def every_class() -> list[type[Result]]:
         module = import_module(f"shesha.{room}")
         for name in module.__all__:
             getattr(module, name)
+    import_module("shesha_studies.session_table")
     return [kind for _, kind in sorted(kinds().items())]
 
 
