@@ -131,7 +131,7 @@ def test_significance_is_not_preservation(signal, verdict):
     found = compare_within(X, Y, np.repeat(["a", "b"], 150), n_permutations=39)
     assert [found.class_verdict(name) for name in found.classes] == [verdict] * 2
     assert found.classes_with(verdict) == ("a", "b")
-    assert found.headline.startswith(f"Y, compared with X: {verdict} the geometry within both classes (RSA ")
+    assert found.headline.startswith(f"Y, compared with X: {verdict} the geometry within both classes (unbiased CKA ")
     if verdict == "partly kept":
         assert all(found.is_above("RSA", name) for name in found.classes)
 

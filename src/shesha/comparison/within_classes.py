@@ -191,8 +191,6 @@ def _distances(rows: Matrix, queries: Index) -> Iterator[tuple[Index, Matrix]]:
         yield panel, cdist(rows[panel], rows)
 
 
-MEASURES = ("RSA", "mutual kNN", "CKA")
-"""Default measures, which compare all distances, nearest neighbours, and the largest variances."""
 KEPT, LOST = 0.2, 0.8
 """Shares of a class's variance that are exchanged between its rows to see what counts as kept and as lost."""
 _EXCHANGES = 5
@@ -204,7 +202,7 @@ def compare_within(
     X: ArrayLike,
     Y: ArrayLike,
     labels: ArrayLike,
-    measures: Choice | Iterable[Choice] = MEASURES,
+    measures: Choice | Iterable[Choice] = "recommended",
     *,
     names: tuple[str, str] = ("X", "Y"),
     blocks: ArrayLike | None = None,
@@ -637,7 +635,7 @@ def compare_several_within(
     reference: ArrayLike,
     others: Mapping[str, ArrayLike],
     labels: ArrayLike,
-    measures: Choice | Iterable[Choice] = MEASURES,
+    measures: Choice | Iterable[Choice] = "recommended",
     *,
     name: str = "reference",
     blocks: ArrayLike | None = None,
