@@ -466,9 +466,7 @@ _ROW = 0.21
 """Height in inches that a figure needs for each measure."""
 
 
-def plot_ranks(
-    results: pd.DataFrame, axes: Any = None, *, pooling: Pooling = "cls", title: str | None = None
-) -> Any:
+def plot_ranks(results: pd.DataFrame, axes: Any = None, *, pooling: Pooling = "cls", title: str | None = None) -> Any:
     """Draw the ranks of each measure as a box plot, with the best on top and one panel per domain.
 
     Parameters
