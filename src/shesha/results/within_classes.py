@@ -276,7 +276,7 @@ class WithinClasses(Listed[Comparison], Result):
         """Return a table of one line per class and measure, then of all rows; p-values are corrected."""
         compared = {**self.classes, _ALL: self.whole}
         lines = [(name, score) for name, comparison in compared.items() for score in comparison.scores]
-        lead = {
+        lead: dict[str, Sequence[str | int]] = {
             "class": [name for name, _ in lines],
             "n_rows": [self.sizes.get(name, self.whole.shapes[0][0]) for name, _ in lines],
         }
