@@ -112,7 +112,7 @@ def test_ambiguous_commas_are_refused(tmp_path, lines):
         open_file(tmp_path / "x.csv")
 
 
-FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "@SUM(A1)", "-1+1", "\t=1", " =1", "=", "\r=1"]
+FORMULAS = ["=1+1", "\uff1d1+1", "+cmd|' /C calc'!A0", "@SUM(A1)", "-1+1", "\t=1", " =1", "=", "\r=1"]
 PLAIN = ["CKA", "-0.5", "+1e-3", "-", "--", "-12%", "3-4", ""]
 
 

@@ -16,7 +16,7 @@ from shesha.inputs.columns import Column
 from shesha.inputs.vector_columns import Vectors
 from shesha.io._unsupported_formats import Format, array_format, table_format
 from shesha.io.array_selection import NamedArrays, StoredArray, in_memory, read_lines, stack_vectors
-from shesha.io.file_checks import UnreadableFileError, file_stem
+from shesha.io.file_checks import UnreadableFileError, file_stem, require_plain
 from shesha.io.json_vectors import labels_of_json
 from shesha.io.large_matrices import npy_arrays
 from shesha.io.list_columns import dataset_table, is_dataset
@@ -81,7 +81,7 @@ def _all_tables(path: Path) -> list[Path]:
 def _table(path: Path) -> Table:
     """Describe the columns of all parts as those of one table."""
     files = _tables_inside(path)
-    _require_plain(path, files)
+    require_plain(path, files)
     splits = dict.fromkeys(match["split"] for file in files if (match := _PART.fullmatch(file.stem)) and match["split"])
     if len(splits) > 1:
         raise UnreadableFileError(
@@ -122,23 +122,6 @@ def _table(path: Path) -> Table:
     if len(files) > 1:
         state(f"{path.name}: {len(files)} parts as one table")
     return Table((*columns, *folders), read, vectors, first.index)
-
-
-def _require_plain(path: Path, files: Sequence[Path]) -> None:
-    """Refuse links, which could lead to files outside the folder."""
-    for file in files:
-        for place in (file, *file.parents):
-            if place == path:
-                break
-            if place.is_symlink() and not _is_inside(place, path):
-                raise UnreadableFileError(f"folder {path} must contain its files, got a link: {place}")
-
-
-def _is_inside(link: Path, folder: Path) -> bool:
-    """Return whether a link leads into the same folder, or to the blobs of a download cache of the same data set."""
-    target = link.resolve()
-    roots = [folder.resolve(), *(up / "blobs" for up in folder.resolve().parents if (up / "blobs").is_dir())]
-    return any(root in target.parents for root in roots)
 
 
 def _require_all_parts(path: Path, files: Sequence[Path]) -> None:
