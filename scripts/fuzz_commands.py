@@ -3,7 +3,7 @@
     python scripts/fuzz_commands.py --minutes 10 --seed 0
     python scripts/fuzz_commands.py --case 12
 
-Each run is a good command (`COMMANDS`) of which one or two words are replaced, removed or added, in a folder of its own.
+Each run is a good command (`COMMANDS`) in which one or two words are replaced, removed or added, in its own folder.
 It must end with a status that is documented, or with an error of the library, and must print no control characters.
 """
 
@@ -46,7 +46,10 @@ COMMANDS = (
     *("compare a.npy b.npy --measures CKA --calibrate --permutations 19", "layers layers.npz layers.npz --measure CKA"),
     *("diff layers.npz layers.npz --json out.json", "drift a.npy b.npy", "index a.npy b.npy", "rank a.npy b.npy a.npy"),
     *("consensus layers.npz", "measures CKA", "scores feature_split", "cite CKA", "doctor"),
-    *("monitor init a.npy --out new --nulls nulls.npy --about revision=1", "monitor check watch b.npy --about revision=1"),
+    *(
+        "monitor init a.npy --out new --nulls nulls.npy --about revision=1",
+        "monitor check watch b.npy --about revision=1",
+    ),
     *("monitor update watch b.npy --json out.json", "monitor history watch", "monitor acknowledge watch"),
     *("bench leaderboard submissions --out out.md", "study list"),
 )
@@ -57,11 +60,51 @@ OF_MODELS = (
 )
 VALUES = (
     *(NAME, f"rows.csv:{NAME}", f"{NAME}.npy", f"{NAME}.npz", f"{NAME}=1", f"revision={NAME}", f"--{NAME}"),
-    *("", "-", "--", "-1", "0", "1", "2", "0.5", "1e999", "nan", "9" * 30, "None", "\udcff", "a" * 5000, "a,,b", "*", "[a"),
+    *(
+        "",
+        "-",
+        "--",
+        "-1",
+        "0",
+        "1",
+        "2",
+        "0.5",
+        "1e999",
+        "nan",
+        "9" * 30,
+        "None",
+        "\udcff",
+        "a" * 5000,
+        "a,,b",
+        "*",
+        "[a",
+    ),
     *("/dev/zero", "/dev/full", "pipe", "pipe.npy", "pipe.csv", "pipe.parquet", "pipe.txt", "nothing.npy", "nowhere/a"),
     *("data", "a.npy", "b.npy", "nulls.npy", "layers.npz", "rows.csv", "rows.csv:kind", "rows.csv:text", "hostile.csv"),
-    *("texts.txt", "wide.txt", "broken.txt", "broken.csv", "broken.parquet", "empty.npy", "submissions", "watch", "models"),
-    *("s.sqlite", "rows.csv:", ":kind", "CKA", "cosine", "all", "RSA(method=x)", "cka(", "out.json", "out.png", "deep.toml"),
+    *(
+        "texts.txt",
+        "wide.txt",
+        "broken.txt",
+        "broken.csv",
+        "broken.parquet",
+        "empty.npy",
+        "submissions",
+        "watch",
+        "models",
+    ),
+    *(
+        "s.sqlite",
+        "rows.csv:",
+        ":kind",
+        "CKA",
+        "cosine",
+        "all",
+        "RSA(method=x)",
+        "cka(",
+        "out.json",
+        "out.png",
+        "deep.toml",
+    ),
 )
 NOT_TRIED = {"workers", "scheduler", "port", "host", "help"}
 """Options that start processes, or wait for other computers."""
@@ -82,7 +125,9 @@ def make(folder: Path, with_models: bool) -> None:
     np.savez(folder / f"{NAME}.npz", **{NAME: X, f"b{NAME}": Y})
     for file, name in (("rows", "{}"), ("hostile", f"{{}}{NAME}")):
         head = ",".join(f'"{name.format(column)}"' for column in ("id", "kind", "text", "u", "v", "w"))
-        lines = [f'"{name.format(i)}","{name.format("xyz"[i % 3])}","word {i}",{i},{i * i % 7},0.{i}' for i in range(40)]
+        lines = [
+            f'"{name.format(i)}","{name.format("xyz"[i % 3])}","word {i}",{i},{i * i % 7},0.{i}' for i in range(40)
+        ]
         (folder / f"{file}.csv").write_text("\n".join([head, *lines]), newline="")
     (folder / "texts.txt").write_text("\n".join(["a b", "b"] * 20))
     (folder / "wide.txt").write_bytes("a\nb\n".encode("utf-16"))

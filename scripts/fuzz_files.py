@@ -29,7 +29,19 @@ FAT = 1 << 30
 """Memory above which a file is reported."""
 NUMBERS = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 1 << 40, (1 << 63) - 1, (1 << 64) - 1)
 CONTROLS = b"\x1b[2J\r\nFAKE: line"
-WORDS = (CONTROLS, b"9" * 18, b"-1", b"1e999", b"NaN", b"|O8", b"[1000000000]", b"null", b'{"a":' * 50, b"../../x", b"\x00")
+WORDS = (
+    CONTROLS,
+    b"9" * 18,
+    b"-1",
+    b"1e999",
+    b"NaN",
+    b"|O8",
+    b"[1000000000]",
+    b"null",
+    b'{"a":' * 50,
+    b"../../x",
+    b"\x00",
+)
 
 
 def seeds(folder: Path) -> dict[str, Path]:

@@ -69,7 +69,7 @@ def test_a_configuration_that_its_weights_could_not_fill_is_refused_before_the_n
 def test_a_configuration_that_is_nested_too_deeply_is_refused(tmp_path):
     (tmp_path / "config.json").write_text('{"a":' * 100_000)
     (tmp_path / "model.safetensors").write_bytes(bytes(1000))
-    with pytest.raises(ValueError, match="config.json must be valid JSON, got too many nested levels"):
+    with pytest.raises(ValueError, match=r"config\.json must be valid JSON, got too many nested levels"):
         load_model(str(tmp_path), find_source(str(tmp_path)))
 
 

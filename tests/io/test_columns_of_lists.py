@@ -124,7 +124,7 @@ def test_batches_that_unpack_to_more_than_fits_are_refused_before_they_are_unpac
     assert (tmp_path / "m.arrow").stat().st_size < 10_000
     assert files.read(tmp_path / "m.arrow")["e"].shape == (2048, 64)
     monkeypatch.setenv("SHESHA_MEMORY", "900K")
-    with pytest.raises(files.UnreadableFileError, match="a batch in .* must fit the memory budget of 900 KiB, got 1"):
+    with pytest.raises(files.UnreadableFileError, match=r"a batch in .* must fit the memory budget of 900 KiB, got 1"):
         files.read(tmp_path / "m.arrow")
 
 

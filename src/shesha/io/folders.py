@@ -168,7 +168,7 @@ def item_arrays(path: Path) -> NamedArrays:
     files = _items(path)
     if len(files) > _MOST_FILES:
         raise UnreadableFileError(f"folder {path} must contain at most {_MOST_FILES:,} files, got {len(files):,}")
-    _require_plain(path, files)
+    require_plain(path, files)
     first = _vectors(files[0])
     found: dict[str, list[StoredArray]] = {name: [] for name in first}
     for file in files:
@@ -235,7 +235,7 @@ def matrices_with_names(path: Path) -> NamedArrays:
     """Describe the .npy files of a folder, with the names of the rows in a file beside them."""
     beside = _names_beside(path)
     files = [file for file in _data_files(path) if file.suffix.lower() == ".npy" and file not in beside]
-    _require_plain(path, [*beside, *files])
+    require_plain(path, [*beside, *files])
     arrays = {file.stem: next(iter(npy_arrays(file).values())) for file in files}
     about = {name: np.asarray(values) for file in beside for name, values in _NAMES[file.suffix.lower()](file).items()}
     about = {name: values.astype(str) if values.dtype.kind == "O" else values for name, values in about.items()}
@@ -256,7 +256,7 @@ def is_suite2p_folder(path: Path) -> bool:
 def suite2p_arrays(path: Path) -> NamedArrays:
     """Describe traces of cells as times x cells; regions that are no cells are left out."""
     files = [path / name for name in (*_SUITE2P, "iscell.npy") if (path / name).is_file()]
-    _require_plain(path, files)
+    require_plain(path, files)
     arrays = {file.stem: next(iter(npy_arrays(file).values())) for file in files}
     verdicts = arrays.pop("iscell").load()
     cells = np.flatnonzero(verdicts[:, 0] if verdicts.ndim == 2 else verdicts)

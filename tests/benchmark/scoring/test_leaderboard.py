@@ -162,7 +162,7 @@ def test_measures_whose_names_differ_in_signs_keep_files_of_their_own(tmp_path):
 def test_names_in_submissions_are_no_markup(tmp_path):
     hostile = "a|b <img src=x onerror=f()> [c](x)\n# Title"
     for number, name in enumerate(("CKA", "RSA")):
-        write(tmp_path, name, np.linspace(0, 1, 8) * (1 - 0.1 * number), tests=(hostile,), tasks=[*TASKS[1:], hostile])
+        write(tmp_path, name, np.linspace(0, 1, 8) * (1 - 0.1 * number), tasks=[*TASKS[1:], hostile])
     for changes in ({}, {"measure": hostile}):
         place = tmp_path / "small" / "CKA.json"
         place.write_text(json.dumps(json.loads(place.read_text()) | changes))

@@ -322,7 +322,7 @@ def _basis(rows: pd.DataFrame, scores: pd.DataFrame) -> str:
     tasks = sorted(
         {visible_markdown(f"{a} on {b}") for a, b in zip(used["architecture"], used["dataset"], strict=True)}
     )
-    tests = ", ".join(map(visible_markdown, sorted(set(used["test"]))))
+    tests = ", ".join(sorted(set(used["test"])))
     text = f"{len(tasks)} {'task' if len(tasks) == 1 else 'tasks'} ({', '.join(tasks)}); tests: {tests}."
     if len(tasks) == 1:
         text += " With one task, positions account for other trainings but not for other tasks."
