@@ -108,6 +108,7 @@ VALUES = (
 )
 NOT_TRIED = {"workers", "scheduler", "port", "host", "help"}
 """Options that start processes, or wait for other computers."""
+OUTPUTS = {"--json", "--html", "--card", "--plot", "--explore", "--out"}
 STATUSES = {0, 1, 2, 130}
 SEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|^FAKE", re.MULTILINE)
 
@@ -172,7 +173,9 @@ def words_of(case: str, rng: np.random.Generator) -> list[str]:
         else:
             names = options_of(words[:first]) or [value]
             words += [names[int(rng.integers(len(names)))], value]
-    return words
+    # A report that is written to a pipe waits for its reader.
+    to_pipe = {place for place, word in enumerate(words) if word.startswith("pipe") and words[place - 1] in OUTPUTS}
+    return [word for place, word in enumerate(words) if place not in to_pipe]
 
 
 def outcome(words: list[str]) -> tuple[str, str]:
@@ -180,7 +183,7 @@ def outcome(words: list[str]) -> tuple[str, str]:
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", errors) for errors in ("surrogateescape", "backslashreplace"))
     sys.argv = ["shesha", *words]
     signal.setitimer(signal.ITIMER_VIRTUAL, 30)
-    signal.setitimer(signal.ITIMER_REAL, 300)
+    signal.setitimer(signal.ITIMER_REAL, 120)
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             shesha.cli.main()
@@ -191,8 +194,8 @@ def outcome(words: list[str]) -> tuple[str, str]:
         word, where = ("result" if stop.code in STATUSES or stop.code is None else "STATUS"), f"{stop.code}"
     except BaseException as error:
         word, where = judged(error)
-        # Commands name options and files, and need no other form.
-        word = "refused" if word == "FORM" else word
+        # Commands name options and files, and need no other form; errors of the system name the file.
+        word = "refused" if word == "FORM" or (isinstance(error, OSError) and error.filename) else word
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
