@@ -299,7 +299,7 @@ def add_saturation(
     doubts: Doubts, chance: Mapping[str, tuple[float, float, float]], sides: Sequence[Representation]
 ) -> Doubts:
     """Add a doubt if measures saturate; `chance` gives each measure's null mean, worst and best value."""
-    widths = tuple(0 if side.has_distances_only else int(np.prod(side.shape[1:])) for side in sides)
+    widths = tuple(int(np.prod(side.shape[1:])) for side in sides if not side.has_distances_only)
     doubt = saturation(saturated_measures(chance), sides[0].n_rows, widths)
     return doubts if doubt is None else replace(doubts, found=(doubt, *doubts.found))
 

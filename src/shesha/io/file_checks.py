@@ -92,6 +92,23 @@ def require_file(path: Path) -> Path:
     return path
 
 
+def require_plain(folder: Path, files: Sequence[Path]) -> None:
+    """Refuse links, which could lead to files outside the folder."""
+    for file in files:
+        for place in (file, *file.parents):
+            if place == folder:
+                break
+            if place.is_symlink() and not _is_inside(place, folder):
+                raise UnreadableFileError(f"folder {folder} must contain its files, got a link: {place}")
+
+
+def _is_inside(link: Path, folder: Path) -> bool:
+    """Return whether a link leads into the same folder, or to the blobs of a download cache of the same data set."""
+    target = link.resolve()
+    roots = [folder.resolve(), *(up / "blobs" for up in folder.resolve().parents if (up / "blobs").is_dir())]
+    return any(root in target.parents for root in roots)
+
+
 def _first_bytes(path: Path) -> bytes:
     with path.open("rb") as stream:
         return stream.read(max(map(len, (*_SIGNATURES, *_NOT_DOWNLOADED))))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import nan
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -274,14 +274,13 @@ class WithinClasses(Listed[Comparison], Result):
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return a table of one line per class and measure, then of all rows; p-values are corrected."""
-        parts = {**self.classes, _ALL: self.whole}
-        lines = [(name, score) for name, comparison in parts.items() for score in comparison.scores]
-        lead: dict[str, Sequence[Any]] = {
+        compared = {**self.classes, _ALL: self.whole}
+        lines = [(name, score) for name, comparison in compared.items() for score in comparison.scores]
+        lead: dict[str, Sequence[str | int]] = {
             "class": [name for name, _ in lines],
             "n_rows": [self.sizes.get(name, self.whole.shapes[0][0]) for name, _ in lines],
         }
-        frame = frame_of_numbers([score for _, score in lines], full=full, lead=lead)
-        return frame.assign(
+        return frame_of_numbers((score for _, score in lines), full=full, lead=lead).assign(
             corrected_p_value=[self.corrected.get(score.name, {}).get(name, nan) for name, score in lines],
             verdict=[self.verdict(score.name, name) if name != _ALL else "" for name, score in lines],
         )
