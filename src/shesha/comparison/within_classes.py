@@ -14,8 +14,7 @@ from shesha.comparison.compare import MOST_ROWS_TESTED, PairRequest, compare_in_
 from shesha.comparison.engine import add_note, add_null, correct_p_values, name_pair
 from shesha.comparison.sampled_scores import Sampling
 from shesha.doubting import warn_of_pair_doubts
-from shesha.inputs import MissingRows, RowChoice, labels_in_order, orders, split_names
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, RowChoice, labels_in_order, orders, split_names, validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice, metric_of_rows
 from shesha.nulls.design_builder import equal_groups, exchange
@@ -23,8 +22,7 @@ from shesha.nulls.null_summary import best_value, holm, summarise
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison, Number, Score
 from shesha.results.within_classes import SeveralWithinClasses, WithinClasses
-from shesha.support import provenance
-from shesha.support import types as kinds
+from shesha.support import provenance, types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.progress import track
 from shesha.support.seeds import ALPHA, CONFIDENCE, N_PERMUTATIONS, default_draws, draw_seed, number
@@ -191,8 +189,6 @@ def _distances(rows: Matrix, queries: Index) -> Iterator[tuple[Index, Matrix]]:
         yield panel, cdist(rows[panel], rows)
 
 
-MEASURES = ("RSA", "mutual kNN", "CKA")
-"""Default measures, which compare all distances, nearest neighbours, and the largest variances."""
 KEPT, LOST = 0.2, 0.8
 """Shares of a class's variance that are exchanged between its rows to see what counts as kept and as lost."""
 _EXCHANGES = 5
@@ -204,7 +200,7 @@ def compare_within(
     X: ArrayLike,
     Y: ArrayLike,
     labels: ArrayLike,
-    measures: Choice | Iterable[Choice] = MEASURES,
+    measures: Choice | Iterable[Choice] = "recommended",
     *,
     names: tuple[str, str] = ("X", "Y"),
     blocks: ArrayLike | None = None,
@@ -637,7 +633,7 @@ def compare_several_within(
     reference: ArrayLike,
     others: Mapping[str, ArrayLike],
     labels: ArrayLike,
-    measures: Choice | Iterable[Choice] = MEASURES,
+    measures: Choice | Iterable[Choice] = "recommended",
     *,
     name: str = "reference",
     blocks: ArrayLike | None = None,
