@@ -15,6 +15,7 @@ from shesha.doubting.doubts import (
     rows_without_direction,
     warn_of_doubts,
     warn_of_pair_doubts,
+    warn_of_row_doubts,
 )
 
 __all__ = [
@@ -32,4 +33,5 @@ __all__ = [
     "rows_without_direction",
     "warn_of_doubts",
     "warn_of_pair_doubts",
+    "warn_of_row_doubts",
 ]
