@@ -13,17 +13,14 @@ from numpy.typing import ArrayLike
 from shesha.doubting.row_lengths import describe_lengths
 from shesha.drift.canary_check import p_value, threshold
 from shesha.drift.row_dependence import dependence_text, n_equal_rows
-from shesha.inputs import MissingRows, Names, align_features, split_names
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, Names, align_features, split_names, validation as check
 from shesha.inputs.table_columns import column_names
 from shesha.inputs.validation import require_squarable
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls.null_summary import holm, number_against_null, undecided
-from shesha.results import TwoSample
-from shesha.results import sentence_parts as say
+from shesha.results import TwoSample, sentence_parts as say
 from shesha.results.number import Number, NumberTable
-from shesha.support import memory
-from shesha.support import types as kinds
+from shesha.support import memory, types as kinds
 from shesha.support.progress import best_answer, collect
 from shesha.support.provenance import keep_statements, state, state_warning
 from shesha.support.seeds import ALPHA, generator, number, spawn
@@ -343,6 +340,8 @@ class TwoSampleTests(NumberTable):
     dependence: str = ""
     """How rows depend on their neighbours, or how many both samples share, with advice; p-values are then not valid.
     Empty if there is no sign of it."""
+    shares_rows: bool = False
+    """Whether both samples contain some of the same rows."""
     interrupted: bool = False
     lengths: str = ""
     """How the lengths of rows differ, and whether samples that differ do so with rows of length 1; otherwise empty."""
@@ -355,7 +354,7 @@ class TwoSampleTests(NumberTable):
         sizes = f"{self.n_reference:,} and {self.n_window:,} rows, level {self.numbers[0].alpha:g}"
         if not any(each.has_value for each in self):
             return f"Whether the samples differ cannot be tested: {self.numbers[0].reason}."
-        if self.dependence and (self.significant or self.dependence.startswith(_SHARED)):
+        if self.dependence and (self.significant or self.shares_rows):
             reason = self.dependence.partition(". ")[0]
             return f"Whether the samples differ cannot be decided, because {reason} ({sizes})."
         if not self.significant:
@@ -485,6 +484,7 @@ def sample_differences(
         n_reference=results[0].n_reference,
         n_window=results[0].n_window,
         dependence=dependence,
+        shares_rows=bool(shared),
         lengths=lengths,
         notes=(*doubt, *[_INTERRUPTED] * interrupted),
         interrupted=interrupted,
