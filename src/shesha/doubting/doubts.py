@@ -326,10 +326,9 @@ def warn_of_pair_doubts(sides: Mapping[str, Any], *, but: Collection[str] = ()) 
 def warn_of_row_doubts(X: Any, name: str = "X", metric: Metric = "cosine") -> bool:
     """Make the cheap checks of one matrix, and return whether any of them warned; callers report dependence."""
     source = X if isinstance(X, Rows) else Rows(X)
-    if len(bad := rows_without_direction(source, metric)):
-        source = source.take_rows(numbers := np.setdiff1d(np.arange(len(source)), bad))
+    numbers = np.setdiff1d(np.arange(len(source)), rows_without_direction(source, metric))
+    source = source if len(numbers) == len(source) else source.take_rows(numbers)
     looked = Dependence(len(source), 1.0, 0.5, 0.0)
-    numbers = numbers if len(bad) else None
     found = find_doubts(source, metric, order=False, dependence=looked, numbers=numbers, name=name, only_cheap=True)
     # Variances of principal components and of many other features differ as much as to determine most distances.
     gradual = "few coordinates" in found.names and not len(foreign_features(source.sample, np.inf))
