@@ -7,8 +7,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -173,17 +171,6 @@ def test_forgetting_failures_keeps_what_has_a_value(here):
         assert list(opened.cells("CKA", "1").values()) == [CELL]
 
 
-def test_what_is_begun_and_fails_is_not_written_at_all(here):
-    with Store("a.sqlite") as opened:
-        with pytest.raises(KeyboardInterrupt), opened.transaction():
-            opened.query("INSERT INTO about VALUES ('half', 'way')")
-            raise KeyboardInterrupt
-        assert "half" not in opened.about()
-        opened.describe(whole="way")
-    with Store("a.sqlite", create=False) as opened:
-        assert opened.about() == {"schema": "2", "whole": "way"}
-
-
 def test_a_store_of_a_suite_of_ones_own_is_read_with_the_suite(here, toy):
     run(toy, store="a.sqlite", **OPTIONS)
     expected = (
@@ -214,13 +201,6 @@ def held(here):
         process.kill()
 
 
-def test_a_second_run_that_does_not_wait_names_the_first(held, toy, here):
-    expected = rf"store must have only one writer, but another run \(process {held.pid}\) is writing .*a\.sqlite"
-    with pytest.raises(StoreError, match=expected):
-        run(toy, store=here / "a.sqlite", wait=False, **OPTIONS)
-    assert not (here / "a.sqlite").exists()
-
-
 def test_files_half_written_are_swept_by_the_run_that_may_write_alone(held, toy, here):
     models = here / "a.sqlite.models"
     models.mkdir()
@@ -233,33 +213,6 @@ def test_files_half_written_are_swept_by_the_run_that_may_write_alone(held, toy,
     held.wait()
     run(toy, store=here / "a.sqlite", **OPTIONS)
     assert not half.exists()
-
-
-def test_a_killed_run_holds_nothing(held, toy, here):
-    held.kill()
-    held.wait()
-    assert len(run(toy, store=here / "a.sqlite", wait=False, **OPTIONS)) == 2
-
-
-def test_a_second_run_waits_and_finds_everything_done(here, toy, monkeypatch, caplog):
-    monkeypatch.setenv("TOY_CALLS", str(here / "calls"))
-    monkeypatch.setenv("TOY_SLEEP", "0.03")
-    options = {"store": "a.sqlite", "measures": ["toy_measures:logged"], "tests": ["shortcut"]}
-    first = []
-    running = threading.Thread(target=lambda: first.append(run(toy, **options)))
-    running.start()
-    end = time.monotonic() + 120
-    while not (here / "calls").exists() and time.monotonic() < end:
-        time.sleep(0.01)
-    second = run(toy, **options)
-    running.join()
-    assert (
-        f"another run (process {os.getpid()}) is writing a.sqlite; this run waits until the other run ends"
-        in caplog.text
-    )
-    assert second.equals(first[0])
-    calls = (here / "calls").read_text().splitlines()
-    assert len(calls) == len(set(calls)) == 63
 
 
 def test_the_lock_names_its_last_owner_alone(here):
