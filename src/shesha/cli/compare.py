@@ -182,8 +182,8 @@ def _compare_pairs(run: Run, chosen: list[str], arrays: Any, calibrate: bool) ->
 
 
 def _compare_within(run: Run, chosen: list[str], arrays: dict[str, Any], permutations: int | None) -> None:
-    """Compare the first representation with all others within each class, by measures for few rows."""
-    from shesha.comparison.within_classes import MEASURES, compare_several_within, compare_within
+    """Compare the first representation with all others within each class."""
+    from shesha.comparison.within_classes import compare_several_within, compare_within
 
     (first, X), *others = arrays.items()
     refused = [flag(name) for name in ("within", "shift", "block_length", "covariates") if getattr(run, name)]
@@ -191,8 +191,7 @@ def _compare_within(run: Run, chosen: list[str], arrays: dict[str, Any], permuta
         raise ValueError(
             f"{refused[0]} must be left out with --labels, got both; only --blocks and --groups are allowed"
         )
-    measures = chosen if run.measures else MEASURES
-    options = run.arguments(compare_within) | {"measures": measures, "n_permutations": permutations}
+    options = run.arguments(compare_within) | {"measures": chosen, "n_permutations": permutations}
     notes = () if run.blocks else _notes_on_batches(run)
     if len(others) > 1:
         results = compare_several_within(X, dict(others), name=first, **options)

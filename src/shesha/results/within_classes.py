@@ -280,8 +280,7 @@ class WithinClasses(Listed[Comparison], Result):
             "class": [name for name, _ in lines],
             "n_rows": [self.sizes.get(name, self.whole.shapes[0][0]) for name, _ in lines],
         }
-        scores, further = (score for _, score in lines), ("calibrated", "closer", "reason")
-        return frame_of_numbers(scores, full=full, lead=lead, further=further).assign(
+        return frame_of_numbers((score for _, score in lines), full=full, lead=lead).assign(
             corrected_p_value=[self.corrected.get(score.name, {}).get(name, nan) for name, score in lines],
             verdict=[self.verdict(score.name, name) if name != _ALL else "" for name, score in lines],
         )
@@ -387,7 +386,7 @@ class SeveralWithinClasses(Result):
         """Return a line per representation, class and measure."""
         import pandas as pd
 
-        parts = [comparison.to_frame().assign(representation=comparison.second) for comparison in self]
+        parts = [comparison.to_frame(full=full).assign(representation=comparison.second) for comparison in self]
         frame = pd.concat(parts, ignore_index=True)
         return frame[["representation", *(name for name in frame.columns if name != "representation")]]
 
