@@ -258,7 +258,7 @@ class WithinClasses(Listed[Comparison], Result):
     def plot(  # type: ignore[override]
         self, measure: str | None = None, ax: Axes | None = None, *, title: str | None = None
     ) -> Axes:
-        """Draw each class's value of one measure (default: the first) with its chance level."""
+        """Draw each class's value of one measure (default: the first) with its interval and chance level."""
         from shesha.charts import class_values
 
         chosen = self.whole.scores[0].name if measure is None else self.whole[measure].name
@@ -268,6 +268,7 @@ class WithinClasses(Listed[Comparison], Result):
             [score.value for score in scores],
             [score.chance for score in scores],
             [self.is_above(chosen, name) for name in self.classes],
+            ends=([score.low for score in scores], [score.high for score in scores]),
             label=f"{chosen} ({scores[0].closer} is closer)" if scores else chosen,
             ax=ax,
         )
@@ -426,7 +427,7 @@ _KEPT = (
     "remains if a fifth of the variance within the class is exchanged between its rows, and as lost only if the "
     "interval lies below the value that remains if four fifths are exchanged."
 )
-_PICTURE = "{} within each class (dot), and its mean for rows matched at random within the class (tick)."
+_PICTURE = "{} within each class (dot) with its interval (bar), and its mean for rows matched at random (tick)."
 _SEVERAL = (
     "Calibrated {} within each class: 0 at the chance threshold, 1 for the same geometry. Framed cells are above "
     "chance."
