@@ -208,6 +208,8 @@ def _state_separating_features(reference: Any, window: Any, features: Names | No
         if (rows == rows[0]).all():
             state_warning(f"all {len(rows):,} checked rows of the {name} are equal, as those of a broken encoder are")
             return
+        if len(zero := np.flatnonzero(~rows.any(axis=1))):
+            state_warning(f"{len(zero):,} of {len(rows):,} checked rows of the {name} are zero, like failed encodings")
     constant = np.flatnonzero((np.ptp(first, axis=0) == 0) & (np.ptp(second, axis=0) == 0) & (first[0] != second[0]))
     if len(constant):
         state_warning(f"{listing(constant)} constant in each sample with another value, which alone separates them")
