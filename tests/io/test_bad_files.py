@@ -56,10 +56,15 @@ def test_empty_file(tmp_path, ending):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_pipe(tmp_path):
-    os.mkfifo(tmp_path / "m.npy")
-    with pytest.raises(files.UnreadableFileError, match="path must be a regular file"):
-        files.read(tmp_path / "m.npy")
+@pytest.mark.parametrize("ending", [".npy", ".parquet"])
+def test_pipe(tmp_path, ending):
+    (tmp_path / "parts").mkdir()
+    places = [tmp_path / f"m{ending}", tmp_path / "parts" / f"m-0{ending}"]
+    for place in places:
+        os.mkfifo(place)
+    for read, place in ((files.read, places[0]), (files.open_matrix, places[0]), (files.open_matrix, places[1].parent)):
+        with pytest.raises(files.UnreadableFileError, match=r"path must be a regular file|must contain"):
+            read(place)
 
 
 @pytest.mark.parametrize("ending", [".npy", ".npz", ".safetensors", ".parquet", ".h5ad"])
