@@ -40,6 +40,12 @@ def test_missing_file(tmp_path, read):
         read(3)
 
 
+@pytest.mark.parametrize("strange", [[[1], [1, 2]], np.array([[1], [2]]), pd.Series([[1], [1, 2]]).to_numpy()])
+def test_names_of_columns_that_are_no_texts(tmp_path, strange):
+    with pytest.raises((ValueError, TypeError), match="labels_column must"):
+        files.open_file(written(tmp_path, ".npy"), labels_column=strange)
+
+
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_directory(tmp_path, ending):
     (tmp_path / f"m{ending}").mkdir()

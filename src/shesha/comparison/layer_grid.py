@@ -200,7 +200,8 @@ def compare_layers(
         found = replace(found, doubts=doubts)
     else:
         require_calibrate(design, permutations)
-        extra = [k for k, v in {"aggregate": aggregate != "max", "truncate": truncate, "maximum": maximum}.items() if v]
+        own = not isinstance(aggregate, str) or aggregate != "max"
+        extra = [k for k, v in {"aggregate": own, "truncate": truncate, "maximum": maximum}.items() if v]
         if extra:
             raise ValueError(f"calibrate must be True with {' and '.join(extra)}, got False")
         plain, interrupted = _score_grid(first, second, as_measure(measure).with_options(**options), seed)
