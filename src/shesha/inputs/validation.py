@@ -101,9 +101,10 @@ def zero_rows(name: str, rows: Index, n_rows: int, names: Names | None = None) -
     """Return the message about rows of zeros, which have no direction, with the option that leaves them out."""
     ids = "" if names is None else f": {join_items(names.values[rows])}"
     counts = f"{len(rows):,} of {n_rows:,}"
+    what = 'missing="drop" leaves them out everywhere' if len(rows) < n_rows else "leave this representation out"
     return (
         f"{name} must have no zero rows, which have no direction, got zero rows {join_items(rows)} ({counts}{ids}); "
-        'missing="drop" leaves them out everywhere'
+        f"{what}"
     )
 
 
