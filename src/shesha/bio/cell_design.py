@@ -264,7 +264,7 @@ def labels(adata: Any, key: str, name: str) -> NDArray[Any]:
 
 def label_text(value: Any) -> str | None:
     """Return a label as text, so that 1.0 equals 1; None for missing labels, also those written as 'nan'."""
-    if isinstance(value, float | np.floating) and value == np.floor(value):
+    if isinstance(value, float | np.floating) and np.isfinite(value) and value == np.floor(value):
         value = int(value)
     return None if value is None or str(value) in NO_LABEL else str(value)
 

@@ -118,9 +118,11 @@ def wrong_type(subject: Subject) -> Doubt | None:
 def mixed_lengths(subject: Subject) -> Doubt | None:
     """Check whether some rows have length 1 and the others have not, as if only some were normalised."""
     for name, sample, size in zip(subject.names, subject.samples, subject.units, strict=False):
-        lengths = np.linalg.norm(sample, axis=1) * size
+        # A length beyond the largest number is not 1 either.
+        with np.errstate(over="ignore"):
+            lengths, highest = np.linalg.norm(sample, axis=1) * size, np.abs(sample).max(axis=1) * size
         # Rows of a 1 and zeros, such as of classes, were not normalised.
-        unit = (np.abs(lengths - 1) < _UNIT) & (np.abs(sample).max(axis=1) * size < _NOT_ONE)
+        unit = (np.abs(lengths - 1) < _UNIT) & (highest < _NOT_ONE)
         share = float(unit.mean())
         if not _SOME <= share <= 1 - _SOME or np.median(np.abs(lengths[~unit] - 1)) < _FAR_FROM_1:
             continue

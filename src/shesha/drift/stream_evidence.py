@@ -250,6 +250,8 @@ _FAR = 1e12
 """Largest absolute log10 of the evidence that a saved stream may contain."""
 RECENT, RECENT_AXES = 128, 8
 """Number of the last rows that are kept, and of the reference's leading directions in which they are kept."""
+_SMALLEST = 1e-290
+"""Smallest size of values of a reference, whose covariance is inverted."""
 _FIELDS = (
     *("bins", "counts", "n_seen", "capital", "log10_martingale", "log10_highest", "alarm_since", "recent"),
     *("recent_width", "dependent"),
@@ -273,6 +275,8 @@ class ReferenceDistribution:
                 f"reference must have rows that differ, got {n} equal rows; pass a sample of typical inputs"
             )
         unit = length_unit(rows)
+        if unit < _SMALLEST:
+            raise ValueError(f"reference must contain values above {_SMALLEST:.0e}, got {unit:.0e}; multiply all rows")
         centre = rows.mean(axis=0)
         # Constant columns are set to 0, because their rounding errors would otherwise count as variance.
         centred = np.where(fixed, 0.0, rows / unit - centre / unit)

@@ -215,7 +215,7 @@ def split_names(X: Any, name: str = "X") -> Parted:
         refuse_neighbours(X, name)
         refuse_float_bits(X, name)
         return decode(X, name) if X.ndim == 2 and X.dtype == np.uint8 else X, None
-    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
+    if isinstance(X, list | tuple) and X and all(isinstance(record, Mapping) for record in X):
         return _from_records(X, name)
     if are_named_vectors(X):
         return np.stack([to_host(vector, name) for _, vector in X]), Names.build([own for own, _ in X])

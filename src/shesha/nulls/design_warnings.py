@@ -334,7 +334,8 @@ def warn_of_dependent_repeats(repeats: Sequence[NDArray[Any]], consequence: str,
         What a repeat is called.
     """
     columns = [np.nan_to_num(side.reshape(len(side), -1).astype(np.float64)) for side in repeats]
-    shapes = {str(k): (rows - rows.mean(axis=0)) / (np.abs(rows).max() or 1.0) for k, rows in enumerate(columns)}
+    columns = [rows / (np.abs(rows).max(initial=0.0) or 1.0) for rows in columns]
+    shapes = {str(k): rows - rows.mean(axis=0) for k, rows in enumerate(columns)}
     if copies := find_copies(shapes) if len({len(rows) for rows in columns}) == 1 else {}:
         pairs = join_items(f"{copy} of {first}" for copy, first in copies.items())
         sign = (
