@@ -33,9 +33,12 @@ AXIS_WORDS = {
     _TRIAL: "trial presentation event epoch sweep stimulus stimuli rep repeat repetition",
 }
 """Words in the names of the axes of labelled arrays, in the singular; the first entry that fits decides."""
+_MANY_CONDITIONS = 12
+"""Number of conditions from which on most must have more than one trial."""
 _MANY_TRIALS, _BLOCKED, _FEW_STRETCHES = 20, 0.5, 2
 """Number of trials, share of the changes of condition in random order below which conditions are blocked, and number
 of stretches of each condition up to which circular shifts hardly differ from the recorded order."""
+_NO_TRIAL = "; no trial has all neurons, so neurons recorded in different trials must be analysed one set at a time"
 _TELLING = 8
 """Number of spike counts other than 0 from which on equal trials are copies rather than a coincidence."""
 Conditions = ArrayLike | str | Sequence[str]
@@ -103,6 +106,12 @@ class Trials:
         columns = [trials.take(column) for column in columns]
         codes, names = _combination_codes(columns, trials.n_trials, "conditions", _category_orders(conditions))
         counts = np.bincount(codes, minlength=len(names))
+        if len(names) >= _MANY_CONDITIONS and 2 * np.count_nonzero(counts == 1) > len(names):
+            raise ValueError(
+                f"conditions must repeat, got {len(names)} different values in {trials.n_trials} trials, most of them "
+                f"once ({check.join_items(names)}). Divide measurements into classes first, such as with "
+                "pandas.qcut(values, 8)"
+            )
         few = np.flatnonzero(counts < min_trials)
         number = np.cumsum(counts >= min_trials) - 1
         codes = np.where(counts[codes] >= min_trials, number[codes], -1).astype(np.intp)
@@ -137,7 +146,7 @@ class Trials:
         if missing == "drop":
             complete = np.asarray(~np.isnan(trials.values).any(axis=tuple(range(1, values.ndim))))
             if not complete.any():
-                raise ValueError(f"{name} must have a trial without NaN for missing='drop', got none")
+                raise ValueError(f"{name} must have a trial without NaN for missing='drop', got none{_NO_TRIAL}")
             trials = trials.keep(complete, "with NaN", name)
         trials._require_complete(name, neurons)
         rows = trials.values.reshape(trials.n_trials, -1)
@@ -180,10 +189,11 @@ class Trials:
         padded = missing.ndim == 3 and bool((missing.all(axis=1) == missing.any(axis=1)).all())
         known = f"~np.isnan({call}).any(axis={(0, 1) if padded else 0 if missing.ndim == 2 else (0, 2)})"
         hint = f"times, pass {call}[:, :, {known}]" if padded else f"neurons, pass {call}[:, {known}]"
+        drop = "; to leave out these trials, pass missing='drop'" if len(rows) < len(self.values) else _NO_TRIAL
         raise ValueError(
             f"{name} must have a number for every neuron in every trial, got NaN in {count(len(named), 'neuron')} "
             f"(columns {check.join_items(named)}) in {count(len(rows), 'trial')} (rows {check.join_items(rows)}). To "
-            f"leave out these {hint}; to leave out these trials, pass missing='drop'"
+            f"leave out these {hint}{drop}"
         )
 
     def state_blocked_conditions(self, *, shifted: bool = False) -> None:
