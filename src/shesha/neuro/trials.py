@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import MissingRows, align_labels, coordinate_values, is_labelled, table_values
 from shesha.inputs import validation as check
-from shesha.inputs.class_labels import NO_LABEL, class_names
+from shesha.inputs.class_labels import NO_LABEL, class_names, state_suspicious_classes
 from shesha.inputs.identity import words_of
 from shesha.kernels.condition_distances import Cube, count_trials, equal_sums
 from shesha.kernels.repeated_rows import repeats, row_hashes
@@ -90,8 +90,12 @@ class Trials:
         except ValueError as error:
             n_columns = np.shape(X)[1]
             if np.ndim(X) == 3 and trials.source is None:
+                axes = [k for k, n in enumerate(np.shape(X)) if k and str(error).endswith(f"trials, got {n}")]
+                hint = (
+                    f"; if trials are along axis {axes[0]}, pass numpy.moveaxis({name}, {axes[0]}, 0)" if axes else ""
+                )
                 raise ValueError(
-                    f"{error}; the axes of {name} are trials, neurons and times, got {np.shape(X)}"
+                    f"{error}; the axes of {name} are trials, neurons and times, got {np.shape(X)}{hint}"
                 ) from error
             if not str(error).endswith(f"trials, got {n_columns}") or n_columns == trials.n_total:
                 raise
@@ -104,6 +108,9 @@ class Trials:
             lacking = np.any([_missing(part) for part in _columns(source, runs, trials.n_total, name, "runs")], axis=0)
             trials = trials.keep(trials.take(~lacking), "without a run")
         columns = [trials.take(column) for column in columns]
+        for column in columns:
+            if column.dtype.kind in "OU":
+                state_suspicious_classes(column, "conditions")
         codes, names = _combination_codes(columns, trials.n_trials, "conditions", _category_orders(conditions))
         counts = np.bincount(codes, minlength=len(names))
         if len(names) >= _MANY_CONDITIONS and 2 * np.count_nonzero(counts == 1) > len(names):
@@ -140,6 +147,7 @@ class Trials:
                 f"{count(len(values), 'trial')} x {count(values.shape[1], 'neuron')} x {count(values.shape[2], 'time')}"
             )
             provenance.state(f"{name}: {axes}")
+        state_uneven_neurons(values, name)
         one = np.zeros(len(values), dtype=np.intp)
         trials = cls(values, one, ("",), source, (), None, neurons, len(values), X)
         trials = trials.keep(recorded, "without any number (NaN)", name)
@@ -249,6 +257,34 @@ class Trials:
     def take_neurons(self, neurons: Index | Mask) -> Trials:
         """Return the same trials for some of the neurons."""
         return replace(self, values=self.values[:, neurons], source=None)
+
+
+def state_uneven_neurons(values: Array, name: str) -> None:
+    """State how many neurons are 0 in all trials, and warn in the result if one has nearly all of the variance."""
+    about = "" if name == "X" else f"{name}: "
+    rows = np.nan_to_num(values if values.ndim == 2 else values.mean(axis=2))
+    n_silent = int((~values.any(axis=(0, 2) if values.ndim == 3 else 0)).sum())
+    total = rows.shape[1]
+    if n_silent:
+        text = f"{about}{n_silent} of {count(total, 'neuron')} are 0 in all trials"
+        if 4 * n_silent >= total and total >= _TELLING:
+            provenance.state_warning(
+                f"{text}, as voxels outside a mask are, and make distances smaller. Leave them out"
+            )
+        else:
+            provenance.state(text)
+    variances = rows.var(axis=0)
+    largest = int(np.argmax(variances))
+    if total >= _TELLING and variances[largest] > _NEARLY_ALL * variances.sum() > 0:
+        provenance.state_warning(
+            f"{about}column {largest} has {100 * variances[largest] / variances.sum():.3g} % of the variance of all "
+            f"{count(total, 'neuron')}, as a channel in another unit has, so it dominates distances that are not "
+            "noise-normalised. Leave it out, or standardise the columns"
+        )
+
+
+_NEARLY_ALL = 0.95
+"""Share of the variance of all neurons that one of them hardly has in the same unit."""
 
 
 def _telling_hashes(rows: Matrix) -> NDArray[np.uint64]:
