@@ -28,7 +28,20 @@ SECONDS, BYTES = 20, 3 << 30
 FAT = 1 << 30
 """Memory above which a file is reported."""
 NUMBERS = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 1 << 40, (1 << 63) - 1, (1 << 64) - 1)
-WORDS = (b"9" * 18, b"-1", b"1e999", b"NaN", b"|O8", b"[1000000000]", b"null", b'{"a":' * 50, b"../../x", b"\x00")
+CONTROLS = b"\x1b[2J\r\nFAKE: line"
+WORDS = (
+    CONTROLS,
+    b"9" * 18,
+    b"-1",
+    b"1e999",
+    b"NaN",
+    b"|O8",
+    b"[1000000000]",
+    b"null",
+    b'{"a":' * 50,
+    b"../../x",
+    b"\x00",
+)
 
 
 def seeds(folder: Path) -> dict[str, Path]:
@@ -304,12 +317,14 @@ def read_whole(path: Path) -> str:
     import traceback
     import warnings
 
+    from shesha.cli._model_inputs import read_texts
     from shesha.io import open_file, read_labels
 
     words = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for read in (_all_of(open_file), lambda one: read_labels(one, "kind"), lambda one: read_labels(one, "label")):
+        labels = (lambda one, name=name: _require_visible(read_labels(one, name)) for name in ("kind", "label"))
+        for read in (_all_of(open_file), *labels, lambda one: read_texts(one, None)):
             try:
                 read(path)
                 words.append("read")
@@ -330,6 +345,14 @@ def _told_by_the_library(error: BaseException) -> bool:
     return trace is not None and "/shesha/" in trace.tb_frame.f_code.co_filename
 
 
+def _require_visible(names: Any) -> None:
+    """Check that no name or label contains a control character."""
+    from shesha.support.wording import visible_name
+
+    for name in np.asarray(names, dtype=object).ravel():
+        assert not isinstance(name, str) or visible_name(name) == name, f"control characters in {name!r}"
+
+
 def _all_of(open_file):
     """Read a file, and use every value, because some values are read only when they are used."""
 
@@ -337,8 +360,10 @@ def _all_of(open_file):
         found = open_file(path)
         for array in found.representations.values():
             np.asarray(array).sum()
+        _require_visible([*found.representations, *found.skipped, *found.labels_available])
         if found.row_names is not None:
             _ = found.row_names.outline
+            _require_visible(found.row_names.values)
 
     return read
 

@@ -144,7 +144,9 @@ def test_no_module_hides_a_function_of_its_name() -> None:
     """A function that is imported when it is first used would give way to a module that was imported before."""
     for path in SOURCE.rglob("__init__.py"):
         later = [node for part in ast.parse(path.read_text()).body if isinstance(part, ast.If) for node in part.body]
-        names = {alias.name for node in later if isinstance(node, ast.ImportFrom) for alias in node.names}
+        package = ".".join(path.parent.relative_to(SOURCE.parent).parts)
+        imports = [node for node in later if isinstance(node, ast.ImportFrom) and node.module != package]
+        names = {alias.name for node in imports for alias in node.names}
         assert not names & {inside.stem for inside in path.parent.iterdir()}, path
 
 

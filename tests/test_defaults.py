@@ -17,9 +17,9 @@ ROOMS = sorted(found.name for found in pkgutil.iter_modules(shesha.__path__) if 
 @pytest.mark.parametrize("room", ROOMS)
 def test_parameters_of_one_name_have_one_default(room):
     module = importlib.import_module(f"shesha.{room}")
-    for name in getattr(module, "__all__", ()):
+    for name in dir(module):
         function = getattr(module, name)
-        if not inspect.isfunction(function):
+        if name.startswith("_") or not inspect.isfunction(function):
             continue
         for one in inspect.signature(function).parameters.values():
             if type(one.default) in (int, float) and one.name in DEFAULTS:

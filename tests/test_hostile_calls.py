@@ -65,6 +65,8 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: score_prediction(shesha.measures.get("CKA"), {("a", "b"): 1.0}, "ab", {"accuracy": -1e308}),
         lambda: score_prediction(shesha.measures.get("CKA"), "5", "ab", {}),
         lambda: score_groups("shortcut", shesha.measures.get("CKA"), {}, {"a": [X], "b": ["c"]}),
+        lambda: shesha.noise_ceiling(np.array(1.0)),
+        lambda: shesha.noise_ceiling([np.array(1.0), X]),
         lambda: shesha.Moments(names=np.array(3)),
         lambda: shesha.Moments.load(-0.0),
         lambda: shesha.LayerMoments().update({"a": X}, 3),

@@ -6,8 +6,7 @@ import tracemalloc
 from unittest import mock
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from shesha import audit

@@ -35,6 +35,14 @@ def test_the_ranking_is_that_of_as_many_features(audited):
     assert wide.same_width.low < wide.same_width.value < wide.same_width.high
     table = audited.to_frame(full=True)
     assert table["same_width"].tolist() == [wide.same_width.value, narrow.feature_split.value]
+    assert f"With all its 96 features, wide scores higher ({wide.feature_split.value:.2f})" in audited.full_text()
+
+
+def test_what_leads_at_its_own_width_as_well_needs_no_warning(regions, quick_audit):
+    found = quick_audit({"wide": regions["wide"], "noise": np.random.default_rng(0).standard_normal((70, 12))})
+    assert found.ranking == ("wide", "noise")
+    assert "features each" in found.full_text()
+    assert "scores higher" not in found.full_text()
 
 
 def test_it_is_the_mean_over_random_choices_of_features(regions):

@@ -90,10 +90,16 @@ def test_doubts_stay_in_the_order_of_their_effects():
 
 def test_a_null_at_the_best_value_is_the_first_doubt():
     rng = np.random.default_rng(0)
-    sides = [Representation.build(rng.standard_normal((20, d)), "X") for d in (3, 4)]
-    found = add_saturation(doubts(OTHER), {"CKA": (0.99, 0.0, 1.0)}, sides)
-    assert found.names == ("saturated", "order")
-    assert "20 rows" in found.found[0].text
+    sides = [Representation.build(rng.standard_normal((20, *shape)), "X") for shape in ((3,), (2, 4))]
+    distances = Representation.build(Rdm(np.abs(np.subtract.outer(np.arange(20.0), np.arange(20.0)))), "D")
+    for chosen, sizes in (
+        (sides, " of 3 and 8 features"),
+        ([distances, sides[0]], " of 3 features"),
+        ([distances], ""),
+    ):
+        found = add_saturation(doubts(OTHER), {"CKA": (0.99, 0.0, 1.0)}, chosen)
+        assert found.names == ("saturated", "order")
+        assert f"20 rows{sizes}: even" in found.found[0].text
     assert add_saturation(doubts(OTHER), {"CKA": (0.5, 0.0, 1.0)}, sides).names == ("order",)
 
 

@@ -1,7 +1,6 @@
 """The propositions of the null-calibration paper, for our measures and our nulls."""
 
-from itertools import permutations as all_permutations
-from itertools import product
+from itertools import permutations as all_permutations, product
 
 import numpy as np
 import pytest

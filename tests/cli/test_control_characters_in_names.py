@@ -64,6 +64,16 @@ def test_names_of_files_and_values_of_options_stay_in_their_line(tmp_path, rng, 
         assert "\x1b" not in line
 
 
+@pytest.mark.parametrize(
+    "words", [("audit", "--NAME"), ("doctor", "NAME"), ("monitor", "NAME"), ("--NAME",), ("NAME",)]
+)
+def test_arguments_in_usage_errors_stay_in_their_line(invoke_main, words):
+    ended = invoke_main(*(word.replace("NAME", f"{HOSTILE}\u202e") for word in words))
+    assert (ended.status, ended.out) == (2, "")
+    assert "layer\\x1b[2J" in ended.err
+    assert not any(mark in ended.err for mark in ("\x1b", "\nVerdict", "\u202e"))
+
+
 def test_sentences_and_labels_of_results_are_escaped(rng):
     X = rng.standard_normal((40, 6))
     audit = shesha.audit({HOSTILE: X, "b": X**3}, n_bootstrap=0, n_permutations=19, seed=0)
@@ -112,7 +122,7 @@ def test_ambiguous_commas_are_refused(tmp_path, lines):
         open_file(tmp_path / "x.csv")
 
 
-FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "@SUM(A1)", "-1+1", "\t=1", " =1", "=", "\r=1"]
+FORMULAS = ["=1+1", "\uff1d1+1", "+cmd|' /C calc'!A0", "@SUM(A1)", "-1+1", "\t=1", " =1", "=", "\r=1"]
 PLAIN = ["CKA", "-0.5", "+1e-3", "-", "--", "-12%", "3-4", ""]
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha import io as files
-from shesha import measures
+from shesha import io as files, measures
 
 RNG = np.random.default_rng(0)
 STACK = np.stack([np.linalg.norm(X[:, None] - X, axis=-1) for X in RNG.normal(size=(3, 20, 5))])

@@ -1,6 +1,7 @@
 """One line from a model to an audit, a comparison or a file."""
 
 import json
+import os
 
 import numpy as np
 import pandas as pd
@@ -126,6 +127,17 @@ def test_texts_with_commas_that_are_not_quoted_are_refused(tmp_path, rows):
         ValueError, match=r"rows.csv must have a name for every column, got 2 names and 3 fields in line 2"
     ):
         read_texts(tmp_path / "rows.csv", "text")
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.parquet"])
+def test_texts_are_read_from_undamaged_regular_files(tmp_path, name):
+    (tmp_path / name).write_bytes(b'PAR1"\xff\x00,\n' * 9)
+    with pytest.raises(ValueError, match=rf"must .* got .*{name}|{name} must be a complete"):
+        read_texts(tmp_path / name, None)
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ValueError, match=rf"must be a regular file, got .*{name}"):
+        read_texts(tmp_path / name, None)
 
 
 CASES = {

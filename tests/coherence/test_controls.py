@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from shesha.coherence import controls as control_pool
-from shesha.coherence import expected_mean_cosine
-from shesha.coherence import null_groups as nearest
+from shesha.coherence import controls as control_pool, expected_mean_cosine, null_groups as nearest
 from shesha.coherence.controls import build_pool, whitening_matrix
 from shesha.coherence.group_scores import _variance_of_mean
 from shesha.coherence.null_groups import nearest_control_shifts, nearest_controls

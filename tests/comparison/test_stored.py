@@ -11,8 +11,7 @@ import pytest
 
 import shesha.measures as measures
 from shesha import MeasureWarning, Rdm, compare_all
-from shesha.comparison import input_manifest, resumable_pairs
-from shesha.comparison import input_manifest as representation_locations
+from shesha.comparison import input_manifest, input_manifest as representation_locations, resumable_pairs
 from shesha.runs import ResultStore
 from shesha.views import Features
 

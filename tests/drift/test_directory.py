@@ -7,9 +7,11 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -160,6 +162,27 @@ def test_what_is_no_monitor_is_refused(folder, tmp_path):
         DriftMonitor.load(folder)
     with pytest.raises(NotADirectoryError, match="folder must be a directory, got the file"):
         DriftMonitor(np.eye(5)).save(about)
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ("CREATE TRIGGER gone AFTER INSERT ON event BEGIN DELETE FROM event; END",),
+        ("ALTER TABLE event RENAME TO other", "CREATE VIEW event AS SELECT * FROM other"),
+    ],
+)
+def test_a_history_with_another_schema_is_neither_read_nor_changed(folder, again, statements):
+    monitor = DriftMonitor.load(folder)
+    monitor.check(again())
+    with closing(sqlite3.connect(folder / "history.sqlite", isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+    before = (folder / "history.sqlite").read_bytes()
+    with pytest.raises(ValueError, match=r"must be a file written by .*history\.sqlite"):
+        monitor.history("check")
+    with pytest.warns(MeasureWarning, match=r"history\.sqlite"):
+        monitor.check(again())
+    assert (folder / "history.sqlite").read_bytes() == before
 
 
 def test_arrays_with_objects_are_not_unpickled(folder):

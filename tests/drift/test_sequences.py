@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from shesha.drift.stream_evidence import AlarmRule, Evidence, Stream, least_run_length
 from shesha.support.sqlite import StoreError

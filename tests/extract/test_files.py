@@ -114,6 +114,19 @@ def test_a_run_that_was_stopped_goes_on_at_the_last_whole_batch(tower, tmp_path)
     assert [one.name for one in tmp_path.iterdir()] == [out.name]
 
 
+@pytest.mark.parametrize("name", ["", "x.safetensors", "progress.json", "lock", "new"])
+def test_a_draft_leads_to_no_other_file(tower, tmp_path, name):
+    precious = tmp_path / "precious"
+    precious.mkdir() if not name else precious.write_text("mine")
+    draft = tmp_path / "x.safetensors.unfinished"
+    if name:
+        draft.mkdir()
+    (draft / name).symlink_to(precious)
+    with pytest.raises(ValueError, match="out must have a draft of plain files, got a link"):
+        activations(tower, X, out=tmp_path / "x.safetensors")
+    assert precious.is_dir() if not name else precious.read_text() == "mine"
+
+
 def test_two_processes_do_not_write_one_file(tower, tmp_path):
     with (
         _resumable_files.open_draft(tmp_path / "x.safetensors", {}, 3),

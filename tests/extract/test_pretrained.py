@@ -66,6 +66,13 @@ def test_a_configuration_that_its_weights_could_not_fill_is_refused_before_the_n
         load_model(str(tmp_path), find_source(str(tmp_path)))
 
 
+def test_a_configuration_that_is_nested_too_deeply_is_refused(tmp_path):
+    (tmp_path / "config.json").write_text('{"a":' * 100_000)
+    (tmp_path / "model.safetensors").write_bytes(bytes(1000))
+    with pytest.raises(ValueError, match=r"config\.json must be valid JSON, got too many nested levels"):
+        load_model(str(tmp_path), find_source(str(tmp_path)))
+
+
 def gguf_text(text):
     return len(text).to_bytes(8, "little") + text.encode()
 

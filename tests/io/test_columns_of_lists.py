@@ -113,6 +113,21 @@ def test_an_arrow_file_is_read_whichever_way_it_was_written(tmp_path):
     np.testing.assert_array_equal(files.read(tmp_path / "m.arrow")["embedding"], X)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_batches_that_unpack_to_more_than_fits_are_refused_before_they_are_unpacked(tmp_path, monkeypatch, stream):
+    zeros = pa.table({"e": pa.FixedSizeListArray.from_arrays(np.zeros(1 << 17), 64)})
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.OSFile(str(tmp_path / "m.arrow"), "wb") as sink:
+        make = pa.ipc.new_stream if stream else pa.ipc.new_file
+        with make(sink, zeros.schema, options=options) as writer:
+            writer.write_table(zeros)
+    assert (tmp_path / "m.arrow").stat().st_size < 10_000
+    assert files.read(tmp_path / "m.arrow")["e"].shape == (2048, 64)
+    monkeypatch.setenv("SHESHA_MEMORY", "900K")
+    with pytest.raises(files.UnreadableFileError, match=r"a batch in .* must fit the memory budget of 900 KiB, got 1"):
+        files.read(tmp_path / "m.arrow")
+
+
 def test_folders_that_are_no_one_table_are_refused(tmp_path):
     folder = saved_to_disk(tmp_path / "train", [table()], _indices_data_files=[{"filename": "indices.arrow"}])
     with pytest.raises(files.UnreadableFileError, match=r"call flatten_indices\(\) before save_to_disk"):
@@ -122,6 +137,12 @@ def test_folders_that_are_no_one_table_are_refused(tmp_path):
         files.UnreadableFileError, match="must be one split of a data set, got the splits train, test; pass"
     ):
         files.read(tmp_path)
+    linked = saved_to_disk(tmp_path / "linked", [table()])
+    (part,) = linked.glob("*.arrow")
+    part.rename(tmp_path / "moved.arrow")
+    part.symlink_to(tmp_path / "moved.arrow")
+    with pytest.raises(files.UnreadableFileError, match="must contain its files, got a link"):
+        files.read(linked)
     outside = saved_to_disk(tmp_path / "outside", [table()], _data_files=[{"filename": "../train/state.json"}])
     with pytest.raises(
         files.UnreadableFileError, match=r"must contain the files that state.json names, got \.\./train"

@@ -5,8 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from hypothesis.extra import numpy as arrays
 
 from shesha import io as files
@@ -18,8 +17,8 @@ SHAPES = arrays.array_shapes(min_dims=2, max_dims=3, max_side=4)
 MATRICES = arrays.arrays(NUMBERS, arrays.array_shapes(min_dims=2, max_dims=2, max_side=5))
 PARTS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/\\"), min_size=1, max_size=6)
 NAMES = st.lists(PARTS, min_size=1, max_size=3).map("/".join)
-LIBRARY = {"safetensors": "safetensors", "zarr": "zarr", "parquet": "pyarrow"}
-MANY = ["npz", "safetensors", "zarr"]
+LIBRARY = {"safetensors": "safetensors", "parquet": "pyarrow"}
+MANY = ["npz", "safetensors"]
 TABLES = ["parquet", "csv", "tsv"]
 ALL = ["npy", *MANY, *TABLES]
 COUNTER = itertools.count()
@@ -61,10 +60,6 @@ def assert_same(found, expected):
 @pytest.mark.parametrize("ending", MANY)
 @given(named=st.dictionaries(NAMES, arrays.arrays(NUMBERS, SHAPES), min_size=1, max_size=3))
 def test_many_arrays(tmp_path, ending, named):
-    paths = [name.split("/") for name in named]
-    if ending == "zarr":
-        assume(not any(part in (".", "..", "zarr.json") or part.startswith("__") for one in paths for part in one))
-        assume(not any(one != other and one == other[: len(one)] for one in paths for other in paths))
     assume("__metadata__" not in named)
     path = new(tmp_path, ending)
     files.save(path, named)
@@ -99,7 +94,7 @@ def test_tables(tmp_path, ending, matrix, order):
         np.testing.assert_array_equal(found.astype(matrix.dtype), matrix)
 
 
-@pytest.mark.parametrize("ending", ["npz", "zarr", *TABLES])
+@pytest.mark.parametrize("ending", ["npz", *TABLES])
 @pytest.mark.parametrize(
     "labels",
     [[2, 0, 1, 1, 0, 2], list("aabbcc"), ["ä b", "c,d", 'e"f', "g\th", "i/j", "k"], [True, False] * 3, [0.5, 1] * 3],
@@ -149,7 +144,7 @@ def test_nothing_is_replaced_unasked(tmp_path, ending):
     files.save(path, {path.stem: X})
     with pytest.raises(FileExistsError, match=r"path must be new unless overwrite=True, got .*"):
         files.save(path, {path.stem: 2 * X})
-    np.testing.assert_array_equal(files.read(path)[path.stem] if ending != "zarr" else X, X)
+    np.testing.assert_array_equal(files.read(path)[path.stem], X)
     files.save(path, {path.stem: 2 * X}, overwrite=True)
     np.testing.assert_array_equal(files.read(path)[path.stem], 2 * X)
     assert list(tmp_path.iterdir()) == [path]
@@ -176,49 +171,26 @@ def test_a_failure_changes_nothing(tmp_path, monkeypatch, ending, before):
         np.testing.assert_array_equal(files.read(path)[path.stem], X)
 
 
-@pytest.mark.parametrize("ending", ["npz", "zarr"])
-def test_what_came_in_the_meantime_stays(tmp_path, monkeypatch, ending):
-    path = new(tmp_path, ending)
+def test_what_came_in_the_meantime_stays(tmp_path, monkeypatch):
+    path = new(tmp_path, "npz")
     writers = files._save.WRITERS
-    whole = writers[f".{ending}"]
+    whole = writers[".npz"]
 
     def slow(temporary, content):
         whole(temporary, content)
         whole(path, content)
-        monkeypatch.setitem(writers, f".{ending}", whole)
+        monkeypatch.setitem(writers, ".npz", whole)
 
-    monkeypatch.setitem(writers, f".{ending}", slow)
+    monkeypatch.setitem(writers, ".npz", slow)
     with pytest.raises(FileExistsError, match="path must be new"):
         files.save(path, {"a": X})
     assert list(tmp_path.iterdir()) == [path]
     np.testing.assert_array_equal(files.read(path)["a"], X)
 
 
-def test_a_store_that_cannot_be_moved_stays_where_it_was(tmp_path, monkeypatch):
-    pytest.importorskip("zarr")
-    from pathlib import Path
-
-    path = tmp_path / "m.zarr"
-    files.save(path, {"a": X})
-    rename, names = Path.rename, []
-
-    def refused(self, target):
-        names.append(self.name)
-        if len(names) == 2:
-            raise OSError("no")
-        return rename(self, target)
-
-    monkeypatch.setattr(Path, "rename", refused)
-    with pytest.raises(OSError, match="no"):
-        files.save(path, {"a": 2 * X}, overwrite=True)
-    assert list(tmp_path.iterdir()) == [path]
-    np.testing.assert_array_equal(files.read(path)["a"], X)
-
-
-@pytest.mark.parametrize("ending", ["npz", "zarr"])
-def test_links_stay_links(tmp_path, ending):
+def test_links_stay_links(tmp_path):
     (tmp_path / "elsewhere").mkdir()
-    path, real = tmp_path / f"link.{ending}", tmp_path / "elsewhere" / "real"
+    path, real = tmp_path / "link.npz", tmp_path / "elsewhere" / "real"
     path.symlink_to(real)
     files.save(path, {"a": X}, overwrite=True)
     files.save(path, {"a": 2 * X}, overwrite=True)
@@ -227,17 +199,12 @@ def test_links_stay_links(tmp_path, ending):
 
 
 def test_folders_are_not_thrown_away(tmp_path):
-    folder = tmp_path / "m.zarr"
+    folder = tmp_path / "m.npz"
     folder.mkdir()
     (folder / "thesis.tex").write_text("years of work")
-    for path in (folder, tmp_path / "m.npz"):
-        path.mkdir(exist_ok=True)
-        with pytest.raises(IsADirectoryError, match="path must be a file or a Zarr store to be replaced, got the dir"):
-            files.save(path, {"a": X}, overwrite=True)
+    with pytest.raises(IsADirectoryError, match="path must be a file to be replaced, got the directory"):
+        files.save(folder, {"a": X}, overwrite=True)
     assert (folder / "thesis.tex").read_text() == "years of work"
-    (tmp_path / "n.zarr").write_text("a file")
-    with pytest.raises(NotADirectoryError, match="path must be a Zarr store, which is a directory, got the file"):
-        files.save(tmp_path / "n.zarr", {"a": X}, overwrite=True)
 
 
 # What cannot be given back is refused.
@@ -267,14 +234,6 @@ def test_folders_are_not_thrown_away(tmp_path):
         ("npz", {"arrays": {"label": X}, "labels": range(6)}, ValueError, "label_column must differ from the names of"),
         ("npy", {"arrays": {"a": X, "b": X}}, ValueError, "a .npy file must contain one array, got 2 arrays; use .npz"),
         ("safetensors", {"arrays": {"__metadata__": X}}, ValueError, "names must differ from '__metadata__'"),
-        ("zarr", {"arrays": {"a//b": X}}, ValueError, "names must be paths such as 'model/layer 3' in a .zarr store"),
-        ("zarr", {"arrays": {"../a": X}}, ValueError, "names must be paths such as"),
-        (
-            "zarr",
-            {"arrays": {"a": X, "a/b": X}},
-            ValueError,
-            "names must not be folders of other names .* 'a' and 'a/b'",
-        ),
         (
             "csv",
             {"arrays": {"a": X, "b": X}},
@@ -304,9 +263,7 @@ def test_what_is_refused(tmp_path, ending, arguments, error, message):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("ending", "module"), [("parquet", "pyarrow"), ("safetensors", "safetensors"), ("zarr", "zarr")]
-)
+@pytest.mark.parametrize(("ending", "module"), [("parquet", "pyarrow"), ("safetensors", "safetensors")])
 def test_without_the_library_the_extra_is_named(tmp_path, monkeypatch, ending, module):
     for name in (module, f"{module}.numpy"):
         monkeypatch.setitem(sys.modules, name, None)

@@ -214,7 +214,7 @@ def test_a_wheel_with_the_library_serves_every_python_of_the_platform(tree, tmp_
     assert ctypes.CDLL(str(tmp_path / "libshesha.so")).shesha_abi() == 7
 
 
-@pytest.mark.parametrize(("name", "value"), [("SHESHA_NATIVE", "0"), ("CC", "no-such-compiler")])
+@pytest.mark.parametrize(("name", "value"), [("SHESHA_NATIVE", "0"), ("CC", "no-such-compiler"), ("CC", "gcc 'x")])
 @pytest.mark.parametrize("stale", [True, False])
 def test_a_wheel_without_the_library_serves_every_platform(tree, monkeypatch, name, value, stale):
     if stale:

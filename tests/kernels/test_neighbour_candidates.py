@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha.kernels import native
-from shesha.kernels import neighbours as filters
-from shesha.kernels import neighbours as kernel
+from shesha.kernels import native, neighbours as filters, neighbours as kernel
 
 pytestmark = pytest.mark.skipif(
     not native.provides("shesha_enter_tile"), reason="compiled loops were not built, or are switched off"

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha.kernels import native
-from shesha.kernels import neighbours as kernel
+from shesha.kernels import native, neighbours as kernel
 from shesha.kernels.distances import PANEL
 from shesha.kernels.neighbours import _SPARE, nearest_by_distance, nearest_by_product, nearest_of_distances
 

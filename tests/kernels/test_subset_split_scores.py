@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from shesha.kernels import feature_halves, native
-from shesha.kernels import feature_halves as subset_split_scores
+from shesha.kernels import feature_halves, feature_halves as subset_split_scores, native
 from shesha.kernels.distances import METRICS, distance_rounding, standard_rows
 from shesha.kernels.feature_halves import Axes
 

@@ -10,8 +10,7 @@ from scipy.stats import kendalltau
 
 import shesha
 import shesha.measures as measures
-from shesha.views import Comparisons, Representation
-from shesha.views import rdm as comparisons
+from shesha.views import Comparisons, Representation, rdm as comparisons
 
 SPEC = spec_from_file_location("twins_ordinal", Path(__file__).with_name("twins_ordinal.py"))
 twins = module_from_spec(SPEC)

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from shesha import Moments
-from shesha.moments import merge_all
-from shesha.moments import row_sources as reading
+from shesha.moments import merge_all, row_sources as reading
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ import torch
 
 import shesha
 from shesha import Moments
-from shesha.moments import merge_all
-from shesha.moments import row_sources as sources
+from shesha.moments import merge_all, row_sources as sources
 
 
 @pytest.fixture

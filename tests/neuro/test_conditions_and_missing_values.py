@@ -13,6 +13,7 @@ from shesha.neuro import (
     crossnobis,
     crossnobis_test,
     discriminability,
+    noise_ceiling as ceiling,
     permutation_null,
     session_drift,
     spike_counts,
@@ -20,7 +21,6 @@ from shesha.neuro import (
     trial_split,
     wuc,
 )
-from shesha.neuro import noise_ceiling as ceiling
 from shesha.neuro.session_drift import check_tracked, shared_neurons
 from shesha.support.provenance import collect_statements
 from shesha_studies.session_table import Session, session_table

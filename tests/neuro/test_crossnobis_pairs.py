@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.neuro import crossnobis, crossnobis_test
-from shesha.neuro import crossnobis_significance as module
+from shesha.neuro import crossnobis, crossnobis_significance as module, crossnobis_test
 
 
 def recording(seed, difference=3.0):

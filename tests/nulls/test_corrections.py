@@ -4,8 +4,7 @@ from math import comb, isnan
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import false_discovery_control
 
 from shesha import CalibrationWarning, benjamini_hochberg, compare_all, holm

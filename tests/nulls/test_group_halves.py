@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from shesha import estimate
 from shesha.nulls.group_halves import draw_class_halves, draw_group_half, group_kinds

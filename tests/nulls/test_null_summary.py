@@ -5,8 +5,7 @@ from math import ceil, isnan
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from shesha.nulls import best_value, summarise
 from shesha.nulls.null_summary import require_attainable_maximum

@@ -8,8 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from shesha.report import HeatMap, Item, Page, Section, as_html, as_notebook
-from shesha.report import html as _documentation_links
+from shesha.report import HeatMap, Item, Page, Section, as_html, as_notebook, html as _documentation_links
 from shesha.report.html import LEVELS, colour, ink, luminance
 
 pytest.importorskip("jinja2")

@@ -1,8 +1,7 @@
 """Marks of Markdown in sentences: a small subset, in which nothing can become a script."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from shesha.report.html import Span, is_safe_link, spans
 

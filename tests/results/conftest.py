@@ -82,7 +82,10 @@ FIXED: dict[str, Any] = {
         "consistency": {"coherence": {"mean": 0.9, "sd": 0.1, "min": 0.8}},
     },
     "bio.Combined": lambda: {"kinds": ({"n": 3.0}, {"n": 4.0})},
-    "shesha_studies.SessionTable": lambda: {"scores": ("a name",), "excluded": (("s", "", "few trials"),)},
+    "shesha_studies.session_table.SessionTable": lambda: {
+        "scores": ("a name",),
+        "excluded": (("s", "", "few trials"),),
+    },
     "steering.SteeringVector": lambda: {
         **{"direction": np.array([0.6, 0.8]), "weights": np.array([[1.0, math.nan]])},
         "intercepts": np.array([-0.0]),
@@ -93,9 +96,9 @@ FIXED: dict[str, Any] = {
 
 def every_class() -> list[type[Result]]:
     """All classes of results of the library, in the order of their names."""
-    for room in (*_ROOMS, "results"):
+    for room in _ROOMS["shesha"]:
         module = import_module(f"shesha.{room}")
-        for name in module.__all__:
+        for name in dir(module):
             getattr(module, name)
     import_module("shesha_studies.session_table")
     return [kind for _, kind in sorted(kinds().items())]

@@ -5,8 +5,7 @@ import pytest
 from scipy.stats import binom
 
 import shesha
-from shesha.stability import row_matching
-from shesha.stability import row_matching as sampled_pairs
+from shesha.stability import row_matching, row_matching as sampled_pairs
 
 SPLITS = ["feature_split", "basis_averaged_split"]
 SUPERVISED = [

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.stability import registry as _registry
-from shesha.stability import stability
+from shesha.stability import registry as _registry, stability
 from shesha.support.warnings import NotEstimable
 from shesha.views import Plain
 

@@ -8,8 +8,7 @@ import pytest
 
 import shesha
 from shesha.kernels.pairs import distinct_pairs
-from shesha.stability import row_matching, split_scores
-from shesha.stability import row_matching as sampled_pairs
+from shesha.stability import row_matching, row_matching as sampled_pairs, split_scores
 from shesha.views import Rows, SampledHalves, features
 
 

@@ -1,6 +1,8 @@
 """Tables of sessions: areas, groups, what is left out, and intervals over sessions or animals."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +49,13 @@ def test_lines_are_the_scores_of_the_areas() -> None:
     assert line.scores["centroid_drift"].value == drift.value
     assert line.scores["centroid_drift"].chance == drift.chance
     assert (line.n_neurons, line.n_trials, line.n_conditions) == (14, 60, 4)
+
+
+def test_a_saved_table_loads_before_its_package_is_imported(tmp_path: Path) -> None:
+    session_table(SESSIONS, scores=("trial_split",), **FAST).save(tmp_path / "table.json")
+    code = "import sys, shesha; print(type(shesha.load(sys.argv[1])).__name__)"
+    told = subprocess.run([sys.executable, "-c", code, tmp_path / "table.json"], capture_output=True, text=True)
+    assert told.stdout == "SessionTable\n", told.stderr
 
 
 def test_groups_are_means_with_intervals_over_sessions_or_animals() -> None:

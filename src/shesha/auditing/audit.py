@@ -23,8 +23,7 @@ from shesha.auditing.stored_audits import StoredValues, audit_with_store, settin
 from shesha.comparison.input_manifest import Files, IndexedInput, InputIndex, index_file, index_files
 from shesha.descriptors import Descriptor, descriptors
 from shesha.doubting import row_properties
-from shesha.inputs import MissingRows, RowChoice
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, RowChoice, validation as check
 from shesha.inputs.matrix_shapes import one_row_per_input
 from shesha.io.large_matrices import copy_large_files
 from shesha.kernels.distances import METRICS, Metric

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.descriptors import descriptors
 from shesha.doubting import check_known_quantities, find_doubts, rows_without_direction
-from shesha.inputs import Names, labels_in_order
-from shesha.inputs import validation as check
+from shesha.inputs import Names, labels_in_order, validation as check
 from shesha.kernels.distances import Metric
 from shesha.kernels.repeated_rows import Hashes, complete_hashes, few_columns, hash_rows, repeats
 from shesha.nulls.dependence import DiagnosticRows, find_dependence

@@ -14,15 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from shesha.inputs import MissingRows, load_backed, split_names
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, load_backed, split_names, validation as check
 from shesha.inputs.class_labels import NO_LABEL, class_name
 from shesha.inputs.column_words import is_picture
 from shesha.nulls.design_warnings import describe_repeats
 from shesha.results.audit import LabelClasses
 from shesha.results.base import Result
-from shesha.support import provenance, wording
-from shesha.support import types as kinds
+from shesha.support import provenance, types as kinds, wording
 from shesha.support.sampling_units import is_batch_name, is_guide_name, is_unit_name, unit_labels
 from shesha.support.types import Array, Index, Mask, Matrix
 from shesha.support.warnings import CalibrationWarning, GuessedControlsWarning, MeasureWarning, warn

@@ -17,8 +17,7 @@ from shesha.nulls.null_summary import number_against_null, p_of_draws, summarise
 from shesha.report import Part, Text
 from shesha.results import sentence_parts as say
 from shesha.results.number import TIE, Number, NumberTable
-from shesha.support import provenance
-from shesha.support import types as kinds
+from shesha.support import provenance, types as kinds
 from shesha.support.progress import track
 from shesha.support.seeds import ALPHA, CONFIDENCE, draw_seed, draws_needed, number
 from shesha.support.types import Array, Labels, Matrix, Seed, Vector

@@ -14,13 +14,11 @@ import pandas as pd
 from shesha.bio.cell_design import CellDesign, cell_design, naming_missing_cells
 from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.coherence_by_group import Method, Null, coherence_by_group
-from shesha.inputs import MissingRows
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, validation as check
 from shesha.nulls.null_summary import benjamini_hochberg, draw_stages, note_early_end, number_against_null, open_tests
 from shesha.results import CoherenceTable
 from shesha.results.coherence import EDistance, EDistances
-from shesha.support import provenance
-from shesha.support import types as kinds
+from shesha.support import provenance, types as kinds
 from shesha.support.seeds import ALPHA, CONFIDENCE, default_draws, draw_seed, number
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn

@@ -11,8 +11,7 @@ from shesha.comparison.within_classes import MEASURES, compare_several_within, c
 from shesha.io import from_anndata
 from shesha.measures.registry import Choice
 from shesha.results.within_classes import SeveralWithinClasses, WithinClasses
-from shesha.support import provenance
-from shesha.support import types as kinds
+from shesha.support import provenance, types as kinds
 from shesha.support.sampling_units import undeclared_batches
 
 if TYPE_CHECKING:

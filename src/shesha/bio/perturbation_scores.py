@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from shesha.bio.cell_design import column, data_matrix, dense_rows, require_anndata
 from shesha.coherence.controls import warn_of_shared_rows
-from shesha.inputs import align_features
-from shesha.inputs import validation as check
+from shesha.inputs import align_features, validation as check
 from shesha.kernels.rounding_and_scaling import length_unit, safe_unit
 from shesha.support import types as kinds
 from shesha.support.seeds import CONFIDENCE, generator

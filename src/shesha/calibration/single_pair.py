@@ -15,8 +15,7 @@ from scipy.stats import norm
 from shesha.calibration.permutation_scores import Subject, covariate_design, map_orders, null_bytes, prepare
 from shesha.doubting import diagnostic_rows, find_pair_doubts, irrelevant_doubts, warn_of_doubts
 from shesha.doubting.pair_doubts import cluster_doubt, few_rows_doubt, saturated_measures, saturation, width
-from shesha.inputs import MissingRows, RowChoice, labels_in_order
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, RowChoice, labels_in_order, validation as check
 from shesha.kernels.distances import Metric, pair_distances
 from shesha.kernels.pairs import draw_tuples
 from shesha.kernels.rounding_and_scaling import length_unit
@@ -300,7 +299,7 @@ def add_saturation(
     doubts: Doubts, chance: Mapping[str, tuple[float, float, float]], sides: Sequence[Representation]
 ) -> Doubts:
     """Add a doubt if measures saturate; `chance` gives each measure's null mean, worst and best value."""
-    widths = tuple(0 if side.has_distances_only else int(np.prod(side.shape[1:])) for side in sides)
+    widths = tuple(int(np.prod(side.shape[1:])) for side in sides if not side.has_distances_only)
     doubt = saturation(saturated_measures(chance), sides[0].n_rows, widths)
     return doubts if doubt is None else replace(doubts, found=(doubt, *doubts.found))
 

@@ -30,8 +30,7 @@ from shesha.changes.row_map import (
 from shesha.comparison.engine import Evidence
 from shesha.doubting import warn_of_pair_doubts
 from shesha.drift.canary_check import Choice, choose_measures
-from shesha.inputs import MissingRows, RowChoice
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, RowChoice, validation as check
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.measures import Measure, choose
 from shesha.nulls.design_builder import exchange

@@ -13,11 +13,15 @@ from numpy.typing import ArrayLike
 
 from shesha.comparison.sampled_scores import Exact
 from shesha.doubting.row_lengths import describe_lengths
-from shesha.inputs import MissingRows, RowChoice, split_names
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, RowChoice, split_names, validation as check
 from shesha.kernels.mean_intervals import mean_interval
-from shesha.kernels.neighbours import Rows as SomeRows
-from shesha.kernels.neighbours import nearest_by_distance, nearest_by_product, nearest_to_queries, shared_entries
+from shesha.kernels.neighbours import (
+    Rows as SomeRows,
+    nearest_by_distance,
+    nearest_by_product,
+    nearest_to_queries,
+    shared_entries,
+)
 from shesha.kernels.regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures.expected_time import MINUTE, search_seconds, seconds_here

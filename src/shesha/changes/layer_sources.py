@@ -16,8 +16,7 @@ from shesha.inputs import MissingRows, Names, RowChoice
 from shesha.inputs.matrix_shapes import one_row_per_input, state_narrow
 from shesha.io.read import read_named
 from shesha.kernels.shapes import PANEL, column_panels
-from shesha.support import provenance
-from shesha.support import types as kinds
+from shesha.support import provenance, types as kinds
 from shesha.support.layer_axis import LayerAxis, layer_sequence, split_layers
 from shesha.support.types import Array
 from shesha.support.wording import count, join_items, layers_by_depth, name_parts

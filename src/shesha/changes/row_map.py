@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from shesha.changes.layer_sources import Sides, matrix_rows
 from shesha.drift.canary_check import row_movement
-from shesha.inputs import MissingRows, Names, RowChoice, labels_in_order
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, Names, RowChoice, labels_in_order, validation as check
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.neighbours import shared_entries
 from shesha.kernels.spectrum import principal_plane, trustworthiness, turn_onto

@@ -1,53 +1,30 @@
 """Functions that draw plain arrays on matplotlib Axes; results call them to plot themselves."""
 
-from shesha.charts._axes import PALETTE, name_ticks, pyplot, set_title
+from shesha.charts._axes import PALETTE as PALETTE, name_ticks as name_ticks, pyplot as pyplot, set_title as set_title
 from shesha.charts.bars_and_intervals import (
-    Series,
-    boxes,
-    chance_band,
-    class_values,
-    drift_bars,
-    intervals,
-    legend_of_colours,
-    model_bars,
-    null_distribution,
+    Series as Series,
+    boxes as boxes,
+    chance_band as chance_band,
+    class_values as class_values,
+    drift_bars as drift_bars,
+    intervals as intervals,
+    legend_of_colours as legend_of_colours,
+    model_bars as model_bars,
+    null_distribution as null_distribution,
 )
-from shesha.charts.curves import against_chance, curves, depth_profile, spectra
+from shesha.charts.curves import (
+    against_chance as against_chance,
+    curves as curves,
+    depth_profile as depth_profile,
+    spectra as spectra,
+)
 from shesha.charts.maps import (
-    Style,
-    frame_cell,
-    full_range,
-    heat_map,
-    leaf_order,
-    row_map,
-    similarity_map,
-    style_options,
+    Style as Style,
+    frame_cell as frame_cell,
+    full_range as full_range,
+    heat_map as heat_map,
+    leaf_order as leaf_order,
+    row_map as row_map,
+    similarity_map as similarity_map,
+    style_options as style_options,
 )
-
-__all__ = [
-    "PALETTE",
-    "Series",
-    "Style",
-    "against_chance",
-    "boxes",
-    "chance_band",
-    "class_values",
-    "curves",
-    "depth_profile",
-    "drift_bars",
-    "frame_cell",
-    "full_range",
-    "heat_map",
-    "intervals",
-    "leaf_order",
-    "legend_of_colours",
-    "model_bars",
-    "name_ticks",
-    "null_distribution",
-    "pyplot",
-    "row_map",
-    "set_title",
-    "similarity_map",
-    "spectra",
-    "style_options",
-]

@@ -13,8 +13,7 @@ from typing import Any
 from shesha import descriptors, measures, stability
 from shesha._version import __version__
 from shesha.results.base import Result
-from shesha.support import types as kinds
-from shesha.support import wording
+from shesha.support import types as kinds, wording
 
 _BIB = Path(__file__).with_name("references.bib")
 _LABEL = re.compile(r"keywords = \{(.*)\}")

@@ -6,11 +6,14 @@ import logging
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from shesha.cli._commands import add
 from shesha.cli._options import name_options
@@ -26,8 +29,35 @@ from shesha.support.wording import visible_name
 BAD_INPUT = 2
 _CODE_LINE = "\n    "
 
+
+@contextmanager
+def _visible_errors() -> Iterator[None]:
+    """Show control characters of arguments as escapes in usage errors, which typer prints."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(message := getattr(error, "message", None), str):
+            setattr(error, "message", visible_name(message))  # noqa: B010
+        raise
+
+
+class _Program(TyperGroup):
+    """The group of all commands."""
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """Parse the options of the program."""
+        with _visible_errors():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Find, parse and run the command."""
+        with _visible_errors():
+            return super().invoke(ctx)
+
+
 app = typer.Typer(
     name="shesha",
+    cls=_Program,
     help="Measure how stable and how similar representations are, and whether the results exceed chance.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -74,16 +74,15 @@ def _read_table_column(path: Path, column: str | None) -> list[str]:
 
 
 def _table(path: Path) -> pd.DataFrame:
-    import pandas as pd
+    from shesha.io.file_checks import reading, require_file
+    from shesha.io.tables import csv_frame, parquet_table
 
-    from shesha.io.tables import csv_frame
-    from shesha.support.optional import require
-
-    if path.suffix.lower() == ".parquet":
-        require("pyarrow.parquet", "files")
-        return pd.read_parquet(path, engine="pyarrow")
+    if require_file(path).suffix.lower() == ".parquet":
+        table = parquet_table(path)
+        return table.read([name for name in table.names if name not in table.index])
     # In a column of texts, "None" and "NA" are words, not missing values.
-    return csv_frame(path, "\t" if path.suffix.lower() == ".tsv" else ",", keep_default_na=False)
+    with reading(path):
+        return csv_frame(path, "\t" if path.suffix.lower() == ".tsv" else ",", keep_default_na=False)
 
 
 def _column(path: Path, table: pd.DataFrame, column: str | None) -> str:

@@ -9,8 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.inputs import split_names
-from shesha.inputs import validation as check
+from shesha.inputs import split_names, validation as check
 from shesha.inputs.validation import require_squarable
 from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix, Vector

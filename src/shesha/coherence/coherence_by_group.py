@@ -16,8 +16,7 @@ from shesha.coherence.controls import FEWEST_CONTROLS, LARGE, Layout, layout, wa
 from shesha.coherence.group_scores import PAIR, Evidence, evidence, mean_cosine_over_units, scores_of_sums, unit_signs
 from shesha.coherence.null_groups import Draws, NullGroupScores, nearest_control_shifts, score_null_groups
 from shesha.coherence.scores import NO_DIRECTION
-from shesha.inputs import align_all_labels, align_features, align_labels
-from shesha.inputs import validation as check
+from shesha.inputs import align_all_labels, align_features, align_labels, validation as check
 from shesha.inputs.validation import require_squarable
 from shesha.kernels.condition_distances import agreement
 from shesha.measures.expected_time import MINUTE

@@ -23,8 +23,7 @@ from shesha.comparison.noise_ceiling import SidesWithRepeats
 from shesha.comparison.resumable_pairs import require_same_rows
 from shesha.comparison.sampled_scores import Exact, Sampling, require_one_that_fits
 from shesha.doubting import find_pair_doubts, irrelevant_doubts, warn_of_doubts
-from shesha.inputs import MissingRows, RowChoice, labels_in_order
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, RowChoice, labels_in_order, validation as check
 from shesha.inputs.matrix_shapes import state_shapes
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure, choose

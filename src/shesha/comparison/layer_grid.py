@@ -33,8 +33,7 @@ from shesha.comparison.moment_scores import compare_layer_moments
 from shesha.comparison.pairwise import arrange_scores
 from shesha.comparison.resumable_pairs import require_same_rows
 from shesha.doubting import find_pair_doubts, irrelevant_doubts
-from shesha.inputs import MissingRows, RowChoice, labels_in_order
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, RowChoice, labels_in_order, validation as check
 from shesha.inputs.matrix_shapes import state_shapes
 from shesha.measures import Measure, as_measure
 from shesha.measures.lookup import PlainMeasure

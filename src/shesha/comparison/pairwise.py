@@ -13,16 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import runs
-from shesha.calibration import DrawError
-from shesha.calibration import calibrate as calibrate_pair
+from shesha.calibration import DrawError, calibrate as calibrate_pair
 from shesha.comparison import engine
 from shesha.comparison.compare import compare, seed_measures
 from shesha.comparison.engine import require_calibrate
 from shesha.comparison.input_manifest import Files
 from shesha.comparison.resumable_pairs import Request, Run, require_same_rows
 from shesha.doubting import irrelevant_doubts, warn_of_pair_doubts
-from shesha.inputs import MissingRows, RowChoice
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, RowChoice, validation as check
 from shesha.inputs.matrix_shapes import state_shapes
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice, metric_of_rows

@@ -14,8 +14,7 @@ from scipy.stats import t
 
 from shesha.comparison.engine import FEWEST_CLUSTERS, Evidence, interval, n_kept
 from shesha.doubting import warn_of_pair_doubts
-from shesha.inputs import MissingRows, RowChoice, labels_in_order
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, RowChoice, labels_in_order, validation as check
 from shesha.kernels import shapes as kernel
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.shapes import triangular_factor
@@ -25,8 +24,7 @@ from shesha.nulls.design_warnings import find_undeclared_dependence
 from shesha.nulls.null_summary import draws_needed, holm, summarise
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.results.consensus import Consensus, Member
-from shesha.support import memory
-from shesha.support import types as kinds
+from shesha.support import memory, types as kinds
 from shesha.support.progress import best_answer, collect, track
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import ALPHA, CONFIDENCE, number, spawn

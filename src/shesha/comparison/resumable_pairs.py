@@ -28,6 +28,7 @@ from shesha.comparison.input_manifest import (
     Files,
     IndexedInput,
     InMemoryRepresentation,
+    InputIndex as Index,
     RecentRepresentations,
     RepresentationLocation,
     SpooledRepresentation,
@@ -35,7 +36,6 @@ from shesha.comparison.input_manifest import (
     index_files,
     index_mapping,
 )
-from shesha.comparison.input_manifest import InputIndex as Index
 from shesha.doubting.pair_doubts import saturated_measures
 from shesha.inputs import MissingRows, RowChoice, labels_in_order
 from shesha.inputs.matrix_shapes import state_shapes

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from shesha.calibration.single_pair import warn_of_dependence
 from shesha.doubting import warn_of_pair_doubts
-from shesha.inputs import MissingRows, RowChoice
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, RowChoice, validation as check
 from shesha.kernels.unit_matching import Edges, match_candidates
 from shesha.nulls import benjamini_hochberg, draw_permutations, summarise
 from shesha.nulls.null_summary import draws_needed

@@ -14,8 +14,7 @@ from shesha.comparison.compare import MOST_ROWS_TESTED, PairRequest, compare_in_
 from shesha.comparison.engine import add_note, add_null, correct_p_values, name_pair
 from shesha.comparison.sampled_scores import Sampling
 from shesha.doubting import warn_of_pair_doubts
-from shesha.inputs import MissingRows, RowChoice, labels_in_order, orders, split_names
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, RowChoice, labels_in_order, orders, split_names, validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice, metric_of_rows
 from shesha.nulls.design_builder import equal_groups, exchange
@@ -23,8 +22,7 @@ from shesha.nulls.null_summary import best_value, holm, summarise
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison, Number, Score
 from shesha.results.within_classes import SeveralWithinClasses, WithinClasses
-from shesha.support import provenance
-from shesha.support import types as kinds
+from shesha.support import provenance, types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.progress import track
 from shesha.support.seeds import ALPHA, CONFIDENCE, N_PERMUTATIONS, default_draws, draw_seed, number

@@ -1,35 +1,18 @@
 """Doubts: possible problems with a conclusion, and advice on what to do about them."""
 
 # Importing these modules registers their checks; the order of registration breaks ties between equal effects.
-from shesha.doubting import pair_doubts  # isort: skip
-from shesha.doubting import feature_doubts, row_doubts
-from shesha.doubting.doubt_input import doubt_functions
+from shesha.doubting import pair_doubts as pair_doubts  # isort: skip
+from shesha.doubting import feature_doubts as feature_doubts, row_doubts as row_doubts
+from shesha.doubting.doubt_input import doubt_functions as doubt_functions
 from shesha.doubting.doubts import (
-    check_known_quantities,
-    diagnostic_rows,
-    doubts,
-    find_doubts,
-    find_pair_doubts,
-    irrelevant_doubts,
-    row_properties,
-    rows_without_direction,
-    warn_of_doubts,
-    warn_of_pair_doubts,
+    check_known_quantities as check_known_quantities,
+    diagnostic_rows as diagnostic_rows,
+    doubts as doubts,
+    find_doubts as find_doubts,
+    find_pair_doubts as find_pair_doubts,
+    irrelevant_doubts as irrelevant_doubts,
+    row_properties as row_properties,
+    rows_without_direction as rows_without_direction,
+    warn_of_doubts as warn_of_doubts,
+    warn_of_pair_doubts as warn_of_pair_doubts,
 )
-
-__all__ = [
-    "check_known_quantities",
-    "diagnostic_rows",
-    "doubt_functions",
-    "doubts",
-    "feature_doubts",
-    "find_doubts",
-    "find_pair_doubts",
-    "irrelevant_doubts",
-    "pair_doubts",
-    "row_doubts",
-    "row_properties",
-    "rows_without_direction",
-    "warn_of_doubts",
-    "warn_of_pair_doubts",
-]

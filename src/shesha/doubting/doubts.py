@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.doubting.doubt_input import Subject, list_doubts
-from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels, validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
 from shesha.nulls.dependence import DiagnosticRows
 from shesha.nulls.permutations import Design, nonempty_arguments

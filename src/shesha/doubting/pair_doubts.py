@@ -314,9 +314,9 @@ def saturation(names: Sequence[str], n_rows: int, widths: tuple[int, ...]) -> Do
     """Return the doubt that measures saturate for this number of rows and features."""
     if not names:
         return None
-    sizes = " and ".join(f"{d:,}" for d in widths)
+    sizes = f" of {' and '.join(f'{d:,}' for d in widths)} features" if widths else ""
     text = (
-        f"{', '.join(names)} saturate{'s' if len(names) == 1 else ''} for {n_rows:,} rows of {sizes} features: even "
+        f"{', '.join(names)} saturate{'s' if len(names) == 1 else ''} for {n_rows:,} rows{sizes}: even "
         "unrelated data reach the value of perfect agreement"
     )
     return Doubt("saturated", 1.0, None, text, "Use truncate= (leading components), more rows, or another measure")

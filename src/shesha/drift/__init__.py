@@ -11,8 +11,7 @@ from shesha.results import CheckSequence, DriftScore, DriftVerdict, Moved, Strea
 from shesha.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    import shesha.drift.callbacks as callbacks
-    import shesha.drift.perturb as perturb
+    from shesha.drift import callbacks as callbacks, perturb as perturb
 
 __getattr__, __dir__ = lazy_names(__name__)
 

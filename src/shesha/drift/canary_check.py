@@ -13,8 +13,7 @@ import numpy as np
 
 from shesha.doubting.row_lengths import describe_lengths
 from shesha.drift.canary_reference import Reference, check_same_rows, require_count
-from shesha.inputs import MissingRows, RowChoice, orders, split_names
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, RowChoice, orders, split_names, validation as check
 from shesha.kernels.distances import PANEL
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, choose

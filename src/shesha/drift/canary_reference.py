@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.drift.row_dependence import dependence_text, group_means
-from shesha.inputs import Names, are_reordered, orders, split_names
-from shesha.inputs import validation as check
+from shesha.inputs import Names, are_reordered, orders, split_names, validation as check
 from shesha.io.file_checks import reading
 from shesha.kernels.distances import find_undirected_rows
 from shesha.kernels.shapes import triangular_rows

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 
 from shesha.drift.row_dependence import dependence_text
 from shesha.drift.stream_evidence import BETS, FEWEST, ReferenceDistribution, stream_verdict
-from shesha.inputs import align_features
-from shesha.inputs import validation as check
+from shesha.inputs import align_features, validation as check
 from shesha.results import StreamVerdict
 from shesha.support.seeds import generator, number
 from shesha.support.types import Labels, Matrix, Seed, Vector

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.charts import curves
-from shesha.drift import canary_check
-from shesha.drift import history as monitor_files
+from shesha.drift import canary_check, history as monitor_files
 from shesha.drift.canary_check import (
     CheckResult,
     Choice,
@@ -28,8 +27,7 @@ from shesha.drift.canary_check import (
 from shesha.drift.canary_reference import Reference, restrict_encodings
 from shesha.drift.history import History, InMemory, Kind, Writer, write_or_warn
 from shesha.drift.stream_evidence import AlarmRule, Evidence, Stream, Updates
-from shesha.inputs import MissingRows, NamedRows, Names, RowChoice, labels_in_order, split_names
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, NamedRows, Names, RowChoice, labels_in_order, split_names, validation as check
 from shesha.inputs.table_columns import column_names, feature_order
 from shesha.measures import Measure, get
 from shesha.results import CheckSequence, DriftScore, DriftVerdict, StreamVerdict

@@ -23,6 +23,8 @@ _ROWS = 50
 """Largest number of checks and of updates on the page."""
 _MOVED = 10
 _UNITS = (("day", 86_400), ("hour", 3600), ("minute", 60))
+_CLOCKS = 60
+"""Seconds by which the clocks of two machines may differ."""
 _TITLES = {
     "ok": "No change",
     "watch": "Signs of change, but no alarm",
@@ -80,12 +82,16 @@ def time_ago(at: str, now: datetime) -> str:
     --------
     >>> time_ago("2026-03-01T10:00:00+00:00", datetime(2026, 3, 1, 12, tzinfo=UTC))
     '2 hours ago'
+    >>> time_ago("2026-03-01T13:00:00+00:00", datetime(2026, 3, 1, 12, tzinfo=UTC))
+    '2026-03-01T13:00:00+00:00 (later than the time of this machine)'
     """
     try:
         seconds = (now - datetime.fromisoformat(at)).total_seconds()
     except (TypeError, ValueError):
         # A history that was edited by hand may contain invalid times.
         return str(at)
+    if seconds < -_CLOCKS:
+        return f"{at} (later than the time of this machine)"
     for unit, length in _UNITS:
         if seconds >= length:
             return f"{count(int(seconds // length), unit)} ago"

@@ -13,8 +13,7 @@ import numpy as np
 
 from shesha.drift.canary_reference import Reference
 from shesha.drift.row_dependence import dependence_text, group_means, n_equal_rows
-from shesha.inputs import Names, split_names
-from shesha.inputs import validation as check
+from shesha.inputs import Names, split_names, validation as check
 from shesha.kernels.condition_distances import ledoit_wolf
 from shesha.kernels.rounding_and_scaling import is_constant, length_unit
 from shesha.results import CheckSequence, StreamVerdict

@@ -13,17 +13,14 @@ from numpy.typing import ArrayLike
 from shesha.doubting.row_lengths import describe_lengths
 from shesha.drift.canary_check import p_value, threshold
 from shesha.drift.row_dependence import dependence_text, n_equal_rows
-from shesha.inputs import MissingRows, Names, align_features, split_names
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, Names, align_features, split_names, validation as check
 from shesha.inputs.table_columns import column_names
 from shesha.inputs.validation import require_squarable
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls.null_summary import holm, number_against_null, undecided
-from shesha.results import TwoSample
-from shesha.results import sentence_parts as say
+from shesha.results import TwoSample, sentence_parts as say
 from shesha.results.number import Number, NumberTable
-from shesha.support import memory
-from shesha.support import types as kinds
+from shesha.support import memory, types as kinds
 from shesha.support.progress import best_answer, collect
 from shesha.support.provenance import keep_statements, state, state_warning
 from shesha.support.seeds import ALPHA, generator, number, spawn

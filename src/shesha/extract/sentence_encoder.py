@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from shesha.extract.pretrained import Source, module_list
-from shesha.extract.pretrained import read_source_json as read_json
+from shesha.extract.pretrained import Source, module_list, read_source_json as read_json
 from shesha.support.optional import load_tensors
 
 if TYPE_CHECKING:

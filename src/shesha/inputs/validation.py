@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.inputs import Names, split_names, table_values
 from shesha.inputs.class_labels import class_codes
 from shesha.inputs.identity import look_like_genes
-from shesha.support import memory as memory
-from shesha.support import wording
+from shesha.support import memory as memory, wording
 from shesha.support.device_arrays import array_shape, doubles, namespace, stays, to_host
 from shesha.support.layer_axis import has_channels_last
 from shesha.support.provenance import state

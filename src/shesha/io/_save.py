@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import shutil
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,8 +20,7 @@ from shesha.inputs.column_words import label_like_names
 from shesha.inputs.columns import is_unnamed
 from shesha.io.tables import csv_table, has_names, labels_of_table
 from shesha.io.torch_files import ORDER
-from shesha.support import files
-from shesha.support import types as kinds
+from shesha.support import files, types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.optional import require
 from shesha.support.types import Array
@@ -32,53 +28,6 @@ from shesha.support.wording import join_names
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-_STORES = ("zarr.json", ".zgroup", ".zarray")
-"""Files by which the folder of a Zarr store is recognised."""
-
-
-@contextmanager
-def replace_path(target: Path, *, overwrite: bool, folder: bool) -> Iterator[Path]:
-    """Yield a temporary path; the file or folder written there then replaces the target.
-
-    After an error, the target is unchanged and no temporary file remains. If the target is a link, the file to which it
-    points is replaced.
-    """
-    files.require_replaceable(target)
-    stream = not folder and files.is_stream(target)
-    target = target if stream else Path(os.path.realpath(target))
-    _require_replaceable(target, folder)
-    with _folder(target) if folder else files.replacing(target) as draft:
-        yield draft
-        if os.path.lexists(target) and not (overwrite or stream):
-            raise FileExistsError(f"path must be new unless overwrite=True, got the existing {target}")
-
-
-def _require_replaceable(target: Path, folder: bool) -> None:
-    """Refuse to replace a folder that is not a Zarr store."""
-    if target.is_dir() and not (folder and any((target / marker).is_file() for marker in _STORES)):
-        raise IsADirectoryError(f"path must be a file or a Zarr store to be replaced, got the directory {target}")
-    if folder and target.is_file():
-        raise NotADirectoryError(f"path must be a Zarr store, which is a directory, got the file {target}")
-
-
-@contextmanager
-def _folder(target: Path) -> Iterator[Path]:
-    """Yield a temporary folder, which replaces the target unless an error occurs."""
-    draft, old = (target.with_name(f".{secrets.token_hex(8)}.draft") for _ in range(2))
-    try:
-        yield draft
-        # A folder cannot be given the name of an existing folder.
-        if target.is_dir():
-            target.rename(old)
-        draft.rename(target)
-    finally:
-        if old.is_dir() and not target.is_dir():
-            old.rename(target)
-        for leftover in (draft, old):
-            if leftover.is_dir():
-                shutil.rmtree(leftover)
 
 
 @dataclass(frozen=True)
@@ -135,31 +84,6 @@ def write_safetensors(path: Path, content: Content) -> None:
     if "__metadata__" in tensors:
         raise ValueError("names must differ from '__metadata__' in a .safetensors file, got '__metadata__'")
     safetensors.save_file(tensors, path, metadata={ORDER: json.dumps(list(tensors))})
-
-
-def write_zarr(path: Path, content: Content) -> None:
-    """Write a group of arrays; a name with slashes is a path within the group."""
-    zarr = content.library("zarr")
-    arrays = content.arrays_and_labels()
-    _require_paths(arrays)
-    group = zarr.open_group(path, mode="w-", attributes={ORDER: list(arrays)})
-    for name, array in arrays.items():
-        if array.dtype.kind == "U":
-            group.create_array(name, shape=array.shape, dtype=str)[...] = array.astype(object)
-        else:
-            group.create_array(name, data=array)
-
-
-def _require_paths(names: Iterable[str]) -> None:
-    """Refuse names that are not valid paths, or that are folders of other names."""
-    known = set(names)
-    for name in known:
-        parts = name.split("/")
-        if "\\" in name or any(part in ("", ".", "..", "zarr.json") or part.startswith("__") for part in parts):
-            raise ValueError(f"names must be paths such as 'model/layer 3' in a .zarr store, got {name!r}")
-        above = next((up for i in range(1, len(parts)) if (up := "/".join(parts[:i])) in known), None)
-        if above is not None:
-            raise ValueError(f"names must not be folders of other names in a .zarr store, got {above!r} and {name!r}")
 
 
 def write_parquet(path: Path, content: Content) -> None:
@@ -230,7 +154,6 @@ WRITERS: dict[str, Callable[[Path, Content], None]] = {
     ".parquet": write_parquet,
     ".csv": partial(write_text, separator=","),
     ".tsv": partial(write_text, separator="\t"),
-    ".zarr": write_zarr,
 }
 
 
@@ -253,9 +176,9 @@ def save(
     Parameters
     ----------
     path : str or path
-        The file extension determines the format: .npz, .safetensors and .zarr hold any number of arrays, .npy holds
-        one, and .parquet, .csv and .tsv hold the columns of one matrix. For .h5ad, use AnnData's own writer, which
-        keeps the annotations of the rows.
+        The file extension determines the format: .npz and .safetensors hold any number of arrays, .npy holds one, and
+        .parquet, .csv and .tsv hold the columns of one matrix. For .h5ad, use AnnData's own writer, which keeps the
+        annotations of the rows.
     arrays : mapping of names to arrays
         Arrays of any shape, with floats or integers of up to 64 bits or booleans, or tensors on any device; bfloat16
         becomes float32. In .npy files and tables, the array takes the name of the file.
@@ -268,8 +191,7 @@ def save(
     columns : sequence of str, optional
         Names of the features in a table; default: f0, f1 and so on.
     overwrite : bool
-        Whether to replace an existing file. An existing folder is replaced only if both it and the new file are .zarr
-        stores.
+        Whether to replace an existing file.
 
     Raises
     ------
@@ -301,9 +223,16 @@ def save(
     content = Content(target, numbers, label_array, _name(label_column), names)
     if label_array is not None and label_column in numbers:
         raise ValueError(f"label_column must differ from the names of the arrays, got {label_column!r}")
-    ending = target.suffix.lower()
-    with replace_path(target, overwrite=overwrite, folder=ending == ".zarr") as temporary:
-        WRITERS[ending](temporary, content)
+    files.require_replaceable(target)
+    stream = files.is_stream(target)
+    # If the target is a link, the file to which it points is replaced.
+    place = target if stream else Path(os.path.realpath(target))
+    if place.is_dir():
+        raise IsADirectoryError(f"path must be a file to be replaced, got the directory {target}")
+    with files.replacing(place) as draft:
+        WRITERS[target.suffix.lower()](draft, content)
+        if os.path.lexists(place) and not (overwrite or stream):
+            raise FileExistsError(f"path must be new unless overwrite=True, got the existing {target}")
 
 
 def _target(path: str | os.PathLike[str], overwrite: bool) -> Path:

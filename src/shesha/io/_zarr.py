@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -15,16 +14,8 @@ import numpy as np
 
 from shesha.inputs import NamedRows
 from shesha.io.array_selection import Contents, Keys, StoredArray, contents, labels_of_arrays
-from shesha.io.file_checks import (
-    UnreadableFileError,
-    optional,
-    reading,
-    require_bounded_chunks,
-    require_chunks,
-    require_sound,
-)
+from shesha.io.file_checks import UnreadableFileError, optional, reading, require_chunks, require_sound
 from shesha.io.single_cell_files import labels_of_anndata, open_anndata
-from shesha.io.torch_files import ORDER
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
 from shesha.support.wording import join_names, natural_key
@@ -56,18 +47,7 @@ def _array_folders(path: Path) -> list[Path]:
     with reading(path):
         if _node(path) is None:
             raise UnreadableFileError(f"{path} must be a Zarr store, got a directory without zarr.json or .zgroup")
-        folders = sorted(_walk(path), key=lambda folder: natural_key(folder.relative_to(path).as_posix()))
-        saved = {name: number for number, name in enumerate(_saved_order(path))}
-        return sorted(folders, key=lambda folder: saved.get(folder.relative_to(path).as_posix(), len(saved)))
-
-
-def _saved_order(path: Path) -> list[str]:
-    """Return the names of the arrays in the order in which they were saved, if the store records it."""
-    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-        attributes = json.loads((path / "zarr.json").read_bytes())["attributes"]
-        saved = attributes[ORDER] if ORDER in attributes else attributes["shesha"]["arrays"]
-        return [name for name in saved if isinstance(name, str)]
-    return []
+        return sorted(_walk(path), key=lambda folder: natural_key(folder.relative_to(path).as_posix()))
 
 
 def _walk(path: Path) -> Iterator[Path]:
@@ -186,7 +166,6 @@ class ZarrMatrix:
             self._array = zarr.open_array(store=storage.LocalStore(folder, read_only=True), mode="r")
         self.shape, self.dtype = tuple(self._array.shape), np.dtype(self._array.dtype)
         require_chunks(path, name, self.shape, tuple(self._array.chunks), self.dtype)
-        require_bounded_chunks(path, name, folder, tuple(self._array.chunks), self.dtype)
 
     def __getitem__(self, rows: slice) -> Array:
         """Return some rows."""

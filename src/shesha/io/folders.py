@@ -16,7 +16,7 @@ from shesha.inputs.columns import Column
 from shesha.inputs.vector_columns import Vectors
 from shesha.io._unsupported_formats import Format, array_format, table_format
 from shesha.io.array_selection import NamedArrays, StoredArray, in_memory, read_lines, stack_vectors
-from shesha.io.file_checks import UnreadableFileError, file_stem
+from shesha.io.file_checks import UnreadableFileError, file_stem, require_plain
 from shesha.io.json_vectors import labels_of_json
 from shesha.io.large_matrices import npy_arrays
 from shesha.io.list_columns import dataset_table, is_dataset
@@ -81,7 +81,7 @@ def _all_tables(path: Path) -> list[Path]:
 def _table(path: Path) -> Table:
     """Describe the columns of all parts as those of one table."""
     files = _tables_inside(path)
-    _require_plain(path, files)
+    require_plain(path, files)
     splits = dict.fromkeys(match["split"] for file in files if (match := _PART.fullmatch(file.stem)) and match["split"])
     if len(splits) > 1:
         raise UnreadableFileError(
@@ -122,23 +122,6 @@ def _table(path: Path) -> Table:
     if len(files) > 1:
         state(f"{path.name}: {len(files)} parts as one table")
     return Table((*columns, *folders), read, vectors, first.index)
-
-
-def _require_plain(path: Path, files: Sequence[Path]) -> None:
-    """Refuse links, which could lead to files outside the folder."""
-    for file in files:
-        for place in (file, *file.parents):
-            if place == path:
-                break
-            if place.is_symlink() and not _is_inside(place, path):
-                raise UnreadableFileError(f"folder {path} must contain its files, got a link: {place}")
-
-
-def _is_inside(link: Path, folder: Path) -> bool:
-    """Return whether a link leads into the same folder, or to the blobs of a download cache of the same data set."""
-    target = link.resolve()
-    roots = [folder.resolve(), *(up / "blobs" for up in folder.resolve().parents if (up / "blobs").is_dir())]
-    return any(root in target.parents for root in roots)
 
 
 def _require_all_parts(path: Path, files: Sequence[Path]) -> None:
@@ -185,7 +168,7 @@ def item_arrays(path: Path) -> NamedArrays:
     files = _items(path)
     if len(files) > _MOST_FILES:
         raise UnreadableFileError(f"folder {path} must contain at most {_MOST_FILES:,} files, got {len(files):,}")
-    _require_plain(path, files)
+    require_plain(path, files)
     first = _vectors(files[0])
     found: dict[str, list[StoredArray]] = {name: [] for name in first}
     for file in files:
@@ -252,7 +235,7 @@ def matrices_with_names(path: Path) -> NamedArrays:
     """Describe the .npy files of a folder, with the names of the rows in a file beside them."""
     beside = _names_beside(path)
     files = [file for file in _data_files(path) if file.suffix.lower() == ".npy" and file not in beside]
-    _require_plain(path, [*beside, *files])
+    require_plain(path, [*beside, *files])
     arrays = {file.stem: next(iter(npy_arrays(file).values())) for file in files}
     about = {name: np.asarray(values) for file in beside for name, values in _NAMES[file.suffix.lower()](file).items()}
     about = {name: values.astype(str) if values.dtype.kind == "O" else values for name, values in about.items()}
@@ -273,7 +256,7 @@ def is_suite2p_folder(path: Path) -> bool:
 def suite2p_arrays(path: Path) -> NamedArrays:
     """Describe traces of cells as times x cells; regions that are no cells are left out."""
     files = [path / name for name in (*_SUITE2P, "iscell.npy") if (path / name).is_file()]
-    _require_plain(path, files)
+    require_plain(path, files)
     arrays = {file.stem: next(iter(npy_arrays(file).values())) for file in files}
     verdicts = arrays.pop("iscell").load()
     cells = np.flatnonzero(verdicts[:, 0] if verdicts.ndim == 2 else verdicts)

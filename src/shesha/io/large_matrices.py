@@ -100,7 +100,7 @@ def _sparse(path: Path, arrays: dict[str, StoredArray]) -> dict[str, StoredArray
         raise UnreadableFileError(
             f"{path} must contain a matrix of the format csr, csc or coo, got {form}; use .tocsr()"
         )
-    if form not in _PARTS or len(size) != 2 or not set(_PARTS[form]) <= set(arrays) or min(size) < 0:
+    if form not in _PARTS or len(size) != 2 or not set(_PARTS[form]) <= set(arrays):
         return arrays
     shape, dtype = (int(size[0]), int(size[1])), arrays["data"].dtype
 

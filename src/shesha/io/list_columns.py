@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,8 +10,16 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs.columns import SAMPLE
-from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
+from shesha.io.file_checks import (
+    UnreadableFileError,
+    optional,
+    reading,
+    require_memory,
+    require_plain,
+    require_plausible,
+)
 from shesha.io.tables import Table, arrow_table
+from shesha.support.files import read_json
 from shesha.support.memory import format_bytes, memory_budget
 from shesha.support.wording import join_names
 
@@ -185,12 +192,12 @@ def _arrow_files(path: Path) -> list[Path]:
         return [path]
     if (path / _SPLITS).is_file():
         with reading(path):
-            splits = [str(name) for name in json.loads((path / _SPLITS).read_text(encoding="utf-8"))["splits"]]
+            splits = [str(name) for name in read_json(path / _SPLITS)["splits"]]
         raise UnreadableFileError(
             f"{path} must be one split of a data set, got the splits {join_names(splits)}; pass {path}/NAME"
         )
     with reading(path):
-        state = json.loads((path / _STATE).read_text(encoding="utf-8"))
+        state = read_json(path / _STATE)
         names = [str(entry["filename"]) for entry in state["_data_files"]]
         chosen = bool(state.get("_indices_data_files") or state.get("_indices_files"))
     if chosen:
@@ -200,4 +207,6 @@ def _arrow_files(path: Path) -> list[Path]:
         )
     if not names or any(Path(name).name != name or not (path / name).is_file() for name in names):
         raise UnreadableFileError(f"{path} must contain the files that {_STATE} names, got {join_names(names)}")
-    return [path / name for name in names]
+    files = [path / name for name in names]
+    require_plain(path, files)
+    return files

@@ -22,8 +22,8 @@ from shesha.inputs import (
     joined_values,
     require_order,
     require_same_conditions,
+    validation as check,
 )
-from shesha.inputs import validation as check
 from shesha.inputs.identity import describe_transposed, words_of
 from shesha.inputs.matrix_shapes import one_row_per_input
 from shesha.io._unsupported_formats import Format, unsupported

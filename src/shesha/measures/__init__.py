@@ -14,20 +14,16 @@ from shesha.measures.distributions import (
 from shesha.measures.kernels import cka, distance_correlation, pwcka, rv, sampled_cka, unbiased_cka
 from shesha.measures.lookup import (
     PlainMeasure as PlainMeasure,
-)
-from shesha.measures.lookup import (
     as_measure,
     card,
     choose,
     families,
     get,
+    import_measure as import_measure,
     names,
     overview,
     table,
     takes_moments,
-)
-from shesha.measures.lookup import (
-    import_measure as import_measure,
 )
 from shesha.measures.neighbours import (
     cknna,

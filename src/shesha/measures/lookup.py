@@ -19,6 +19,7 @@ from shesha.measures.registry import IMPLIED, INVARIANCES, MEASURES, Measure
 from shesha.moments import SummedRepresentation, sum_panel
 from shesha.report import (
     CHANGES,
+    card as as_card,
     describe_invariances,
     markdown_table,
     options_in_words,
@@ -26,10 +27,8 @@ from shesha.report import (
     range_in_words,
     wrap,
 )
-from shesha.report import card as as_card
 from shesha.results.comparison import RECOMMENDED
-from shesha.support import types as kinds
-from shesha.support import wording as spelling
+from shesha.support import types as kinds, wording as spelling
 from shesha.support.types import instance
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, View

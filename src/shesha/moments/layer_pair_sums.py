@@ -20,8 +20,7 @@ from shesha.moments.sums import (
     require_finite,
     storage_rounding,
 )
-from shesha.support import memory
-from shesha.support import types as kinds
+from shesha.support import memory, types as kinds
 from shesha.support.thread_locks import Locked
 
 _PANEL_ROWS = 1024

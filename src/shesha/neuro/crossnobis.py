@@ -10,8 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import ConditionDistances, MissingRows, make_data_array
-from shesha.inputs import validation as check
+from shesha.inputs import ConditionDistances, MissingRows, make_data_array, validation as check
 from shesha.inputs.class_labels import class_name
 from shesha.kernels.condition_distances import (
     across_folds,

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import MissingRows
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, validation as check
 from shesha.kernels.condition_distances import additive_residuals, residuals
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro.crossnobis import FOLDS, NO_REPEATS, NO_VARIATION, Crossed, Estimate, run_codes

@@ -9,8 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.spatial.distance import squareform
 
-from shesha.inputs import MissingRows
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, validation as check
 from shesha.kernels.condition_distances import Cube, centre_and_scale, condition_distances, half_sums
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.ranks import centred_ranks

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
-from shesha.inputs import MissingRows, align_labels, table_values
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, align_labels, table_values, validation as check
 from shesha.inputs.class_labels import state_suspicious_classes
 from shesha.kernels.mean_intervals import t_margin
 from shesha.kernels.ranks import centred_ranks

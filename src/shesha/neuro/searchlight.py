@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from shesha.inputs import MissingRows, NamedRows, split_names
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, NamedRows, split_names, validation as check
 from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import METRICS, Metric, standard_rows
 from shesha.kernels.ranks import centred_ranks

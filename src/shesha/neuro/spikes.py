@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
 from shesha.neuro.trials import Conditions, Trials
-from shesha.support import provenance
-from shesha.support import types as kinds
+from shesha.support import provenance, types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.types import Array, Matrix
 from shesha.support.warnings import MeasureWarning, warn

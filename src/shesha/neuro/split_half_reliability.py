@@ -8,8 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import MissingRows
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, validation as check
 from shesha.kernels.condition_distances import (
     Noise,
     additive_residuals,

@@ -8,8 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from shesha.inputs import MissingRows
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, validation as check
 from shesha.kernels.condition_distances import compress_columns
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.kernels.shapes import energy_distance, gaussian_distance

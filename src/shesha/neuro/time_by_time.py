@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import MissingRows, NamedRows, Names, coordinate_values, table_values
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, NamedRows, Names, coordinate_values, table_values, validation as check
 from shesha.kernels.condition_distances import Cube, centre_and_scale, condition_distances
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.ranks import centred_ranks
@@ -21,8 +20,7 @@ from shesha.neuro.trial_order_null import Null, Orders
 from shesha.neuro.trials import Conditions, EqualTrials, Halves, How, Numbers, Trials, describe_use, means_of_known
 from shesha.nulls import summarise
 from shesha.nulls.null_summary import number_against_null
-from shesha.results import OverTime
-from shesha.results import sentence_parts as say
+from shesha.results import OverTime, sentence_parts as say
 from shesha.results.base import draws_axes
 from shesha.results.number import TIE, Number, NumberTable
 from shesha.support.device_arrays import to_host

@@ -9,8 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import MissingRows, align_labels
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, align_labels, validation as check
 from shesha.kernels.rounding_and_scaling import is_constant
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro.trials import Trials

@@ -11,15 +11,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import MissingRows, align_labels, coordinate_values, is_labelled, table_values
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, align_labels, coordinate_values, is_labelled, table_values, validation as check
 from shesha.inputs.class_labels import NO_LABEL, class_names, state_suspicious_classes
 from shesha.inputs.identity import words_of
 from shesha.kernels.condition_distances import Cube, count_trials, equal_sums
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls.design_warnings import describe_repeats
-from shesha.support import provenance
-from shesha.support import types as kinds
+from shesha.support import provenance, types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.seeds import generator, spawn
 from shesha.support.types import Array, Index, Labels, Mask, Matrix, Seed, Vector

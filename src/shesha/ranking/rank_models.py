@@ -12,8 +12,7 @@ from scipy.optimize import nnls
 
 from shesha.comparison.noise_ceiling import Repeats, ceiling_of_repeats
 from shesha.doubting import diagnostic_rows, irrelevant_doubts, warn_of_pair_doubts
-from shesha.inputs import MissingRows, RowChoice, labels_in_order
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, RowChoice, labels_in_order, validation as check
 from shesha.kernels.distances import n_pairs
 from shesha.kernels.ranks import SortedVectors, weighted_correlations
 from shesha.measures import as_measure
@@ -28,8 +27,7 @@ from shesha.ranking.resampling import RANKED_AGAIN, chance_p_values, evaluate_di
 from shesha.results.base import reaches_level
 from shesha.results.model_ranking import ModelCombination, ModelDifference, ModelRanking, RankedModel, WeightsOf
 from shesha.stability.row_matching import PairCount, check_pairs
-from shesha.support import provenance
-from shesha.support import types as kinds
+from shesha.support import provenance, types as kinds
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import ALPHA, CONFIDENCE, N_PERMUTATIONS, number, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector

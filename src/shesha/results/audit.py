@@ -367,9 +367,8 @@ class Audit(Listed[RepresentationAudit], Result):
         return audit_page(self)
 
     def _metrics(self, model: str) -> list[Metric]:
-        from shesha.results.audit_report import audit_metrics
-
-        return audit_metrics(self)
+        scores = {one.name: one.feature_split for one in self.representations}
+        return [score.as_metric(name, "feature-split stability") for name, score in scores.items() if score is not None]
 
 
 def _value(estimate: Estimate | None) -> float:

@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING
 
 from shesha.report import (
     Column,
-    Columns,
     Drawing,
     Explained,
     Item,
     Lines,
-    Metric,
     Page,
     Part,
     Point,
     Section,
-    Strip,
     Table,
     Text,
     texts,
@@ -158,11 +155,10 @@ def _faults(audit: Audit, words: Callable[[str], str]) -> tuple[Item, ...]:
     for finding in audit.representations:
         for fault in _fault_lines(finding):
             names_by_fault.setdefault(fault, []).append(finding.name)
-    return tuple(Item(_prefix_names(names, several, words(text))) for text, names in names_by_fault.items())
-
-
-def _prefix_names(names: list[str], several: int, text: str) -> str:
-    return text if several == 1 else f"{list_names(names, several)}: {text}"
+    return tuple(
+        Item(f"{'' if several == 1 else f'{list_names(names, several)}: '}{words(text)}")
+        for text, names in names_by_fault.items()
+    )
 
 
 def _fault_lines(finding: RepresentationAudit) -> Iterable[str]:
@@ -173,17 +169,11 @@ def _fault_lines(finding: RepresentationAudit) -> Iterable[str]:
 
 def drift(audit: Audit) -> Section | None:
     """Describe how far each representation has drifted along the sequence."""
-    drift_path = audit.drift
     if audit.drift_reason:
         return Section("Drift", (Text(f"No drift was computed: {audit.drift_reason}"),))
-    if drift_path is None:
+    if audit.drift is None:
         return None
-    why = tuple(
-        Text(f"{name}: {reason}") for name, reason in zip(drift_path.names, drift_path.reasons, strict=False) if reason
-    )
-    columns: Columns = {"from the first": drift_path.from_first, "from the previous": drift_path.from_previous}
-    table = Table.of(drift_path.names, columns, "Drift", "representation")
-    return Section("Drift along the given order", (table, *why), _DRIFT)
+    return Section("Drift along the given order", audit.drift._numbers(), _DRIFT)
 
 
 def notes(audit: Audit) -> Section | None:
@@ -296,22 +286,6 @@ def _doubts(audit: Audit, words: Callable[[str], str]) -> tuple[Part, ...]:
     return (*points, Explained("effect", _EFFECT))
 
 
-def audit_metrics(audit: Audit) -> list[Metric]:
-    """Return the stability of each representation, for the header of a card."""
-    metrics = []
-    for finding in audit.representations:
-        score, chance = finding.feature_split, finding.chance
-        if score is None:
-            continue
-        calibration = (
-            {}
-            if chance is None
-            else {"chance": chance.chance, "threshold": chance.threshold, "p_value": chance.p_value}
-        )
-        metrics.append(Metric(finding.name, _TITLE, score.value, score.low, score.high, **calibration))
-    return metrics
-
-
 def _score_table(audit: Audit) -> tuple[Part, ...]:
     """Show the stability with its chance level and verdict, or the agreement with labels without stability."""
     known = list(audit.representations)
@@ -330,7 +304,7 @@ def _score_table(audit: Audit) -> tuple[Part, ...]:
     title = _TITLE if is_stability else "alignment with labels"
     score = (
         Column.of("verdict", verdicts),
-        Column.of(title, map(format_value, scores), map(_strip, scores, tests)),
+        Column.of(title, map(format_value, scores), map(strip, scores)),
     )
     # Ranks follow the score that they order.
     widths, ranks = _equal_width_scores(known) if is_stability else (), _rank_columns(audit, known)
@@ -364,30 +338,15 @@ def _remarks(audit: Audit) -> Iterator[str]:
     has_interval = any(score is not None and score.has_interval for score in scores)
     level = 100 * audit.options.get("confidence", CONFIDENCE)
     brackets = f"Brackets are {level:g}% intervals. " if has_interval else ""
-    ties = "= after a rank: the interval overlaps that of the next better rank. " if _has_ties(audit, known) else ""
+    has_ties = any(cell.endswith(_TIES) for column in _rank_columns(audit, known) for cell in column.cells)
+    ties = "= after a rank: the interval overlaps that of the next better rank. " if has_ties else ""
     scale = _CELL_SCALE if all(map(has_uninformative_axes, known)) else _SCALE
     n_pairs = audit.options.get("pairs")
     sizes = _size_sentence(audit) + (f"Distances are those of {n_pairs:,} sampled pairs. " if n_pairs else "")
     yield f"{sizes}{brackets}{ties}{scale if is_stability else _AGREEMENT}"
     yield from filter(None, [what_to_do(known) if is_stability else ""])
-    yield from filter(None, [_farthest(audit)])
-
-
-def _has_ties(audit: Audit, findings: list[RepresentationAudit]) -> bool:
-    return any(cell.endswith(_TIES) for column in _rank_columns(audit, findings) for cell in column.cells)
-
-
-def _farthest(audit: Audit) -> str:
-    """Name the representation that has drifted farthest from the first."""
-    known = {} if audit.drift is None else dict(zip(audit.drift.names, audit.drift.from_first, strict=True))
-    known = {name: value for name, value in known.items() if value == value}
-    if len(known) < 2 or audit.drift is None:
-        return ""
-    name = max(known, key=lambda candidate: known[candidate])
-    return (
-        f"Largest drift from {audit.drift.names[0]}: {known[name]:.2f} ({name}). 0 means the same geometry, and 1 an "
-        "unrelated one."
-    )
+    if audit.drift is not None and sum(value == value for value in audit.drift.from_first) > 1:
+        yield audit.drift.headline
 
 
 def _equal_width_scores(known: Sequence[RepresentationAudit]) -> tuple[Column, ...]:
@@ -395,12 +354,6 @@ def _equal_width_scores(known: Sequence[RepresentationAudit]) -> tuple[Column, .
     scores = [row.same_width for row in known]
     width = next((score.n_features for score in scores if score is not None), None)
     return () if width is None else (Column.of(f"with {width:,} features each", map(format_value, scores)),)
-
-
-def _strip(score: Estimate | None, test: Estimate | None) -> Strip | None:
-    if score is None or score.value != score.value:
-        return None
-    return Strip(score.value, score.low, score.high, float("nan") if test is None else test.threshold)
 
 
 def _picture(audit: Audit) -> Section:

@@ -80,6 +80,8 @@ def as_plain_data(value: Any) -> Any:
 
 FORMAT = 1
 """Format number in files; files with another number are rejected."""
+PACKAGES = ("shesha", "shesha_studies")
+"""Packages whose results can be saved and loaded."""
 ARRAYS = "biufU"
 """Kinds of array dtypes that a file may contain."""
 
@@ -129,11 +131,9 @@ def kind_name(result: type) -> str:
         If the class does not belong to this library.
     """
     package, room, *_ = [*result.__module__.split("."), ""]
-    if package == "shesha_studies":
-        return f"{package}.{result.__name__}"
-    if package != "shesha":
+    if package not in PACKAGES:
         raise TypeError(f"result must be of a class of this library, got {result.__module__}.{result.__name__}")
-    return result.__name__ if room == "results" else f"{room}.{result.__name__}"
+    return ".".join([*(part for part in (package, room) if part not in ("shesha", "results")), result.__name__])
 
 
 def values_equal(first: Any, second: Any) -> bool:

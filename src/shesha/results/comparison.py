@@ -314,9 +314,8 @@ class Comparison(Result):
         return comparison_page(self)
 
     def _metrics(self, model: str) -> list[Metric]:
-        from shesha.results.comparison_pages import comparison_metrics
-
-        return comparison_metrics(self)
+        tested = [score for score in self.scores if score.has_null]
+        return [score.as_metric(self.first, f"{score.name} with {self.second}") for score in tested]
 
 
 _REPEATS_NOTE = (
@@ -620,9 +619,8 @@ class PairwiseComparison(PairTables, Result):
         return pairwise_page(self)
 
     def _metrics(self, model: str) -> list[Metric]:
-        from shesha.results.comparison_pages import pair_metrics
-
-        return pair_metrics(self)
+        tested = [pair for pair in self.scores if pair.has_null]
+        return [pair.as_metric(pair.first, " with ".join(filter(None, (pair.name, pair.second)))) for pair in tested]
 
 
 def _classical_scaling(distances: NDArray[np.float64], n_dimensions: int) -> tuple[NDArray[np.float64], float]:

@@ -11,7 +11,6 @@ from shesha.report import (
     Explained,
     HeatMap,
     Item,
-    Metric,
     Page,
     Part,
     Point,
@@ -73,24 +72,6 @@ def significance_sentence(result: PairwiseComparison, measure: str) -> str:
         return f"the pair is{'' if above else ' not'} above chance at {result.alpha:g}"
     verb = agree(above, "is", "are")
     return f"{above} of {len(tested)} pairs {verb} above chance at {result.alpha:g}, corrected for the number of pairs"
-
-
-def pair_metrics(result: PairwiseComparison) -> list[Metric]:
-    """Return the scores that have a null, each for the card header of its pair's first representation."""
-    return [
-        Metric(
-            pair.first,
-            f"{pair.name} with {pair.second}" if pair.second else pair.name,
-            pair.value,
-            pair.low,
-            pair.high,
-            pair.chance,
-            pair.threshold,
-            pair.deciding_p_value,
-        )
-        for pair in result.scores
-        if pair.has_null
-    ]
 
 
 def select_pairs(result: PairwiseComparison, measure: str) -> list[Score]:
@@ -200,24 +181,6 @@ def _measure_sections(known: Sequence[Score], first: Sequence[Score]) -> tuple[S
     if len(first) == len(known):
         return (Section("What the measures respond to", explained),)
     return (Section("All measures", (_scores(known, "All measures"), *explained)),)
-
-
-def comparison_metrics(result: Comparison) -> list[Metric]:
-    """Return the scores of the first representation that have a null, for the header of a card."""
-    return [
-        Metric(
-            result.first,
-            f"{score.name} with {result.second}",
-            score.value,
-            score.low,
-            score.high,
-            score.chance,
-            score.threshold,
-            score.deciding_p_value,
-        )
-        for score in result.scores
-        if score.has_null
-    ]
 
 
 def _scores(scores: Sequence[Score], title: str) -> Table:

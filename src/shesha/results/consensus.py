@@ -221,14 +221,6 @@ class UnitMatching(Number):
         """Number of matches above chance, at a false discovery rate of at most alpha."""
         return sum(reaches_level(p, self.alpha) for p in self.corrected_p_values)
 
-    @draws_axes
-    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
-        """Draw the null distribution with the observed value and the threshold."""
-        from shesha.charts import null_distribution
-
-        label = "mean correlation of matched units"
-        return null_distribution(self.null, self.value, self.threshold, label=label, ax=ax)
-
     def _numbers(self) -> tuple[Part, ...]:
         """Return the score, and the matched pairs, best first."""
         columns = {

@@ -170,18 +170,7 @@ class DriftVerdict(Listed[DriftScore], Result):
         return verdict_page(self)
 
     def _metrics(self, model: str) -> list[Metric]:
-        return [
-            Metric(
-                model,
-                f"{score.name} since the reference",
-                score.value,
-                score.low,
-                chance=score.chance,
-                threshold=score.threshold,
-                p_value=score.p_value,
-            )
-            for score in self.scores
-        ]
+        return [score.as_metric(model, f"{score.name} since the reference") for score in self.scores]
 
 
 LIMIT_CONFIDENCE = 0.95
@@ -457,6 +446,8 @@ class StreamVerdict(Result):
 class TwoSample(Number):
     """A test of whether two samples of rows come from the same distribution."""
 
+    SHOWS_DIRECTION = False
+
     value: float
     """Value of the test statistic, which is about 0 for samples from the same distribution and larger otherwise. For
     C2ST: the area under the ROC curve, which is about 0.5 or larger."""
@@ -467,14 +458,6 @@ class TwoSample(Number):
     dependence: str = ""
     """How rows depend on their neighbours, with advice; the p-value is then too small. Empty if there is no sign of
     it."""
-
-    @draws_axes
-    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
-        """Draw the null distribution with the observed value and the threshold."""
-        from shesha.charts import null_distribution
-
-        drawn = "rows divided at random"
-        return null_distribution(self.null, self.value, self.threshold, label=self.name, drawn=drawn, ax=ax)
 
     @property
     def _verdict_at_level(self) -> str:

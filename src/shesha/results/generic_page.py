@@ -182,8 +182,8 @@ def run_details(result: Any, more: Mapping[str, Any] | None = None) -> tuple[tup
     """Return the facts that are needed to repeat the run: parameters, seed and versions."""
     options = {**getattr(result, "options", {}), **(more or {})}
     for name in ("seed", "n_draws", "alpha", "confidence", "exchanged"):
-        if getattr(result, name, None) is not None or name == "seed":
-            options.setdefault(name, getattr(result, name, None))
+        if (value := getattr(result, name, None)) is not None:
+            options.setdefault(name, value)
     options = {name: value for name, value in options.items() if not (isinstance(value, float) and isnan(value))}
     seed = options.pop("seed", None)
     facts = [("seed", "none: every run draws different random numbers" if seed is None else str(seed))]

@@ -12,6 +12,7 @@ import math
 import os
 from dataclasses import MISSING, fields
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha._version import __version__
-from shesha.results.base import ARRAYS, FORMAT, Result, kind_name
+from shesha.results.base import ARRAYS, FORMAT, PACKAGES, Result, kind_name
 from shesha.support import types as argument_types
 from shesha.support.files import read_json
 
@@ -63,22 +64,14 @@ def _dict(value: dict[Any, Any], inner: tuple[Any, ...]) -> bool:
 _INSIDE: dict[Any, Any] = {tuple: _tuple, dict: _dict}
 
 
-_ROOMS = (
-    *(
-        "auditing",
-        "bio",
-        "calibration",
-        "changes",
-        "coherence",
-        "comparison",
-        "descriptors",
-        "doubting",
-        "drift",
+_ROOMS = {
+    "shesha": (
+        *("results", "auditing", "bio", "calibration", "changes", "coherence", "comparison", "descriptors", "doubting"),
+        *("drift", "neuro", "stability", "steering"),
     ),
-    *("neuro", "stability", "steering"),
-)
-"""Packages that define result classes themselves; they are imported when a file contains such a result."""
-_PACKAGES = ("shesha", "shesha_studies")
+    "shesha_studies": ("perturbation_tables", "session_table", "steering_predictors"),
+}
+"""Parts of each package that define kinds of results."""
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -146,7 +139,7 @@ def _refuse_constant(token: str) -> Any:
 
 def kinds() -> dict[str, type[Result]]:
     """All known result classes, by their names in files."""
-    return {kind_name(kind): kind for kind in _subclasses(Result) if kind.__module__.split(".")[0] in _PACKAGES}
+    return {kind_name(kind): kind for kind in _subclasses(Result) if kind.__module__.split(".")[0] in PACKAGES}
 
 
 def _subclasses(result: type[Result]) -> list[type[Result]]:
@@ -154,15 +147,16 @@ def _subclasses(result: type[Result]) -> list[type[Result]]:
 
 
 def _class(kind: Any) -> type[Result]:
-    room, _, name = kind.rpartition(".") if isinstance(kind, str) else ("", "", "")
-    if (room or "results") in (*_ROOMS, "results"):
+    *place, name = kind.split(".") if isinstance(kind, str) else [""]
+    package = place.pop(0) if place[:1] == ["shesha_studies"] else "shesha"
+    if (room := ".".join(place) or "results") in _ROOMS[package] and find_spec(package):
         # Some parts of the library import a class only when its name is accessed.
-        getattr(import_module(f"shesha.{room or 'results'}"), name, None)
+        getattr(import_module(f"{package}.{room}"), name, None)
     known = kinds()
     if not isinstance(kind, str) or kind not in known:
         # The message lists all kinds, so those that have not been used yet are imported first.
-        package = import_module("shesha.results")
-        _ = [getattr(package, export) for export in package.__all__]
+        results = import_module("shesha.results")
+        _ = [getattr(results, export) for export in results.__all__]
         raise ValueError(
             f"kind must be one that shesha {__version__} knows ({', '.join(sorted(kinds()))}), got {kind!r}: a newer "
             "version may know it"

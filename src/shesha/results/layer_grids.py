@@ -341,5 +341,4 @@ class LayerComparison(PairTables, Number):
             return []
         # The grid contains the names of the layers but not of their models.
         what = f"{self.aggregate} {self.name} over {len(self.rows)} x {len(self.columns)} layers"
-        null = {"chance": self.chance, "threshold": self.threshold, "p_value": self.p_value}
-        return [Metric(model, what, self.value, **null)]
+        return [self.as_metric(model, what)]

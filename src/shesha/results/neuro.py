@@ -49,21 +49,6 @@ class TrialScore(Number):
         """Whether some permutation gives another value than the recorded order."""
         return self.has_null and not all(abs(draw - self.value) <= TIE for draw in self.null)
 
-    @draws_axes
-    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
-        """Draw the null distribution with the observed value."""
-        from shesha.charts import null_distribution
-
-        threshold = NAN if self.closer == "either" else self.threshold
-        return null_distribution(
-            self.null,
-            self.value,
-            threshold,
-            label=self.name,
-            drawn=f"{self.n_draws} {'permutations' if self.exchanged == 'all rows' else self.exchanged}",
-            ax=ax,
-        )
-
     @property
     def _verdict_at_level(self) -> str:
         if not self.is_tested:

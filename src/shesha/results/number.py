@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shesha.report import Part, Strip, Table, numeral, page_width, texts, wrap
+from shesha.report import Metric, Part, Strip, Table, numeral, page_width, texts, wrap
 from shesha.results.base import Listed, Result, as_cell, draws_axes, reaches_level
 from shesha.support.seeds import ALPHA
 from shesha.support.wording import agree, agree_with_share, count, join_names
@@ -68,7 +68,7 @@ class Number(Result):
 
     aliases: ClassVar[tuple[str, ...]] = ("significant",)
     SHOWS_DIRECTION: ClassVar[bool] = True
-    """Whether the first line of the text says if lower values mean more agreement."""
+    """Whether the first line of the text and the figure say if lower or higher values mean more agreement."""
 
     @property
     def has_value(self) -> bool:
@@ -159,6 +159,11 @@ class Number(Result):
         """Return chance level, threshold, calibrated value and p-value, to add them to another number."""
         return {name: getattr(self, name) for name in _EVIDENCE}
 
+    def as_metric(self, model: str, what: str) -> Metric:
+        """Return the number for the header of a card: what it is, and of which model."""
+        p_value = self.deciding_p_value
+        return Metric(model, what, self.value, self.low, self.high, self.chance, self.threshold, p_value)
+
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return the number as a table with one row, or with the columns that the class names."""
         return super()._frame(full=full) if self.COLUMNS else frame_of_numbers([self], full=full)
@@ -170,8 +175,10 @@ class Number(Result):
 
         if not self.null and self.has_value:
             return super().plot(ax)
-        label = f"{self.name} ({self.closer} is closer)"
-        return null_distribution(self.null, self.value, self.threshold, label=label, ax=ax)
+        label = f"{self.name} ({self.closer} is closer)" if self.SHOWS_DIRECTION else self.name
+        threshold = NAN if self.closer == "either" else self.threshold
+        drawn = ", ".join(filter(None, [f"{self.n_draws:,} draws", self.exchanged]))
+        return null_distribution(self.null, self.value, threshold, label=label, drawn=drawn, ax=ax)
 
     def _text(self) -> str:
         """Return the number in one line, with its calibration, its extras and its notes below."""

@@ -10,8 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from shesha.support import sqlite
-from shesha.support import types as kinds
+from shesha.support import sqlite, types as kinds
 from shesha.support.files import require_no_link
 from shesha.support.sqlite import StoreError
 

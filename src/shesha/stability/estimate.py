@@ -8,8 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels, validation as check
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.kernels.rounding_and_scaling import is_constant
 from shesha.kernels.spectrum import decorrelation_p_value

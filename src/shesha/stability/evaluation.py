@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import align_labels
-from shesha.inputs import validation as check
+from shesha.inputs import align_labels, validation as check
 from shesha.kernels.distances import METRICS
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.permutations import Design, nonempty_arguments

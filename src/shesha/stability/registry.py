@@ -12,8 +12,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import align_labels
-from shesha.inputs import validation as check
+from shesha.inputs import align_labels, validation as check
 from shesha.kernels import feature_halves
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.group_halves import group_kinds

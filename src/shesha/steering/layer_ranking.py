@@ -9,8 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import MissingRows, orders, split_names
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, orders, split_names, validation as check
 from shesha.nulls import summarise
 from shesha.results import LayerRanking, RankedLayer
 from shesha.steering.labelled_rows import Coordinates, Labelled, check_labelled, coordinates, warn_of_dependence

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.inputs import MissingRows
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, validation as check
 from shesha.kernels.threads import parallel
 from shesha.results import Steerability, SteeringScore
 from shesha.steering.labelled_rows import (

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import MissingRows
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, validation as check
 from shesha.kernels.class_statistics import class_means
 from shesha.kernels.regression import EXACT, Fits, fit_many
 from shesha.results import SteeringScore

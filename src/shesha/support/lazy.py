@@ -15,7 +15,8 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
 
     Importing such a package does not import any of its modules; using a name imports only the module that defines it.
     The names and their modules are those of the imports under ``if TYPE_CHECKING:`` in the package's own source, where
-    readers and type checkers see them. ``__dir__`` lists the names in ``__all__``.
+    readers and type checkers see them. They become ``__all__``, unless the package defines it, and ``__dir__`` lists
+    it.
 
     Parameters
     ----------
@@ -35,19 +36,19 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     own = sys.modules[package]
     source = ast.parse(Path(str(own.__file__)).read_text(encoding="utf-8"))
     later = [node for part in source.body if isinstance(part, ast.If) for node in part.body]
-    modules = {name.asname: name.name for node in later if isinstance(node, ast.Import) for name in node.names}
     homes = {name.name: node.module for node in later if isinstance(node, ast.ImportFrom) for name in node.names}
+    vars(own)["__all__"] = sorted(homes)
 
     def get(name: str) -> Any:
-        if name in modules:
-            return import_module(modules[name])
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=own)
+        if homes[name] == package:
+            return import_module(f"{package}.{name}")
         value = getattr(import_module(str(homes[name])), name)
         setattr(own, name, value)
         return value
 
     def names() -> list[str]:
-        return sorted({*own.__all__, *(name for name in vars(own) if name.startswith("__"))})
+        return sorted({*vars(own)["__all__"], *(name for name in vars(own) if name.startswith("__"))})
 
     return get, names

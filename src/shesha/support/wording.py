@@ -19,7 +19,8 @@ _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029"
 _DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 """Characters that change the direction of writing, so that text reads differently from what it contains."""
 _MARKDOWN = re.compile(r"[\\`*_\[\]{}#~]")
-_FORMULA = ("=", "+", "-", "@")
+_FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+"""Characters with which a formula begins, also in their full width, which some spreadsheets accept."""
 _AMOUNT = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?%?|-+")
 _UNSAFE = re.compile(f"[{_CONTROLS}{_DIRECTIONS}]")
 _UNSAFE_IN_NAMES = re.compile(f"[\\n{_CONTROLS}{_DIRECTIONS}\ud800-\udfff]")

@@ -20,15 +20,14 @@ from shesha.inputs import (
     named_index,
     orders,
     split_names,
+    validation as check,
 )
-from shesha.inputs import validation as check
 from shesha.inputs.class_labels import NO_LABEL, state_suspicious_classes
 from shesha.inputs.identity import describe_transposed
 from shesha.inputs.table_columns import column_names
 from shesha.kernels.distances import Metric, find_undirected_rows
 from shesha.support import memory
-from shesha.support.device_arrays import array_shape, to_host
-from shesha.support.device_arrays import take_rows as take_array_rows
+from shesha.support.device_arrays import array_shape, take_rows as take_array_rows, to_host
 from shesha.support.provenance import state
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Seed

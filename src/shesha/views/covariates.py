@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import labels_in_order
-from shesha.inputs import validation as check
+from shesha.inputs import labels_in_order, validation as check
 from shesha.inputs.class_labels import refuse_measurements_as_text
 from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import Metric

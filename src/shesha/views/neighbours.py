@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
-from shesha.kernels import device_kernels
-from shesha.kernels import neighbours as kernel
+from shesha.kernels import device_kernels, neighbours as kernel
 from shesha.kernels.condensed_matrices import square, take_condensed
 from shesha.kernels.distances import PANEL, Metric, condensed_distances, find_undirected_rows, n_pairs, standard_rows
 from shesha.kernels.neighbours import distinct_rows, neighbour_distances

@@ -13,8 +13,7 @@ from weakref import ref
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import NamedRows, Names, split_names, table_values
-from shesha.inputs import validation as check
+from shesha.inputs import NamedRows, Names, split_names, table_values, validation as check
 from shesha.inputs.class_labels import class_names
 from shesha.kernels.condensed_matrices import row_sums, take_condensed
 from shesha.kernels.distances import (
@@ -31,9 +30,7 @@ from shesha.kernels.pairs import condensed_index
 from shesha.kernels.rounding_and_scaling import ROUNDING
 from shesha.kernels.shapes import rotate_rows
 from shesha.kernels.threads import parallel
-from shesha.support import device_arrays
-from shesha.support import memory as memory
-from shesha.support import types as kinds
+from shesha.support import device_arrays, memory as memory, types as kinds
 from shesha.support.device_arrays import array_shape, input_precision
 from shesha.support.provenance import state
 from shesha.support.types import Array, Index, Mask, Matrix, Vector

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from shesha_bench.catalogue import Model, Setting
 from shesha_bench.language import catalogue, fingerprint, hyperparameters, texts

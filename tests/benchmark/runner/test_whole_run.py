@@ -13,8 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shesha.cli._app import app
-from shesha_bench import run_suite, suites
-from shesha_bench import tests as own
+from shesha_bench import run_suite, suites, tests as own
 from shesha_bench.jobs import Archive
 from shesha_bench.ranks import rank
 from shesha_bench.run_suite import general, run, status

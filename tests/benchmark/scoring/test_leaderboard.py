@@ -159,6 +159,18 @@ def test_measures_whose_names_differ_in_signs_keep_files_of_their_own(tmp_path):
     assert measure_file(tmp_path, second) == other
 
 
+def test_names_in_submissions_are_no_markup(tmp_path):
+    hostile = "a|b <img src=x onerror=f()> [c](x)\n# Title"
+    for number, name in enumerate(("CKA", "RSA")):
+        write(tmp_path, name, np.linspace(0, 1, 8) * (1 - 0.1 * number), tasks=[*TASKS[1:], hostile])
+    for changes in ({}, {"measure": hostile}):
+        place = tmp_path / "small" / "CKA.json"
+        place.write_text(json.dumps(json.loads(place.read_text()) | changes))
+        page = leaderboard_page(tmp_path)
+        assert "&lt;img" in page
+        assert not any(mark in page for mark in ("<img", "[c](", "\n# Title", "a|b <"))
+
+
 def test_a_score_outside_the_bounds_of_its_quality_is_refused(tmp_path):
     write(tmp_path, "CKA", np.full(8, 1.5))
     with pytest.raises(ValueError, match=r"auprc must be between 0 and 1, got 1\.5"):

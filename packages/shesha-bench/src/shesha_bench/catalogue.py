@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.support import types as kinds
-from shesha.support import wording
+from shesha.support import types as kinds, wording
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shesha import runs
-from shesha.support import sqlite
-from shesha.support import types as kinds
+from shesha.support import sqlite, types as kinds
 from shesha_bench.catalogue import Model
 
 SCHEMA = "2"

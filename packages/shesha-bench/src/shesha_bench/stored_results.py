@@ -16,8 +16,7 @@ from shesha.runs import failure_reason, version_of_code
 from shesha_bench import jobs
 from shesha_bench.catalogue import Model
 from shesha_bench.jobs import Archive, model_key
-from shesha_bench.store import DIFFERENCE, Cell, Entry, Store, StoreError, model_place
-from shesha_bench.store import Difference as Shipped
+from shesha_bench.store import DIFFERENCE, Cell, Difference as Shipped, Entry, Store, StoreError, model_place
 from shesha_bench.suites import Keys, Suite, Trial, load_suite, trials
 from shesha_bench.tests import Cast, Output
 from shesha_bench.tests.kinds import Difference

@@ -10,8 +10,7 @@ from typing import Any
 
 from shesha.comparison.engine import Group, Pair, group_by_view
 from shesha.measures import Measure
-from shesha.support import types as kinds
-from shesha.support import wording
+from shesha.support import types as kinds, wording
 from shesha_bench.catalogue import STANDARD, Catalogue, Model, Plain, Setting, import_by_name, is_place
 from shesha_bench.domains import PLACES
 from shesha_bench.jobs import LAST, Chunk, reference

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
-from shesha.inputs import MissingRows, coordinate_values, is_labelled, table_values
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, coordinate_values, is_labelled, table_values, validation as check
 from shesha.kernels.condition_distances import centre_and_scale
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.mean_intervals import mean_interval
@@ -37,8 +36,7 @@ from shesha.neuro.trials import (
     state_shared_trials,
 )
 from shesha.report import Columns, Part, Table, numeral, texts
-from shesha.results import Correlation, TrialScore
-from shesha.results import sentence_parts as say
+from shesha.results import Correlation, TrialScore, sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.number import NAN, Number, format_value
 from shesha.support import types as kinds

@@ -11,16 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.descriptors import anisotropy
-from shesha.inputs import MissingRows
-from shesha.inputs import validation as check
+from shesha.inputs import MissingRows, validation as check
 from shesha.kernels.class_statistics import class_means
 from shesha.kernels.ranks import cosines, partial_rank_correlations, rank_columns, residual_ranks
 from shesha.measures import procrustes_similarity
 from shesha.nulls import Exchange, exchange, holm
 from shesha.nulls.null_summary import p_of_draws
 from shesha.report import Part, Text, texts
-from shesha.results import Correlation, SteeringScore
-from shesha.results import sentence_parts as say
+from shesha.results import Correlation, SteeringScore, sentence_parts as say
 from shesha.results.base import Result
 from shesha.results.correlation import controls
 from shesha.results.number import Number, NumberTable, format_value, frame_of_numbers, table_of_numbers

@@ -13,8 +13,7 @@ from shesha.kernels import ranks
 from shesha.kernels.distances import METRICS, Metric, n_pairs
 from shesha.results import DriftPath
 from shesha.stability.registry import explain_undirected_rows, mean_score, stability
-from shesha.support import memory
-from shesha.support import types as kinds
+from shesha.support import memory, types as kinds
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import (
     Distances,

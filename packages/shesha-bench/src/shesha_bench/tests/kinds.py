@@ -24,10 +24,15 @@ from shesha.support.wording import count
 from shesha.views import Rdm, check_named_arrays
 from shesha_bench.catalogue import STANDARD, Setting
 from shesha_bench.measure_entries import compare_directed
-from shesha_bench.scores import Correlation, Quality, pair_value, spearman
-from shesha_bench.scores import groups as score_group_order
-from shesha_bench.scores import layers as score_layer_order
-from shesha_bench.scores import probabilities as checked_probabilities
+from shesha_bench.scores import (
+    Correlation,
+    Quality,
+    groups as score_group_order,
+    layers as score_layer_order,
+    pair_value,
+    probabilities as checked_probabilities,
+    spearman,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from numpy.typing import ArrayLike
 
-from shesha.support import types as kinds
-from shesha.support import wording
+from shesha.support import types as kinds, wording
 from shesha.support.types import Seed
 from shesha_bench.catalogue import add_kind, import_by_name, is_place
 from shesha_bench.scores import accuracy_difference, disagreement, jensen_shannon

@@ -16,8 +16,7 @@ from shesha.nulls.null_summary import summarise
 from shesha.nulls.permutations import draw_permutations
 from shesha.support.types import Labels, Matrix
 from shesha.views import Representation
-from shesha_bench import MissingDataError
-from shesha_bench import scores as scoring
+from shesha_bench import MissingDataError, scores as scoring
 from shesha_bench.catalogue import Model
 from shesha_bench.domains import domain
 from shesha_bench.suites import required_models, suite, trials

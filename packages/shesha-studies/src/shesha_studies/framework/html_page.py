@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shesha import report
 from shesha.results.generic_page import as_table
-from shesha_studies.framework.checks import SAID, VERDICTS, Check
-from shesha_studies.framework.checks import as_table as checks_table
+from shesha_studies.framework.checks import SAID, VERDICTS, Check, as_table as checks_table
 from shesha_studies.framework.page import UNANSWERED, Page, Picture
 from shesha_studies.framework.page_from_rows import build_page
 from shesha_studies.framework.run_description import describe_run

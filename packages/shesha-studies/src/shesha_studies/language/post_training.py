@@ -15,8 +15,15 @@ from scipy.stats import binomtest
 
 from shesha.support.types import Matrix
 from shesha_studies.external_data import table
-from shesha_studies.framework.facts import Fact, Facts, as_facts, over_draws, rank_correlation, smallest
-from shesha_studies.framework.facts import steps as steps_of
+from shesha_studies.framework.facts import (
+    Fact,
+    Facts,
+    as_facts,
+    over_draws,
+    rank_correlation,
+    smallest,
+    steps as steps_of,
+)
 from shesha_studies.framework.page import Page
 from shesha_studies.framework.published_checks import (
     Answers,

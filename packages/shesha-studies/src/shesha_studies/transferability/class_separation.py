@@ -11,8 +11,7 @@ from typing import Any, Literal, ParamSpec, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import align_labels
-from shesha.inputs import validation as check
+from shesha.inputs import align_labels, validation as check
 from shesha.kernels import spectrum
 from shesha.kernels.class_statistics import class_totals
 from shesha.kernels.condensed_matrices import square

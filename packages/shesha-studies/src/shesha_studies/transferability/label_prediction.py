@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import align_labels
-from shesha.inputs import validation as check
+from shesha.inputs import align_labels, validation as check
 from shesha.kernels.class_statistics import class_totals
 from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import single_threaded_blas
