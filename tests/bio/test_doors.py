@@ -290,7 +290,7 @@ def test_groups_that_differ_for_technical_reasons_are_named(labels, change, said
     if change is not None:
         change(data)
     for test in (bio.coherence_table, bio.e_distances):
-        inputs = test(data, "gene", n_draws=19).inputs
+        inputs = test(data, "gene", control="NT", n_draws=19).inputs
         technical = [text for text in inputs if any(word in text for word in ("zeros", "outcomes", "response"))]
         assert bool(technical) == bool(said)
         assert not said or said in technical[0]

@@ -287,7 +287,7 @@ def test_only_good_channels_of_data_of_epochs_are_used():
         over_time(epochs, shown)
 
 
-SHOWN = np.tile(np.arange(4), 15)
+SHOWN = np.random.default_rng(4).permutation(np.tile(np.arange(4), 15))
 
 
 def _responses(change=""):
@@ -309,7 +309,7 @@ def _responses(change=""):
 def test_neurons_that_dominate_or_are_silent_are_named(change, said, test):
     found = test(_responses(change), SHOWN)
     read = found.read if test is crossnobis else found.inputs
-    assert any(text.startswith(said) for text in read) if said else not read
+    assert any(said in text for text in read) if said else not read
 
 
 def test_neurons_that_a_session_lost_are_named():
@@ -348,7 +348,7 @@ def test_trials_along_another_axis_and_neurons_of_other_trials_are_named():
 def test_reversed_and_transposed_distances_are_named():
     rng = np.random.default_rng(2)
     truth = rng.standard_normal((12, 6))
-    repeats = np.array([shesha.compute_rdm(truth + rng.standard_normal(truth.shape)) for _ in range(10)])
+    repeats = np.array([shesha.compute_rdm(truth + 0.5 * rng.standard_normal(truth.shape)) for _ in range(10)])
     assert not noise_ceiling(repeats).inputs
     turned = repeats.copy()
     turned[3] = 2 - turned[3]

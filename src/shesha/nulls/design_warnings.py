@@ -384,7 +384,7 @@ def state_reversed_repeats(repeats: Sequence[NDArray[Any]], what: str) -> None:
         )
 
 
-_FEWEST_REPEATS, _REVERSED = 4, 4.5
+_FEWEST_REPEATS, _REVERSED = 4, 4.0
 """Number of repeats from which on one can differ from the others, and standard deviations below chance of a reversed
 one."""
 
