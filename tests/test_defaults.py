@@ -8,7 +8,7 @@ import pytest
 
 import shesha
 
-DEFAULTS = {"seed": 0, "confidence": 0.95, "ci": 0.95, "alpha": 0.05}
+DEFAULTS = {"seed": 0, "confidence": 0.95, "ci": 0.95, "alpha": 0.05, "measures": "recommended"}
 ALARMS = "conformal_stream"
 """A stream is checked again and again, so that its level is that of an alarm, 0.01."""
 ROOMS = sorted(found.name for found in pkgutil.iter_modules(shesha.__path__) if found.ispkg)
@@ -22,6 +22,6 @@ def test_parameters_of_one_name_have_one_default(room):
         if name.startswith("_") or not inspect.isfunction(function):
             continue
         for one in inspect.signature(function).parameters.values():
-            if type(one.default) in (int, float) and one.name in DEFAULTS:
+            if type(one.default) in (int, float, str, tuple) and one.name in DEFAULTS:
                 expected = 0.01 if (name, one.name) == (ALARMS, "alpha") else DEFAULTS[one.name]
                 assert one.default == expected, f"{room}.{name}({one.name}={one.default})"

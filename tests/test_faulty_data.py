@@ -70,6 +70,38 @@ def copied():
     return X, X.copy()
 
 
+def half_encoded_again():
+    X, Y = noise(), noise()
+    Y[N // 2 :] = X[N // 2 :]
+    return X, Y
+
+
+def shifted():
+    X = np.random.default_rng(5).standard_normal((N + 1, D))
+    return X[1:], near_copy(X)[:-1]
+
+
+def near_copy(X):
+    return X + 0.02 * RNG.standard_normal(X.shape)
+
+
+def of_wrong_type():
+    X = noise()
+    wrong = np.ascontiguousarray(RNG.standard_normal((N, 2 * D)).astype(np.float32)).view(np.float64)
+    return wrong, wrong + 0.1 * X * wrong
+
+
+def half_normalised():
+    X = noise()
+    X[::2] /= np.linalg.norm(X[::2], axis=1, keepdims=True)
+    return X, near(X)
+
+
+def monitored(X, Y):
+    monitor = drift.DriftMonitor(X, nulls=[X + 1e-3 * RNG.standard_normal(X.shape)] * 19, false_alarm=0.05)
+    return f"{monitor.dependence}\n{monitor.check(Y)}"
+
+
 FAULTS = {
     "a column of identifiers": (with_identifiers, r"without feature 16 of|few coordinates"),
     "a distant row": (with_outlier, r"(row|rows) .{0,30}\b7\b|\b7\b.{0,40}outli|outli.{0,40}\b7\b"),
@@ -80,6 +112,10 @@ FAULTS = {
     "dependent rows": (random_walks, r"neighbouring rows|depend"),
     "unit length": (of_unit_length, r"length"),
     "copies": (copied, r"cop(y|ies)|same values|equal|identical|unchanged"),
+    "half of the rows encoded again": (half_encoded_again, r"exactly equal|as if only some rows|share 30 rows"),
+    "shifted rows": (shifted, r"in another order"),
+    "bytes of another type": (of_wrong_type, r"bytes of another type"),
+    "half of the rows normalised": (half_normalised, r"have length 1 and the others"),
 }
 FUNCTIONS = {
     "compare": lambda X, Y: shesha.compare(X, Y, n_permutations=50),
@@ -95,6 +131,9 @@ FUNCTIONS = {
     "stored_vectors": lambda X, Y: changes.stored_vectors(X, {"b": Y}),
     "two_sample_tests": lambda X, Y: drift.two_sample_tests(X, Y, n_permutations=50),
     "audit": lambda X, Y: shesha.audit({"a": X, "b": Y}, n_bootstrap=20, n_permutations=50),
+    "estimate": lambda X, Y: shesha.estimate(X, n_permutations=50, n_bootstrap=20),
+    "drift_path": lambda X, Y: shesha.drift_path([X, Y]),
+    "monitor": lambda X, Y: monitored(X, Y),
 }
 UNHARMED = {
     # Each unit is standardised, and units of another length are as similar; the answer lists equal units.
@@ -108,21 +147,33 @@ UNHARMED = {
         "rows in another order",
         "unit length",
         "copies",
+        "half of the rows encoded again",
+        "shifted rows",
+        "bytes of another type",
+        "half of the rows normalised",
     },
     # Neighbours by angle do not depend on other rows; equal vectors are found, as the answer says.
-    "stored_vectors": {
-        "a column of identifiers",
-        "a distant row",
-        "codes of missing values",
-        "counts of uneven depth",
-        "copies",
-    },
+    "stored_vectors": {"a distant row", "counts of uneven depth", "copies"},
+    # The closest pair, about which the answer is, contains the sum of both.
+    "compare_all": {"half of the rows encoded again", "half of the rows normalised"},
     # Ranks of distances and the unbiased CKA hardly depend on a single row, nor correlations on the totals of rows.
     "diff": {"a distant row"},
     "rank_models": {"a distant row", "counts of uneven depth"},
     "compare_layers": {"a distant row"},
     # Representations are scored one by one.
-    "audit": {"unit length"},
+    "audit": {"unit length", "half of the rows encoded again"},
+    "estimate": {
+        "a distant row",
+        "rows in another order",
+        "unit length",
+        "copies",
+        "half of the rows encoded again",
+        "shifted rows",
+    },
+    # Ranks of distances, without p-values.
+    "drift_path": {"a distant row", "repeated rows", "dependent rows", "copies"},
+    # Only the geometry of the reference is compared, without its axes.
+    "monitor": {"a distant row", "copies", "half of the rows encoded again", "shifted rows"},
 }
 CASES = [(name, fault) for name in FUNCTIONS for fault in FAULTS if fault not in UNHARMED.get(name, ())]
 

@@ -81,7 +81,9 @@ def test_rows_of_own_vectors_are_matched_by_name():
     assert found["rounded"].of_queries == expected.of_queries
     assert stored_vectors(X, {"X": np.round(X)}, k=5)["X"].of_queries == expected.of_queries
     assert found.worst_queries("rounded", 1)["row"].tolist()[0] in names
-    turned = stored_vectors(X, {"mixed": np.round(X, 1)[order], "unit": X / np.linalg.norm(X, axis=1, keepdims=True)})
+    sides = {"mixed": np.round(X, 1)[order], "unit": X / np.linalg.norm(X, axis=1, keepdims=True)}
+    with pytest.warns(UserWarning, match="mixed seems to contain the rows of X in another order"):
+        turned = stored_vectors(X, sides)
     assert any("warning: mixed finds no more neighbours than chance" in text for text in turned.inputs)
     assert any(text.startswith("unit: row lengths are 1 in all rows, and were") for text in turned.inputs)
     twice = stored_vectors(np.repeat(X[:20], 3, axis=0), ["binary"], k=4)

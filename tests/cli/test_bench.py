@@ -163,6 +163,7 @@ BAD = {
     ),
     "a text as store": (("status", "--store", "text.sqlite"), "store must be a file written by `shesha bench run`"),
     "a picture": (("rank", "--published", "--plot", "a.txt"), r"--plot must end in one of .png, .pdf, .svg"),
+    "a title alone": (("rank", "--published", "--title", "Ranks"), r"--title must come with --plot, got 'Ranks' alone"),
     "a folder to write": (("export", "."), r"output must be a file, got the directory \."),
 }
 

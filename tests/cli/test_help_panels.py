@@ -50,6 +50,12 @@ def test_every_option_of_a_command_says_what_it_does():
     assert [place for place, text in texts.items() if not 12 < len(text) < 340 or "`shesha." in text] == []
 
 
+def test_every_command_with_a_picture_takes_its_title():
+    every = dict(every_command(typer.main.get_command(app)))
+    options = {name: {opt for param in one.params for opt in param.opts} for name, one in every.items()}
+    assert [name for name, known in options.items() if "--plot" in known and "--title" not in known] == []
+
+
 def test_the_word_after_a_double_dash_is_a_file():
     assert CliRunner().invoke(app, ["audit", "--", ALL]).exit_code != 0
 

@@ -63,7 +63,7 @@ def test_drift_is_told_where_somebody_gave_an_order(invoke, tmp_path, X, names, 
     chosen = [part for key in keys for part in ("--key", key)]
     out = invoke("audit", tmp_path / "two.npz", *QUICK, *chosen, "--full").out
     assert ("Drift along the given order" in out) == ordered
-    assert ("no order of the representations was given" in " ".join(out.split())) != ordered
+    assert ("the order of the representations is unknown" in " ".join(out.split())) != ordered
 
 
 def test_a_first_look_draws_less_and_says_so(invoke, strict_json, path):

@@ -100,7 +100,25 @@ def test_messages_use_the_names_of_the_models(layers):
     with pytest.raises(ValueError, match="names must be two different names"):
         compare_layers(layers, layers, names=("same", "same"))
     with pytest.raises(ValueError, match="calibrate must be True with aggregate and maximum, got False"):
-        compare_layers(layers, layers, aggregate="mean", maximum=1.0)
+        compare_layers(layers, layers, calibrate=False, aggregate="mean", maximum=1.0)
+
+
+DEFAULTS = {
+    "small grid": ({}, True),
+    "no chance level wanted": ({"calibrate": False}, False),
+    "other measure": ({"measure": "CKA"}, False),
+    "option that needs it": ({"measure": "CKA", "aggregate": "mean"}, True),
+    "declared rows": ({"measure": "CKA", "groups": np.arange(40) // 2}, True),
+}
+
+
+@pytest.mark.parametrize("case", DEFAULTS)
+def test_the_default_measure_is_compared_with_chance_if_this_takes_little_work(layers, other, case, monkeypatch):
+    options, is_tested = DEFAULTS[case]
+    assert compare_layers(layers, other, n_permutations=19, **options).has_null is is_tested
+    assert not compare_layers({**layers, "flat": np.ones((40, 4))}, other).has_null
+    monkeypatch.setattr("shesha.comparison.layer_grid.MOST_ROWS_TESTED", 40)
+    assert not compare_layers(layers, other).has_null
 
 
 def test_a_grid_without_a_value_says_why(layers):

@@ -114,7 +114,10 @@ def test_rows_are_matched_by_name_and_rows_without_a_label_left_out(cells):
     first, second = pd.DataFrame(X, index=names), pd.DataFrame(Y[order], index=[names[i] for i in order])
     with pytest.warns(shesha.RowNamesWarning):
         found = compare_within(first, second, labels.iloc[order], ("RSA", "CKA"), names=NAMES, n_permutations=59)
-    assert found.to_frame().drop(columns="reason").equals(expected.to_frame().drop(columns="reason"))
+    assert found.to_frame().equals(expected.to_frame())
+    narrow, full = (found.to_frame(full=full).columns for full in (False, True))
+    assert len(narrow) <= 10 < len(full)
+    assert set(narrow) < set(full)
     labels[types == "NK"] = np.nan
     part = compare_within(NamedRows(X, names), Y, labels, "RSA", n_permutations=59)
     assert list(part.classes) == ["B", "T"]
@@ -131,7 +134,7 @@ def test_significance_is_not_preservation(signal, verdict):
     found = compare_within(X, Y, np.repeat(["a", "b"], 150), n_permutations=39)
     assert [found.class_verdict(name) for name in found.classes] == [verdict] * 2
     assert found.classes_with(verdict) == ("a", "b")
-    assert found.headline.startswith(f"Y, compared with X: {verdict} the geometry within both classes (RSA ")
+    assert found.headline.startswith(f"Y, compared with X: {verdict} the geometry within both classes (unbiased CKA ")
     if verdict == "partly kept":
         assert all(found.is_above("RSA", name) for name in found.classes)
 

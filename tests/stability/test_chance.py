@@ -70,6 +70,7 @@ def test_noise_is_above_chance_no_more_often_than_alpha(name):
 
 
 @pytest.mark.filterwarnings("ignore:p-values may be too small:shesha.support.warnings.CalibrationWarning")
+@pytest.mark.filterwarnings("ignore:few coordinates:shesha.support.warnings.CalibrationWarning")
 def test_skewed_noise_of_unequal_features_is_above_chance_no_more_often_than_alpha():
     scales = np.array([5.0, 5.0, *np.ones(14)])
     data = [np.random.default_rng([8, k]).lognormal(size=(40, 16)) * scales for k in range(RUNS)]

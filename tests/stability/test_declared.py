@@ -120,7 +120,7 @@ def test_bounds_are_never_left_and_no_number_has_a_reason(name):
 
 
 CHANGED = {
-    "scaling": [lambda X: X * 1e-5, lambda X: X * 3, lambda X: X * 1e5],
+    "scaling": [lambda X: X * 1e-150, lambda X: X * 3, lambda X: X * 1e150],
     "translation": [lambda X: X + 7.0, lambda X: X + np.linspace(-30, 50, X.shape[1])],
     "orthogonal": [lambda X: X @ ortho_group.rvs(X.shape[1], random_state=1)],
 }

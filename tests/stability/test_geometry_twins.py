@@ -37,8 +37,10 @@ def test_compute_rdm_of_two_rows_is_one_distance():
     assert_allclose(shesha.compute_rdm([[0, 0], [3, 4]], "euclidean"), [5.0])
 
 
-def test_similarity_drift_and_replicates_are_one_correlation(pair, method, metric):
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+def test_similarity_drift_and_replicates_are_one_correlation(pair, method, metric, scale):
     expected = expected_similarity(*pair, method, metric)
+    pair = pair[0] * scale, pair[1]
     assert shesha.rdm_similarity(*pair, method, metric) == pytest.approx(expected, abs=1e-12)
     assert shesha.rdm_drift(*pair, method, metric) == pytest.approx(1 - expected, abs=1e-12)
     assert shesha.replicate_stability(*pair, metric=metric, method=method) == pytest.approx(expected, abs=1e-12)

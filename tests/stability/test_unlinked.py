@@ -32,6 +32,7 @@ def positive(data, **options):
 
 
 @pytest.mark.filterwarnings("ignore:p-values may be too small:shesha.support.warnings.CalibrationWarning")
+@pytest.mark.filterwarnings("ignore:few coordinates:shesha.support.warnings.CalibrationWarning")
 @pytest.mark.parametrize("name", UNRELATED)
 def test_independent_features_are_above_chance_no_more_often_than_alpha(name):
     drawn = (UNRELATED[name](np.random.default_rng([11, run])) for run in range(RUNS))

@@ -24,20 +24,6 @@ def rotation():
     return np.linalg.qr(np.random.default_rng(2).standard_normal((256, 256)))[0]
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_scaling_changes_nothing(X, metric):
-    # Published: below 0.002. With the same partitions it is rounding only.
-    assert shesha(7.3 * X, metric=metric) == pytest.approx(shesha(X, metric=metric), abs=1e-12)
-
-
-def test_translation_by_one_number_leaves_correlation_distance_alone(X):
-    # Published: below 0.001 for "mean shifts". Also when each row has its own number.
-    base = shesha(X, metric="correlation")
-    own = 5 * np.random.default_rng(3).standard_normal((200, 1))
-    assert shesha(X + 5, metric="correlation") == pytest.approx(base, abs=1e-9)
-    assert shesha(X + own, metric="correlation") == pytest.approx(base, abs=1e-9)
-
-
 def test_translation_by_a_vector_leaves_euclidean_distance_only_alone(X):
     # A shift of the mean in the usual sense. Ours over 8 draws: euclidean 0, correlation -0.064 +- 0.010,
     # cosine -0.066 +- 0.010, for a vector whose entries have sd 1.
@@ -46,12 +32,6 @@ def test_translation_by_a_vector_leaves_euclidean_distance_only_alone(X):
     assert change["euclidean"] == pytest.approx(0, abs=1e-9)
     assert -0.1 < change["correlation"] < -0.03
     assert -0.1 < change["cosine"] < -0.03
-
-
-def test_order_of_the_features_does_not_matter_on_average(X):
-    # Other partitions of the same features: 0.000 +- 0.002 over 30 draws.
-    order = np.random.default_rng(3).permutation(256)
-    assert shesha(X[:, order]) == pytest.approx(shesha(X), abs=0.008)
 
 
 def test_rotation_is_invisible_where_no_direction_is_special(X, rotation):

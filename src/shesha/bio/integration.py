@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shesha.bio.cell_design import labels, require_anndata
-from shesha.comparison.within_classes import MEASURES, compare_several_within, compare_within
+from shesha.comparison.within_classes import compare_several_within, compare_within
 from shesha.io import from_anndata
 from shesha.measures.registry import Choice
 from shesha.results.within_classes import SeveralWithinClasses, WithinClasses
@@ -24,7 +24,7 @@ def integration_test(
     before: str,
     after: str,
     per: str,
-    measures: Choice | Iterable[Choice] = MEASURES,
+    measures: Choice | Iterable[Choice] = "recommended",
     *,
     blocks: str | None = None,
     groups: str | None = None,
@@ -81,7 +81,7 @@ def integration_table(
     before: str,
     after: Sequence[str],
     per: str,
-    measures: Choice | Iterable[Choice] = MEASURES,
+    measures: Choice | Iterable[Choice] = "recommended",
     *,
     blocks: str | None = None,
     groups: str | None = None,

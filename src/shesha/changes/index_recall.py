@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.comparison.sampled_scores import Exact
+from shesha.doubting import warn_of_pair_doubts, warn_of_row_doubts
 from shesha.doubting.row_lengths import describe_lengths
 from shesha.inputs import MissingRows, RowChoice, split_names, validation as check
+from shesha.kernels.distances import find_undirected_rows
 from shesha.kernels.mean_intervals import mean_interval
 from shesha.kernels.neighbours import (
     Rows as SomeRows,
@@ -461,6 +463,10 @@ def stored_vectors(
         if len(arrays[name]) != n:
             raise ValueError(f"{name} must have the {n} rows of X, got {len(arrays[name])}")
     queries = _draw_queries(n, width * (1 + len(encoders)), exact, seed)
+    if queries is None and metric == "cosine":
+        for name, array in arrays.items():
+            if len(zero := find_undirected_rows(array, "cosine")):
+                raise ValueError(check.zero_rows(names_of_ways.get(name, name), zero, n, known))
     if queries is None:
         arrays = {name: check.require_squarable(check.matrix(array, name)) for name, array in arrays.items()}
     for name in given if metric == "cosine" else ():
@@ -472,6 +478,11 @@ def stored_vectors(
         )
     if groups is None and queries is None and (signs := find_undeclared_dependence([arrays["X"]])):
         state_warning(f"intervals may be too narrow: {signs}")
+
+    if queries is None:
+        but = _ANGLES if metric == "cosine" else _ANGLES[1:]
+        if not any(warn_of_pair_doubts({"X": arrays["X"], name: arrays[name]}, but=but) for name in given):
+            warn_of_row_doubts(arrays["X"])
 
     @cache
     def rough() -> str:
@@ -529,6 +540,8 @@ def _copies_share(vectors: Array, k: int) -> float:
     return float(np.mean([min(counts[row] - 1, k) for row in rows])) / k
 
 
+_ANGLES = ("few rows", "rare cluster", "copies", "row lengths", "raw counts")
+"""Doubts that hardly change neighbours by angle, or that the answer states itself."""
 _INTERRUPTED = "Interrupted: the remaining ways of storing vectors were not searched."
 _ROUGH_ROWS = 2_000
 """Rows that answer if Ctrl-C comes before the first way of storing vectors is searched."""

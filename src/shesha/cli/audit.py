@@ -28,7 +28,7 @@ _NOT_SCORED = 2
 QUICK: dict[str, Any] = {"n_bootstrap": 39, "n_permutations": 39, "pairs": 100_000}
 """Counts of a quick audit: p-values are at least 0.025, intervals rough, and pairs change scores by up to 0.006."""
 _QUICK_NOTE = "shesha: --quick gives a first look; without it, intervals are more reliable and p-values more precise"
-_UNORDERED = "no order of the representations was given, so drift is not computed: name them in order with --key"
+_UNORDERED = "the order of the representations is unknown; name them in order with --key"
 
 
 @command(

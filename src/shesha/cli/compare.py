@@ -22,6 +22,7 @@ from shesha.cli._run import Run
 from shesha.support.seeds import N_PERMUTATIONS
 
 if TYPE_CHECKING:
+    from shesha.io.large_matrices import StoredRows
     from shesha.results import Score
     from shesha.results.comparison import PairNumber
 
@@ -85,7 +86,7 @@ def compare_large(
     from shesha.comparison.compare import seed_measures
     from shesha.comparison.sampled_scores import Sampling, compare_stored
     from shesha.io.array_selection import short_paths
-    from shesha.io.large_matrices import open_matrix, require_same_ids
+    from shesha.io.large_matrices import is_sharded, open_matrix, require_same_ids
     from shesha.measures import choose
 
     chosen = seed_measures(choose(list(measures)), seed)
@@ -93,22 +94,26 @@ def compare_large(
     if files[0].resolve() == files[1].resolve():
         raise ValueError(f"FILE must not be repeated, got {files[0]} more than once")
     names = short_paths([file.resolve() for file in files], endings=False)
-    state = _state_file(files)
     first, second = (open_matrix(file) for file in files)
-    require_same_ids(dict(zip(names, (first, second), strict=True)))
-    sum_all = partial(_count_rows, files, names, state)
+    sides = dict(zip(names, (first, second), strict=True))
+    require_same_ids(sides)
+    parts = [part for file, side in zip(files, sides.values(), strict=True) for part in getattr(side, "files", [file])]
+    state = _state_file(parts)
+    sum_all = partial(_count_rows, sides, state, sharded=any(map(is_sharded, files)))
     result = compare_stored(first, second, (names[0], names[1]), chosen, sampling, chance, sum_all)
     if state is not None and not result.interrupted:
         state.unlink(missing_ok=True)
     return result
 
 
-def _count_rows(files: Sequence[Path], names: Sequence[str], state: Path | None) -> Any:
+def _count_rows(sides: Mapping[str, StoredRows], state: Path | None, *, sharded: bool) -> Any:
     from shesha.moments import Moments
 
-    echo(f"shesha: reading all rows in one pass ({_why_one_pass(files)})", err=True)
+    sizes = "; ".join("{}: {:,} rows x {:,} features".format(name, *side.shape) for name, side in sides.items())
+    why = sizes if sharded else "the files do not fit the memory budget"
+    echo(f"shesha: reading all rows in one pass ({why})", err=True)
     try:
-        return Moments.of(*files, names=names, state=state)
+        return Moments.of(*sides.values(), names=list(sides), state=state)
     except KeyboardInterrupt:
         if state is not None:
             echo("shesha: interrupted; rerun the same command to resume", err=True)
@@ -120,22 +125,11 @@ def _count_rows(files: Sequence[Path], names: Sequence[str], state: Path | None)
         raise
 
 
-def _why_one_pass(files: Sequence[Path]) -> str:
-    from shesha.io.large_matrices import is_sharded, open_matrix
-
-    if not any(map(is_sharded, files)):
-        return "the files do not fit the memory budget"
-    shapes = (open_matrix(file).shape for file in files)
-    return "; ".join(f"{file.name}: {n:,} rows x {d:,} features" for file, (n, d) in zip(files, shapes, strict=True))
-
-
 def _state_file(files: Sequence[Path]) -> Path | None:
     """Return the path for the state of a pass, whose name is specific to these files; None if it cannot be saved."""
-    from shesha.io.large_matrices import is_sharded, open_matrix
     from shesha.support.files import cache_folder, file_stamp
 
-    parts = [part for file in files for part in (open_matrix(file).files if is_sharded(file) else [file])]  # type: ignore[attr-defined]
-    known = "\n".join(f"{file.resolve()} {file_stamp(file)}" for file in parts)
+    known = "\n".join(f"{file.resolve()} {file_stamp(file)}" for file in files)
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -188,8 +182,8 @@ def _compare_pairs(run: Run, chosen: list[str], arrays: Any, calibrate: bool) ->
 
 
 def _compare_within(run: Run, chosen: list[str], arrays: dict[str, Any], permutations: int | None) -> None:
-    """Compare the first representation with all others within each class, by measures for few rows."""
-    from shesha.comparison.within_classes import MEASURES, compare_several_within, compare_within
+    """Compare the first representation with all others within each class."""
+    from shesha.comparison.within_classes import compare_several_within, compare_within
 
     (first, X), *others = arrays.items()
     refused = [flag(name) for name in ("within", "shift", "block_length", "covariates") if getattr(run, name)]
@@ -197,8 +191,7 @@ def _compare_within(run: Run, chosen: list[str], arrays: dict[str, Any], permuta
         raise ValueError(
             f"{refused[0]} must be left out with --labels, got both; only --blocks and --groups are allowed"
         )
-    measures = chosen if run.measures else MEASURES
-    options = run.arguments(compare_within) | {"measures": measures, "n_permutations": permutations}
+    options = run.arguments(compare_within) | {"measures": chosen, "n_permutations": permutations}
     notes = () if run.blocks else _notes_on_batches(run)
     if len(others) > 1:
         results = compare_several_within(X, dict(others), name=first, **options)

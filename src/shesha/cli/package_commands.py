@@ -13,9 +13,9 @@ from shesha._version import DISTRIBUTION
 from shesha.cli._options import OPTIONS
 from shesha.cli._outputs import (
     INTERRUPTED,
+    Outputs,
     echo,
     require_page,
-    require_picture,
     require_separate,
     require_writable,
     save_page,
@@ -38,6 +38,7 @@ class Group(TyperGroup):
 Workers = Annotated[int | None, typer.Option(help="Number of local processes; default: one per core.")]
 Scheduler = Annotated[str | None, typer.Option(help=OPTIONS["scheduler"].help)]
 Html = Annotated[Path | None, typer.Option("--html", help=OPTIONS["html"].help)]
+Title = Annotated[str | None, typer.Option("--title", help=OPTIONS["title"].help)]
 GROUP = "shesha.commands"
 """Entry point group through which other packages add commands."""
 PACKAGES: Mapping[str, str] = {
@@ -74,12 +75,13 @@ def _add_missing(app: typer.Typer, name: str, about: str, hint: str) -> None:
 __all__ = [
     "INTERRUPTED",
     "Html",
+    "Outputs",
     "Scheduler",
+    "Title",
     "Workers",
     "add_package_commands",
     "echo",
     "require_page",
-    "require_picture",
     "require_separate",
     "require_writable",
     "save_page",

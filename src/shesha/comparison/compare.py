@@ -234,7 +234,7 @@ def compare_in_memory(
     doubts = find_pair_doubts(sides, design, dependence, only_cheap=only_cheap, names=request.names, but=but)
     if request.calibrate:
         doubts = add_saturation_doubt(doubts, sides, scores)
-        warn_of_doubts(doubts)
+    warn_of_doubts(doubts, only_state=not request.calibrate)
     for doubt in doubts_of_width:
         doubts = add_doubt(doubts, doubt)
     if repeated is not None and not interrupted:

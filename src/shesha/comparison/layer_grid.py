@@ -27,8 +27,8 @@ from shesha.calibration.single_pair import (
     weigh_doubts,
 )
 from shesha.comparison import engine
-from shesha.comparison.compare import seed_measures, two_names
-from shesha.comparison.engine import Evidence, require_calibrate
+from shesha.comparison.compare import MOST_ROWS_TESTED, seed_measures, two_names
+from shesha.comparison.engine import Evidence
 from shesha.comparison.moment_scores import compare_layer_moments
 from shesha.comparison.pairwise import arrange_scores
 from shesha.comparison.resumable_pairs import require_same_rows
@@ -59,6 +59,7 @@ from shesha.views import (
     select_layer_rows,
 )
 
+_DEFAULT = "unbiased CKA"
 Layers = Mapping[str, ArrayLike | Rdm] | Sequence[ArrayLike | Rdm]
 Model = dict[str, Representation]
 Aggregate = str | Callable[[Matrix], float]
@@ -68,10 +69,10 @@ Aggregate = str | Callable[[Matrix], float]
 def compare_layers(
     layers_a: Layers | LayerMoments,
     layers_b: Layers | Choice | None = None,
-    measure: Choice = "unbiased CKA",
+    measure: Choice = _DEFAULT,
     *,
     names: tuple[str, str] | tuple[()] = (),
-    calibrate: bool = False,
+    calibrate: bool | None = None,
     aggregate: Aggregate = "max",
     confidence: float | None = None,
     n_permutations: int = N_PERMUTATIONS,
@@ -109,9 +110,11 @@ def compare_layers(
         whose higher values must mean more similar.
     names : pair of str, optional
         Names of the two models, for the answer and for messages.
-    calibrate : bool
+    calibrate : bool, optional
         Whether to add chance levels and p-values, for the summary of the grid and for each pair. To test whether any
-        pair exceeds chance, use the p-value of the summary.
+        pair exceeds chance, use the p-value of the summary. Default: True if another option needs it, or for the
+        default measure if all pairs have a value and the grid is no more work than `compare` with 2,000 rows (12 x 12
+        layers: up to 577 rows).
     aggregate : {'max', 'row_max', 'top_k', 'mean'} or function
         Summary of the grid, which `calibrate` compares with chance. 'max': the score of the closest pair. 'row_max':
         each layer of `layers_a` scored against its closest layer in `layers_b`, averaged over `layers_a`. 'top_k': the
@@ -125,7 +128,7 @@ def compare_layers(
         Value that the aggregate takes for perfect agreement. Default: the best value of the measure, or no maximum if
         your own aggregate returns values outside the measure's bounds.
     n_permutations, alpha, blocks, groups, within, shift, block_length, permutations, truncate, **options
-        As for `shesha.calibrate`. All but alpha and options of the measure require `calibrate`.
+        As for `shesha.calibrate`. All but alpha, n_permutations and options of the measure need `calibrate`.
     rows, missing
         As for `compare`.
     seed : int, Generator or None
@@ -166,6 +169,10 @@ def compare_layers(
     names = two_names(names) if names else ()
     labels = names or ("layers_a", "layers_b")
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
+    calibrate = _require_calibrate(
+        calibrate, [*nonempty_arguments(design)], permutations=permutations is not None, aggregate=aggregate != "max",
+        truncate=truncate, maximum=maximum,
+    )  # fmt: skip
     models = dict(zip(labels, (layers_a, cast(Layers, layers_b)), strict=True))
     chosen_one = as_measure(measure)
     is_plain = isinstance(chosen_one, PlainMeasure)
@@ -176,7 +183,13 @@ def compare_layers(
     n_rows = next(iter(first.values())).n_rows
     common: dict[str, Any] = {"names": names, "n_rows": n_rows, "alpha": float(alpha), "seed": number(seed)}
     common |= {"options": plain_options(options, truncate)}
-    if check.boolean(calibrate, "calibrate"):
+    plain: tuple[Score, ...] = ()
+    if not calibrate:
+        plain, interrupted = _score_grid(first, second, as_measure(measure).with_options(**options), seed)
+    if calibrate is None:
+        is_small = n_rows**2 * (len(first) + len(second)) <= 2 * MOST_ROWS_TESTED**2
+        calibrate = measure == _DEFAULT and is_small and all(pair.has_value for pair in plain)
+    if calibrate:
         orders, exchanged = draw_permutations(
             n_rows, n_permutations, alpha, design=design, permutations=permutations, seed=seed
         )
@@ -199,15 +212,18 @@ def compare_layers(
         doubts = weigh_doubts(doubts, pair, best, best_value(pair.closer, pair.bounds, None))
         found = replace(found, doubts=doubts)
     else:
-        require_calibrate(design, permutations)
-        extra = [k for k, v in {"aggregate": aggregate != "max", "truncate": truncate, "maximum": maximum}.items() if v]
-        if extra:
-            raise ValueError(f"calibrate must be True with {' and '.join(extra)}, got False")
-        plain, interrupted = _score_grid(first, second, as_measure(measure).with_options(**options), seed)
         found = LayerComparison.untested(list(first), list(second), plain, interrupted=interrupted, **common)
     if confidence is None or found.interrupted:
         return found
     return _add_intervals(found, (first, second), as_measure(measure).with_options(**options), design, confidence, seed)
+
+
+def _require_calibrate(calibrate: bool | None, design: list[str], **options: Any) -> bool | None:
+    """Return True, or raise an error if `calibrate` is False, if an option needs it."""
+    needs = [*design, *(name for name, value in options.items() if value)]
+    if calibrate is not None and not check.boolean(calibrate, "calibrate") and needs:
+        raise ValueError(f"calibrate must be True with {' and '.join(needs)}, got False")
+    return True if needs else calibrate
 
 
 def calibrate_layers(

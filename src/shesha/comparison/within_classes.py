@@ -189,8 +189,6 @@ def _distances(rows: Matrix, queries: Index) -> Iterator[tuple[Index, Matrix]]:
         yield panel, cdist(rows[panel], rows)
 
 
-MEASURES = ("RSA", "mutual kNN", "CKA")
-"""Default measures, which compare all distances, nearest neighbours, and the largest variances."""
 KEPT, LOST = 0.2, 0.8
 """Shares of a class's variance that are exchanged between its rows to see what counts as kept and as lost."""
 _EXCHANGES = 5
@@ -202,7 +200,7 @@ def compare_within(
     X: ArrayLike,
     Y: ArrayLike,
     labels: ArrayLike,
-    measures: Choice | Iterable[Choice] = MEASURES,
+    measures: Choice | Iterable[Choice] = "recommended",
     *,
     names: tuple[str, str] = ("X", "Y"),
     blocks: ArrayLike | None = None,
@@ -635,7 +633,7 @@ def compare_several_within(
     reference: ArrayLike,
     others: Mapping[str, ArrayLike],
     labels: ArrayLike,
-    measures: Choice | Iterable[Choice] = MEASURES,
+    measures: Choice | Iterable[Choice] = "recommended",
     *,
     name: str = "reference",
     blocks: ArrayLike | None = None,

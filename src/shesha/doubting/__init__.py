@@ -15,4 +15,5 @@ from shesha.doubting.doubts import (
     rows_without_direction as rows_without_direction,
     warn_of_doubts as warn_of_doubts,
     warn_of_pair_doubts as warn_of_pair_doubts,
+    warn_of_row_doubts as warn_of_row_doubts,
 )

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.doubting.doubt_input import Subject, list_doubts
+from shesha.doubting.feature_doubts import foreign_features
 from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels, validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
 from shesha.nulls.dependence import DiagnosticRows
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Dependence, Doubt, Doubts
-from shesha.support.provenance import keep_statements
+from shesha.support.provenance import keep_statements, state_warning
 from shesha.support.sampling_units import is_batch_name, unit_labels
 from shesha.support.types import Index, Labels, Vector
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
@@ -234,13 +235,15 @@ def find_doubts(
     dependence: Dependence | None = None,
     checked: Sequence[DiagnosticRows] | None = None,
     numbers: Index | None = None,
+    name: str = "X",
+    only_cheap: bool = False,
 ) -> Doubts:
     """Check rows that all have a direction; `numbers` are their row numbers in the caller's data."""
     if len(source) < _FEWEST or source.shape[1] < _FEWEST_FEATURES:
         return Doubts((), n_looked_at=len(source), reason=_too_small(source.shape))
     computed = _known_results(dependence, checked)
-    subject = Subject((source,), metric, classes, known or {}, design or {}, order, seed, computed, numbers)
-    return _raise_doubts(subject, "feature_split", only_cheap=False)
+    subject = Subject((source,), metric, classes, known or {}, design or {}, order, seed, computed, numbers, (name,))
+    return _raise_doubts(subject, "feature_split", only_cheap=only_cheap)
 
 
 def find_pair_doubts(
@@ -274,18 +277,33 @@ def find_pair_doubts(
         # Computing the inner products takes a copy of the rows, so it comes before other checks hold theirs.
         _ = checked.gram
     subject = Subject(tuple(used), "cosine", ordered=order, computed=computed, numbers=rows, names=names)
-    return _raise_doubts(subject, "RSA", only_cheap=only_cheap, but=but)
+    found = _raise_doubts(subject, "RSA", only_cheap=only_cheap, but=but)
+    share = len(bad) / len(sources[0])
+    if share < _UNFILLED:
+        return found
+    text = f"{len(bad):,} of {len(sources[0]):,} rows are zero, as in an array that was not filled"
+    zero = Doubt("zero rows", share, None, text, "Leave them out, unless zeros are data", tuple(bad.tolist()))
+    return replace(found, found=(zero, *found.found))
 
 
+_UNFILLED = 0.05
+"""Smallest share of rows of zeros that is reported."""
 _NO_WARNING = ("order", "alternating order", "duplicates", "copies")
 """Doubts that raise no warning, because another warning or the score itself already shows the problem."""
 
 
-def warn_of_doubts(doubts: Doubts, but: Collection[str] = _NO_WARNING) -> bool:
-    """Warn of problems that change how a p-value or a score should be interpreted; return whether there are any."""
+def warn_of_doubts(doubts: Doubts, but: Collection[str] = _NO_WARNING, *, only_state: bool = False) -> bool:
+    """Warn of problems that change how a p-value or a score should be interpreted; return whether there are any.
+
+    With `only_state`, the answer states them, but no warning is raised.
+    """
     problems = [doubt for doubt in doubts if doubt.name not in but]
     for doubt in problems:
-        warn(f"{doubt.name}: {doubt.text}. {doubt.advice}", CalibrationWarning)
+        text = f"{doubt.name}: {doubt.text}. {doubt.advice}"
+        if only_state:
+            state_warning(text)
+        else:
+            warn(text, CalibrationWarning)
     return bool(problems)
 
 
@@ -303,6 +321,18 @@ def warn_of_pair_doubts(sides: Mapping[str, Any], *, but: Collection[str] = ()) 
     found = find_pair_doubts([first, second], None, only_cheap=True, names=(names[0], names[1]), but=but)
     found = replace(found, found=tuple(one for one in found if one.name != "few rows" or one.effect >= _CHOSEN))
     return warn_of_doubts(found, but=("duplicates", *but))
+
+
+def warn_of_row_doubts(X: Any, name: str = "X", metric: Metric = "cosine") -> bool:
+    """Make the cheap checks of one matrix, and return whether any of them warned; callers report dependence."""
+    source = X if isinstance(X, Rows) else Rows(X)
+    numbers = np.setdiff1d(np.arange(len(source)), rows_without_direction(source, metric))
+    source = source if len(numbers) == len(source) else source.take_rows(numbers)
+    looked = Dependence(len(source), 1.0, 0.5, 0.0)
+    found = find_doubts(source, metric, order=False, dependence=looked, numbers=numbers, name=name, only_cheap=True)
+    # Variances of principal components and of many other features differ as much as to determine most distances.
+    gradual = "few coordinates" in found.names and not len(foreign_features(source.sample, np.inf))
+    return warn_of_doubts(found, but=(*_NO_WARNING, *["few coordinates"] * gradual))
 
 
 def irrelevant_doubts(invariances: Iterable[Collection[str]]) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ _AXES = 128
 _SORTED = 0.9
 
 
-@doubt("few coordinates")
+@doubt("few coordinates", cheap=True)
 def few_coordinates(subject: Subject) -> Doubt | None:
     """Check whether a few features dominate the distances."""
     if subject.sample.shape[1] < 4:
@@ -78,7 +78,7 @@ def dominant_features(sample: Matrix, metric: str) -> tuple[Index, float]:
     return (order[:few] if dominate else order[:0]), share
 
 
-def foreign_features(sample: Matrix) -> Index:
+def foreign_features(sample: Matrix, nearly_all: float = _NEARLY_ALL) -> Index:
     """Return the few features with nearly all variance, or far more than any other, which may be no features.
 
     The variances of principal components and of power laws fall gradually.
@@ -88,7 +88,7 @@ def foreign_features(sample: Matrix) -> Index:
         return few
     others = np.delete(sample, few, axis=1).var(axis=0)
     apart = len(others) > 0 and sample[:, few].var(axis=0).min(initial=np.inf) >= _FAR_APART * others.max()
-    return few if apart or share >= _NEARLY_ALL else few[:0]
+    return few if apart or share >= nearly_all else few[:0]
 
 
 def list_features(features: Index) -> str:

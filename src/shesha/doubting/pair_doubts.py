@@ -197,6 +197,30 @@ def copies(subject: Subject) -> Doubt | None:
     return Doubt("copies", 1.0, None, text, advice)
 
 
+_SOME = 0.05
+"""Smallest share of rows that are equal on both sides, and of others, if only some were encoded again."""
+
+
+@doubt("equal rows", of="pair", cheap=True)
+def equal_rows(subject: Subject) -> Doubt | None:
+    """Check whether some rows are exactly equal on both sides, and others are not."""
+    first, second = (sample * unit for sample, unit in zip(subject.samples, subject.units, strict=True))
+    if first.shape != second.shape:
+        return None
+    # Rows of few whole numbers are equal by chance.
+    equal = (first == second).all(axis=1) & (first != np.floor(first)).any(axis=1)
+    share = float(equal.mean())
+    if not _SOME <= share <= 1 - _SOME:
+        return None
+    rows = subject.caller_rows(subject.places[equal])
+    text = (
+        f"{len(rows):,} of {len(equal):,} checked rows are exactly equal in {' and '.join(subject.names)} (such as "
+        f"{list_features(np.array(rows))}) and the others are not, as if only some rows had been encoded again"
+    )
+    advice = "Encode all rows in the same way, or compare the changed rows only"
+    return Doubt("equal rows", min(share, 1 - share), None, text, advice, rows)
+
+
 @doubt("row lengths", of="pair", cheap=True)
 def row_lengths(subject: Subject) -> Doubt | None:
     """Check whether rows differ in their lengths only, by more than a common factor."""

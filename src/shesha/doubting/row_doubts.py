@@ -39,6 +39,12 @@ _MISSING_CODES = frozenset(
     for size in (99, 999, 9999, 99999, 999999, 1e10, 1e20, 1e30, 1e34, 1e35, 9.96921e36, np.finfo(np.float32).max)
 )
 """Numbers that programs and file formats write for missing values."""
+_SIGNED, _MOST_SPREAD = 0.1, 9.0
+"""Smallest share of values of each sign, and largest standard deviation of the binary logarithms of numbers."""
+_UNIT, _NOT_ONE, _SOME, _FAR_FROM_1 = 1e-3, 0.95, 0.05, 0.1
+"""Largest difference from length 1, limit of single values, smallest share of rows of a kind, and smallest difference
+of the other lengths.
+"""
 _APART = 2.0
 """How many times the range of all other values a code is away from them."""
 FEW_ROWS_ADVICE = (
@@ -84,6 +90,46 @@ def missing_codes(subject: Subject) -> Doubt | None:
                 )
                 advice = "If it means that a value is missing, replace it by NaN, and pass missing='drop'"
                 return Doubt("missing codes", n_rows / len(rows), None, text, advice)
+    return None
+
+
+@doubt("wrong type", of="both", cheap=True)
+def wrong_type(subject: Subject) -> Doubt | None:
+    """Check whether values differ by so many orders of magnitude that their bytes were read as another type."""
+    for name, sample, unit in zip(subject.names, subject.samples, subject.units, strict=False):
+        values = sample[sample != 0]
+        # Probabilities, which can be as small, have one sign.
+        if not len(values) or not _SIGNED <= float((values < 0).mean()) <= 1 - _SIGNED:
+            continue
+        sizes = np.abs(values)
+        if float(np.std(np.log2(sizes))) <= _MOST_SPREAD:
+            continue
+        low, high = np.quantile(sizes, [0.05, 0.95]) * unit
+        text = f"values of {name} have sizes from {low:.0e} to {high:.0e} (90 % of them), like bytes of another type"
+        advice = (
+            "Check the type (such as float32 or float64) and the byte order with which the file was written and read"
+        )
+        return Doubt("wrong type", 1.0, None, text, advice)
+    return None
+
+
+@doubt("mixed lengths", of="both", cheap=True)
+def mixed_lengths(subject: Subject) -> Doubt | None:
+    """Check whether some rows have length 1 and the others have not, as if only some were normalised."""
+    for name, sample, size in zip(subject.names, subject.samples, subject.units, strict=False):
+        lengths = np.linalg.norm(sample, axis=1) * size
+        # Rows of a 1 and zeros, such as of classes, were not normalised.
+        unit = (np.abs(lengths - 1) < _UNIT) & (np.abs(sample).max(axis=1) * size < _NOT_ONE)
+        share = float(unit.mean())
+        if not _SOME <= share <= 1 - _SOME or np.median(np.abs(lengths[~unit] - 1)) < _FAR_FROM_1:
+            continue
+        rows = subject.caller_rows(subject.places[unit])
+        text = (
+            f"{len(rows):,} of {len(unit):,} checked rows of {name} have length 1 and the others have not (median "
+            f"{np.median(lengths[~unit]):.3g}), as if two encoders or settings were mixed"
+        )
+        advice = "Encode all rows in the same way; lengths and distances of the two kinds cannot be compared"
+        return Doubt("mixed lengths", min(share, 1 - share), None, text, advice, rows)
     return None
 
 
@@ -179,7 +225,7 @@ def row_scale(subject: Subject) -> Doubt | None:
     return Doubt("row scale", strongest.effect, p_value, text, advice)
 
 
-@doubt("raw counts")
+@doubt("raw counts", cheap=True)
 def raw_counts(subject: Subject) -> Doubt | None:
     """Check whether the rows are counts whose totals differ by more than sampling does, such as sequencing depth."""
     normal = normalise_counts(subject, 0)

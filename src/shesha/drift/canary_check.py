@@ -22,7 +22,7 @@ from shesha.results import DriftScore, Moved
 from shesha.results.drift import LIMIT_CONFIDENCE
 from shesha.support import memory
 from shesha.support.progress import best_answer, track
-from shesha.support.provenance import state
+from shesha.support.provenance import state, state_warning
 from shesha.support.seeds import draws_needed
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import NotEstimable
@@ -251,6 +251,12 @@ class NoiseFloor:
         scores = np.array(rows_of_scores)
         if np.isnan(scores[:, 0]).all():
             raise ValueError(f"nulls must have a value of {measures[0].name}, got none from {len(scores)} re-encodings")
+        if len(far := np.flatnonzero(~(scores[:, 0] <= _OTHER))):
+            named = f"{len(far):,} of {len(scores):,} re-encodings (number {check.join_items(far)})"
+            state_warning(
+                f"{named} differ from the reference by a drift above {_OTHER}, as other models or other inputs do; "
+                "smaller changes are not detected, so leave these re-encodings out"
+            )
         # A missing drift may have been of any size, so it counts as infinite.
         return cls(np.where(np.isnan(scores), np.inf, scores), rows, classes)
 
@@ -266,6 +272,8 @@ def many(nulls: Any) -> Iterable[Any]:
     return iter(nulls.values()) if hasattr(nulls, "values") else iter(nulls)
 
 
+_OTHER = 0.1
+"""Drift that re-encodings by the unchanged model do not reach; half precision causes about 1e-4."""
 _MOST_ROWS = 5
 _MOST_CLASSES = 10
 _FEWEST_ROWS = 4

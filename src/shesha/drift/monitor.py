@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.charts import curves
+from shesha.doubting import warn_of_row_doubts
 from shesha.drift import canary_check, history as monitor_files
 from shesha.drift.canary_check import (
     CheckResult,
@@ -277,6 +278,8 @@ class DriftMonitor:
         )
         ref = Reference.build(sides["reference"], along["labels"], chosen, along["groups"])
         ref = replace(ref, features=column_names(reference))
+        if ref.rows is not None:
+            warn_of_row_doubts(ref.rows, "reference")
         if names is None and len(along["kept"]) < n_rows:
             ref = replace(ref, positions=along["kept"], n_inputs=n_rows)
         unchanged = None

@@ -99,7 +99,7 @@ class TrainingPath(Locked):
         reasons = tuple("" if there else "all distances are equal" for there in known)
         return DriftPath(names, tuple(first), tuple(previous), "spearman", self._metric, reasons)
 
-    def plot(self, ax: Axes | None = None, *, title: str = "") -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw the drift from the first and from the previous record over the steps."""
         return self.result().plot(ax, title=title)
 

@@ -208,6 +208,8 @@ def _state_separating_features(reference: Any, window: Any, features: Names | No
         if (rows == rows[0]).all():
             state_warning(f"all {len(rows):,} checked rows of the {name} are equal, as those of a broken encoder are")
             return
+        if len(zero := np.flatnonzero(~rows.any(axis=1))):
+            state_warning(f"{len(zero):,} of {len(rows):,} checked rows of the {name} are zero, like failed encodings")
     constant = np.flatnonzero((np.ptp(first, axis=0) == 0) & (np.ptp(second, axis=0) == 0) & (first[0] != second[0]))
     if len(constant):
         state_warning(f"{listing(constant)} constant in each sample with another value, which alone separates them")
@@ -338,6 +340,8 @@ class TwoSampleTests(NumberTable):
     dependence: str = ""
     """How rows depend on their neighbours, or how many both samples share, with advice; p-values are then not valid.
     Empty if there is no sign of it."""
+    shares_rows: bool = False
+    """Whether both samples contain some of the same rows."""
     interrupted: bool = False
     lengths: str = ""
     """How the lengths of rows differ, and whether samples that differ do so with rows of length 1; otherwise empty."""
@@ -350,7 +354,7 @@ class TwoSampleTests(NumberTable):
         sizes = f"{self.n_reference:,} and {self.n_window:,} rows, level {self.numbers[0].alpha:g}"
         if not any(each.has_value for each in self):
             return f"Whether the samples differ cannot be tested: {self.numbers[0].reason}."
-        if self.dependence and (self.significant or self.dependence.startswith(_SHARED)):
+        if self.dependence and (self.significant or self.shares_rows):
             reason = self.dependence.partition(". ")[0]
             return f"Whether the samples differ cannot be decided, because {reason} ({sizes})."
         if not self.significant:
@@ -480,6 +484,7 @@ def sample_differences(
         n_reference=results[0].n_reference,
         n_window=results[0].n_window,
         dependence=dependence,
+        shares_rows=bool(shared),
         lengths=lengths,
         notes=(*doubt, *[_INTERRUPTED] * interrupted),
         interrupted=interrupted,

@@ -11,7 +11,7 @@ import numpy as np
 
 from shesha.inputs.columns import SAMPLE, Column, pandas_columns
 from shesha.inputs.identity import NamedRows, Names, choose_identity, identity_names, named_index
-from shesha.inputs.quantised import as_bytes, decode, refuse_neighbours, scale_columns
+from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, refuse_neighbours, scale_columns
 from shesha.inputs.table_columns import column_names, decide, feature_order, state_layout
 from shesha.inputs.unsuited_tables import require_wide
 from shesha.inputs.vector_columns import find_vectors, is_missing
@@ -214,6 +214,7 @@ def split_names(X: Any, name: str = "X") -> Parted:
         return _vectors_or_values(list(X), X, name), None
     if isinstance(X, np.ndarray):
         refuse_neighbours(X, name)
+        refuse_float_bits(X, name)
         return decode(X, name) if X.ndim == 2 and X.dtype == np.uint8 else X, None
     if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
         return _from_records(X, name)

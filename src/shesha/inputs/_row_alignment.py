@@ -306,19 +306,27 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
 _FEWEST_REORDERED = 8
 _NEAR, _FAR = 0.1, 4
 """How close products are in sorted order, and how far in the given order, relative to the gaps between neighbours."""
+_SEARCHED, _MOSTLY = 48, 0.8
+"""Number of rows whose nearest rows are searched, and share of them that must be found in other places."""
+_CLEAR = 0.6
+"""Largest ratio of the distances to the nearest and to the second nearest row if the nearest is the same input."""
 
 
 def are_reordered(X: Any, Y: Any) -> bool:
-    """Return whether two matrices seem to have the same rows, up to a rotation, in another order.
+    """Return whether two matrices seem to have the same rows in another order, or shifted by some rows.
 
-    The inner product of a row with the mean row does not depend on the order or on a rotation, so both matrices have
-    the same products. Those of unrelated data differ by more than the gap between neighbouring products.
+    The rows may be rotated: the inner product of a row with the mean row does not depend on the order or on a rotation,
+    so both matrices have the same products. Those of unrelated data differ by more than the gap between neighbouring
+    products. Or they may be encoded again with some noise: most rows are then far closer to one row in another place
+    than to any other.
 
     Examples
     --------
     >>> X = np.random.default_rng(0).standard_normal((50, 4))
     >>> are_reordered(X, X[::-1]), are_reordered(X, X), are_reordered(X, -3 * X[::-1])
     (True, False, False)
+    >>> are_reordered(X[1:], X[:-1] + 0.01)
+    True
     """
     # Single columns of ranks or levels, such as two models of conditions, may contain the same numbers by design.
     if len(X) != len(Y) or len(X) < _FEWEST_REORDERED or min(X.shape[1], Y.shape[1]) < 2:
@@ -337,7 +345,32 @@ def are_reordered(X: Any, Y: Any) -> bool:
     gaps = np.diff(ordered)
     gap = float(np.median(gaps[gaps > 1e-12 * np.ptp(ordered)])) if np.ptp(ordered) > 0 else 0.0
     near = float(np.median(np.abs(ordered - np.sort(b)))) <= _NEAR * gap
-    return gap > 0 and near and float(np.median(np.abs(a - b))) > _FAR * gap
+    if gap > 0 and near and float(np.median(np.abs(a - b))) > _FAR * gap:
+        return True
+    return X.shape[1] == Y.shape[1] and _are_elsewhere(X, Y, largest, means[0])
+
+
+def _are_elsewhere(X: Any, Y: Any, unit: float, middle: NDArray[np.float64]) -> bool:
+    """Return whether most of some rows of Y have a single close row in X, and it is in another place."""
+    places = np.unique(np.linspace(0, len(Y) - 1, _SEARCHED).astype(np.intp))
+    searched = np.concatenate(list(_stretches((Y.values if isinstance(Y, NamedRows) else Y)[places]))) / unit - middle
+    nearest, second, found = np.full((3, len(places)), np.inf)
+    start = 0
+    for rows in _stretches(X):
+        centred = rows / unit - middle
+        squares = np.einsum("ij,ij->i", centred, centred)[:, None] - 2 * centred @ searched.T
+        order = np.argpartition(squares, min(1, len(rows) - 1), axis=0)[:2]
+        for position in order:
+            distances = squares[position, np.arange(len(places))]
+            closer = distances < nearest
+            second = np.where(closer, nearest, np.minimum(second, distances))
+            found = np.where(closer, position + start, found)
+            nearest = np.where(closer, distances, nearest)
+        start += len(rows)
+    lengths = np.einsum("ij,ij->i", searched, searched)
+    clear = np.maximum(nearest + lengths, 0) < _CLEAR**2 * (second + lengths)
+    elsewhere = found[clear & (found != places)]
+    return bool(len(np.unique(elsewhere)) >= _MOSTLY * len(places))
 
 
 def _stretches(rows: Any) -> Iterator[NDArray[np.float64]]:

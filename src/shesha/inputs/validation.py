@@ -102,12 +102,12 @@ def zero_rows(name: str, rows: Index, n_rows: int, names: Names | None = None) -
     """Return the message about rows of zeros, which have no direction, with the option that leaves them out."""
     ids = "" if names is None else f": {join_items(names.values[rows])}"
     counts = f"{len(rows):,} of {n_rows:,}"
-    remedy = 'missing="drop" leaves them out everywhere'
+    what = 'missing="drop" leaves them out everywhere' if len(rows) < n_rows else "leave this representation out"
     if names is not None and look_like_genes([str(one) for one in names.values]):
-        remedy = "rows are named like genes; to compare cells or samples, transpose (X.T, --transpose)"
+        what = "rows are named like genes; to compare cells or samples, transpose (X.T, --transpose)"
     return (
         f"{name} must have no zero rows, which have no direction, got zero rows {join_items(rows)} ({counts}{ids}); "
-        f"{remedy}"
+        f"{what}"
     )
 
 

@@ -41,6 +41,7 @@ _LOST_AS_TEXT = {
 SPARSE = "contains sparse vectors; save them as one matrix with scipy.sparse.save_npz"
 """Why the values of sparse vectors cannot be read without their positions."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/\-_]{16,}={0,2}")
+_BITS, _HEX = re.compile(r"[01]{16,}"), re.compile(r"(\\x)?([0-9a-fA-F]{2}){8,}")
 _FLOATS = (np.float32, np.float16, np.float64)
 _MOST_SPREAD = 5.0
 """Largest standard deviation of the binary exponents of the values of a vector; wrong types have about 9 or more."""
@@ -237,11 +238,26 @@ def _find_text(present: Sequence[Any]) -> Vectors | None:
         whole = not layout.decimal_comma and all("." not in text and "e" not in text.lower() for text in texts)
         tokens = len(widths) > 1 and all(text.lstrip().startswith("[[") for text in texts)
         return Vectors("text", layout.parse, max(widths), whole, problem, tokens)
+    if all(map(_BITS.fullmatch, texts)):
+        return _find_bits(texts)
+    if all(map(_HEX.fullmatch, texts)):
+        return _find_encoded(texts, lambda text: bytes.fromhex(text.removeprefix("\\x")))
     if all(_BASE64.fullmatch(text) and len(text) % 4 == 0 for text in texts):
         return _find_encoded(texts, base64.b64decode)
-    if all(text.startswith("\\x") for text in texts):
-        return _find_encoded(texts, lambda text: bytes.fromhex(text[2:]))
     return None
+
+
+def _find_bits(texts: Sequence[str]) -> Vectors:
+    """Find signs that a database wrote as texts of 0 and 1."""
+    widths = {len(text) for text in texts}
+    if len(widths) > 1:
+        return _unreadable(f"contains bits of different lengths as text, from {min(widths)} to {max(widths)}")
+
+    def parse(values: Sequence[Any], name: str, first_row: int) -> Array:
+        rows = [None if is_missing(value) else 2 * np.array([*map(int, value)], np.int8) - 1 for value in values]
+        return _stack(rows, name, first_row)
+
+    return Vectors("bits as text, read as signs", parse, widths.pop())
 
 
 def _find_encoded(texts: Sequence[str], decode: Callable[[str], bytes]) -> Vectors | None:

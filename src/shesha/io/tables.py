@@ -203,6 +203,8 @@ _LOOKED_AT = 20
 """Number of lines from which the separator and the decimal sign are inferred."""
 _ROWS = 4096
 """Number of rows that are decoded at a time."""
+_FEWEST_VALUES = 4
+"""Smallest number of fractions after a text that are a vector instead of names of columns."""
 
 
 @dataclass(frozen=True)
@@ -572,7 +574,11 @@ def has_names(path: Path, separator: str) -> bool:
     if not all(map(is_number, first)):
         if len(first) > 1:
             # A first row of numbers of which some are missing, as in a triangle of distances.
-            return not (first[0] and all(not field or is_number(field) for field in first))
+            if first[0] and all(not field or is_number(field) for field in first):
+                return False
+            # A name and a vector of fractions; wavelengths and times that name columns increase.
+            numbers = [float(field) for field in first[1:] if is_number(field) and not field.isdigit()]
+            return len(numbers) < max(_FEWEST_VALUES, len(first) - 1) or numbers == sorted(numbers)
         # The first line of a table of one column, such as a list of labels, may occur again.
         with _open_text(path) as stream:
             return sum([line.strip().strip('"')] == first for line in stream) < 2

@@ -31,17 +31,22 @@ class Training:
 
 def decompose_folds(rows: Matrix, fold: Index, n_folds: int) -> list[Training]:
     """Decompose the rows outside each fold; the columns of `rows` must have mean zero over all rows."""
-    products = rows.T @ rows
+    products = rows.T @ rows if rows.shape[1] <= len(rows) else None
     return [_decompose_fold(rows, products, fold == k) for k in range(n_folds)]
 
 
-def _decompose_fold(rows: Matrix, products: Matrix, out: NDArray[np.bool_]) -> Training:
+def _decompose_fold(rows: Matrix, products: Matrix | None, out: NDArray[np.bool_]) -> Training:
     held_out, rest = np.flatnonzero(out), np.flatnonzero(~out)
     held_out_rows = rows[held_out]
     # The columns sum to zero over all rows, so the sums over the training rows are minus those over the held-out rows.
     mean = -held_out_rows.sum(axis=0) / len(rest)
-    variances, axes = np.linalg.eigh(products - held_out_rows.T @ held_out_rows - len(rest) * np.outer(mean, mean))
-    variances, axes = variances[::-1], axes[:, ::-1]
+    if products is None:
+        # With fewer rows than columns, the rows themselves are smaller than the products of columns.
+        _, lengths, transposed = np.linalg.svd(rows[rest] - mean, full_matrices=False)
+        variances, axes = lengths**2, transposed.T
+    else:
+        variances, axes = np.linalg.eigh(products - held_out_rows.T @ held_out_rows - len(rest) * np.outer(mean, mean))
+        variances, axes = variances[::-1], axes[:, ::-1]
     rank = int(np.count_nonzero(variances > _RANK * max(float(variances[0]), 0.0)))
     return Training(rest, held_out, mean, variances[:rank], axes[:, :rank])
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import nan
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.comparison import Comparison, Score
 from shesha.results.comparison_pages import measure_explained
 from shesha.results.generic_page import run_details
-from shesha.results.number import Number
+from shesha.results.number import Number, frame_of_numbers
 from shesha.results.sentence_parts import format_share
 from shesha.support.seeds import ALPHA, undecided
 from shesha.support.wording import agree
@@ -258,7 +258,7 @@ class WithinClasses(Listed[Comparison], Result):
     def plot(  # type: ignore[override]
         self, measure: str | None = None, ax: Axes | None = None, *, title: str | None = None
     ) -> Axes:
-        """Draw each class's value of one measure (default: the first) with its chance level."""
+        """Draw each class's value of one measure (default: the first) with its interval and chance level."""
         from shesha.charts import class_values
 
         chosen = self.whole.scores[0].name if measure is None else self.whole[measure].name
@@ -268,22 +268,23 @@ class WithinClasses(Listed[Comparison], Result):
             [score.value for score in scores],
             [score.chance for score in scores],
             [self.is_above(chosen, name) for name in self.classes],
+            ends=([score.low for score in scores], [score.high for score in scores]),
             label=f"{chosen} ({scores[0].closer} is closer)" if scores else chosen,
             ax=ax,
         )
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return a table of one line per class and measure, then of all rows; p-values are corrected."""
-        import pandas as pd
-
-        lines: list[dict[str, Any]] = []
-        for name, comparison in {**self.classes, _ALL: self.whole}.items():
-            size = self.sizes.get(name, self.whole.shapes[0][0])
-            lines += [{"class": name, "n_rows": size, **_line(score)} for score in comparison.scores]
-        frame = pd.DataFrame(lines, columns=["class", "n_rows", *_line_names()])
-        adjusted = [self.corrected.get(line["name"], {}).get(line["class"], float("nan")) for line in lines]
-        verdicts = [self.verdict(line["name"], line["class"]) if line["class"] != _ALL else "" for line in lines]
-        return frame.assign(corrected_p_value=adjusted, verdict=verdicts)
+        compared = {**self.classes, _ALL: self.whole}
+        lines = [(name, score) for name, comparison in compared.items() for score in comparison.scores]
+        lead: dict[str, Sequence[str | int]] = {
+            "class": [name for name, _ in lines],
+            "n_rows": [self.sizes.get(name, self.whole.shapes[0][0]) for name, _ in lines],
+        }
+        return frame_of_numbers((score for _, score in lines), full=full, lead=lead).assign(
+            corrected_p_value=[self.corrected.get(score.name, {}).get(name, nan) for name, score in lines],
+            verdict=[self.verdict(score.name, name) if name != _ALL else "" for name, score in lines],
+        )
 
     def _claim(self) -> str:
         p_values = {name: sorted(p for p in known.values() if p == p) for name, known in self.corrected.items()}
@@ -318,18 +319,6 @@ def _join(names: Sequence[str]) -> str:
         return f"{len(names)} classes"
     listed = ", ".join(names)
     return f"{agree(len(names), 'class', 'classes')} {listed}" if all(map(str.isdigit, names)) else listed
-
-
-def _line(score: Score) -> dict[str, Any]:
-    values = (
-        *(score.name, score.value, score.chance, score.p_value, score.calibrated, score.low),
-        *(score.high, score.closer, score.reason or "; ".join(score.notes)),
-    )
-    return dict(zip(_line_names(), values, strict=True))
-
-
-def _line_names() -> tuple[str, ...]:
-    return ("name", "value", "chance", "p_value", "calibrated", "low", "high", "closer", "reason")
 
 
 @dataclass(frozen=True)
@@ -398,7 +387,7 @@ class SeveralWithinClasses(Result):
         """Return a line per representation, class and measure."""
         import pandas as pd
 
-        parts = [comparison.to_frame().assign(representation=comparison.second) for comparison in self]
+        parts = [comparison.to_frame(full=full).assign(representation=comparison.second) for comparison in self]
         frame = pd.concat(parts, ignore_index=True)
         return frame[["representation", *(name for name in frame.columns if name != "representation")]]
 
@@ -438,7 +427,7 @@ _KEPT = (
     "remains if a fifth of the variance within the class is exchanged between its rows, and as lost only if the "
     "interval lies below the value that remains if four fifths are exchanged."
 )
-_PICTURE = "{} within each class (dot), and its mean for rows matched at random within the class (tick)."
+_PICTURE = "{} within each class (dot) with its interval (bar), and its mean for rows matched at random (tick)."
 _SEVERAL = (
     "Calibrated {} within each class: 0 at the chance threshold, 1 for the same geometry. Framed cells are above "
     "chance."

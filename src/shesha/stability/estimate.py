@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.doubting import warn_of_row_doubts
 from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels, validation as check
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.kernels.rounding_and_scaling import is_constant
@@ -188,7 +189,8 @@ def estimate(
             raise ValueError(f"keep must be used alone or with blocks, got also {' and '.join(others)}")
         null_requests = conditional_requests(null_requests[0], align_labels(X, keep, "keep"), design["blocks"])
     _warn_of_clusters(request)
-    _warn_of_fitted_axes(request)
+    if not _warn_of_fitted_axes(request):
+        _warn_of_doubts(request)
     few = _too_few_permutations(null_requests, n_draws, alpha) if n_draws else ""
     if few and n_permutations is not None:
         raise ValueError(few)
@@ -316,23 +318,30 @@ def _warn_of_clusters(request: Request) -> None:
         )
 
 
-def _warn_of_fitted_axes(request: Request) -> None:
-    """Warn if halves of the features share nothing by construction, because axes were fitted to the rows."""
+def _warn_of_fitted_axes(request: Request) -> bool:
+    """Return whether axes were fitted to the rows, and warn if halves of the features share nothing for this reason."""
     rows = request.source
     # All rows are needed, because axes that were fitted to them are correlated in some of them.
-    if request.variant.name != "feature_split" or not isinstance(rows, Rows) or rows.is_sparse:
-        return
-    if isinstance(rows.sample, np.memmap):
-        return
+    if not isinstance(rows, Rows) or rows.is_sparse or isinstance(rows.sample, np.memmap):
+        return False
     columns = rows.sample[:, np.unique(np.linspace(0, rows.shape[1] - 1, _AXES).astype(np.intp))].astype(np.float64)
     columns = columns[:, ~is_constant(columns)]
     columns /= np.abs(columns).max(axis=0)
-    if columns.shape[1] > 1 and decorrelation_p_value(np.cov(columns.T), len(columns)) >= 0:
+    is_fitted = columns.shape[1] > 1 and bool(decorrelation_p_value(np.cov(columns.T), len(columns)) >= 0)
+    if is_fitted and request.variant.name == "feature_split":
         warn(
             "columns are uncorrelated, as principal components are, so halves of them share nothing by construction. "
             "Use variant='basis_averaged_split', or the original features",
             CalibrationWarning,
         )
+    return is_fitted
+
+
+def _warn_of_doubts(request: Request) -> None:
+    """Warn of features that dominate, raw counts, codes of missing values and other faults of the rows."""
+    rows = request.source
+    if isinstance(rows, Rows) and not (rows.is_sparse or isinstance(rows.sample, np.memmap)):
+        warn_of_row_doubts(rows, metric=request.options.get("metric", "cosine"))
 
 
 _AXES = 128

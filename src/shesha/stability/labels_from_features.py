@@ -92,6 +92,6 @@ def _are_cut_by_planes(rows: Matrix, labels: Labels) -> bool:
     return bool(bdtr(int((margin[near] < 0).sum()), int(near.sum()), _BEYOND) < _LEVEL)
 
 
-_MOST_SHIFT, _BEYOND, _LEVEL = 0.2, 0.12, 1e-3
+_MOST_SHIFT, _BEYOND, _LEVEL = 0.15, 0.08, 1e-3
 """Largest shift of a plane by the row itself, relative to the spread of a class; smallest share of the rows near a
 plane that lie beyond it, if classes are not made from the features; and level of the test for fewer."""

@@ -71,7 +71,8 @@ def explain_undirected_rows(name: str | None = None) -> Iterator[None]:
     except UndirectedRowsError as error:
         raise ValueError(
             f"{name or error.name} must have no {error.kind} row under the {error.metric} metric, got {error.kind} "
-            f"rows {check.join_items(error.rows)}; remove them, or use metric='euclidean'"
+            f"rows {check.join_items(error.rows)}; remove them, or use metric='euclidean'; "
+            "shesha.estimate and audits have missing='drop'"
         ) from None
     except UndirectedHalfError as error:
         kind = "zero" if error.metric == "cosine" else "constant"

@@ -200,14 +200,13 @@ def rank_command(
     plot: Annotated[
         Path | None, typer.Option(help="Write a picture of the distribution of ranks to this file.")
     ] = None,
+    title: shared.Title = None,
     suite: OwnSuite = None,
 ) -> None:
     """Rank the measures in each domain."""
     from shesha_bench import add_published, plot_ranks, rank
 
-    shared.require_picture(plot)
-    shared.require_writable(plot)
-    shared.require_separate({"--plot": plot}, [store])
+    shared.Outputs(plot=plot, title=title, inputs=[store])
     frame = _results(store, published, suite)
     if published:
         _show_ranks(rank(frame, pooling=pooling))
@@ -215,7 +214,7 @@ def rank_command(
         _show_own_ranks(frame, pooling)
         _note_missing_tests(frame)
         frame = add_published(frame)
-    shared.save_picture(plot, lambda: plot_ranks(frame, pooling=pooling).flat[0])
+    shared.save_picture(plot, lambda: plot_ranks(frame, pooling=pooling, title=title).flat[0])
 
 
 def _show_own_ranks(values: pd.DataFrame, pooling: Pooling = "cls") -> None:

@@ -466,7 +466,7 @@ _ROW = 0.21
 """Height in inches that a figure needs for each measure."""
 
 
-def plot_ranks(results: pd.DataFrame, axes: Any = None, *, pooling: Pooling = "cls") -> Any:
+def plot_ranks(results: pd.DataFrame, axes: Any = None, *, pooling: Pooling = "cls", title: str | None = None) -> Any:
     """Draw the ranks of each measure as a box plot, with the best on top and one panel per domain.
 
     Parameters
@@ -477,6 +477,8 @@ def plot_ranks(results: pd.DataFrame, axes: Any = None, *, pooling: Pooling = "c
         Axes to draw on, one per domain; default: a new figure.
     pooling : {'cls', 'mean', 'all'}
         As for `rank`.
+    title : str, optional
+        Title above the panels. Default: none.
 
     Returns
     -------
@@ -504,4 +506,6 @@ def plot_ranks(results: pd.DataFrame, axes: Any = None, *, pooling: Pooling = "c
         ax.set_title(domain)
     shown = set(map(measure_type, order["measure"]))
     legend_of_colours(panels[-1].figure, {kind: colour for kind, colour in _COLOURS.items() if kind in shown})
+    if title:
+        panels[-1].figure.suptitle(title)
     return panels

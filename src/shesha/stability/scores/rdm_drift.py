@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shesha.doubting import warn_of_pair_doubts
 from shesha.inputs import validation as check
 from shesha.kernels import ranks
 from shesha.kernels.distances import METRICS, Metric, n_pairs
 from shesha.results import DriftPath
 from shesha.stability.registry import explain_undirected_rows, mean_score, stability
 from shesha.support import memory, types as kinds
+from shesha.support.provenance import keep_statements
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import (
     Distances,
@@ -25,6 +29,7 @@ from shesha.views import (
     align_rows,
     representation_from,
     rows_or_distances,
+    warn_of_other_order,
 )
 from shesha.views.rdm import CORRELATIONS, Method
 
@@ -133,6 +138,7 @@ def rdm_drift(X: Data, Y: Data, method: Method = "spearman", metric: Metric = "c
     return float(np.clip(1.0 - rdm_similarity(X, Y, method=method, metric=metric), 0.0, 2.0))
 
 
+@keep_statements
 def drift_path(
     representations: Mapping[str, Data] | Sequence[Data],
     *,
@@ -180,11 +186,20 @@ def drift_path(
         previous.append(drift_of_ranks(before, view))
         first.append(previous[-1] if before is start else drift_of_ranks(start, view))
         before = view
+    if all(isinstance(source, Rows) and not source.is_sparse for source in sources):
+        _warn_of_doubts(dict(zip(names, sources, strict=True)))
     reasons = tuple(EQUAL if np.isnan([a, b]).any() else "" for a, b in zip(first, previous, strict=True))
     for name, reason in zip(names, reasons, strict=True):
         if reason:
             check.not_estimable(f"drift of {name}: {reason}")
     return DriftPath(names, tuple(first), tuple(previous), method, metric, reasons)
+
+
+def _warn_of_doubts(sources: Mapping[str, Any]) -> None:
+    """Warn of the first two neighbours with a problem; ranks hardly depend on single rows, and copies drift by 0."""
+    matrices = {name: source.sample for name, source in sources.items()}
+    warn_of_other_order(matrices)
+    any(warn_of_pair_doubts(dict(pair), but=("few rows", "copies", "zero rows")) for pair in pairwise(matrices.items()))
 
 
 def warn_of_order(names: Sequence[str]) -> None:
