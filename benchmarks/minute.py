@@ -250,7 +250,7 @@ def coverage(n_seeds: int) -> dict[str, list[int]]:
     names, ways = ["RSA", "mutual kNN", "Jaccard"], [8, "int8", "binary"]
     audited = {"n_bootstrap": 100, "n_permutations": 0}
     unbiased = shesha.measures.choose("unbiased CKA")
-    no_chance = {"calibrate": False, "alpha": 0.05, "n_permutations": 200}
+    no_chance = {"calibrate": False, "alpha": 0.05, "n_draws": 200}
     # A fifth of the rows is summed, as for rows whose sums take five times as long as they may.
     few = 3 * sum_seconds(n, (d, d)) / 5
     exact = {score.name: score.value for score in shesha.compare(X, Y, [*names, *unbiased], exact=True).scores}

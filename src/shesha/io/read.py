@@ -242,10 +242,11 @@ def _visible_labels(labels: Array | NamedRows) -> Array | NamedRows:
     values = np.asarray(labels)
     if values.dtype.kind not in "OU":
         return labels
-    texts = [visible_name(value) if isinstance(value, str) else value for value in values.tolist()]
-    if texts == values.tolist():
+    texts = values.tolist()
+    visible = {text: visible_name(text) for text in dict.fromkeys(text for text in texts if isinstance(text, str))}
+    if all(text == shown for text, shown in visible.items()):
         return labels
-    escaped = np.array(texts, dtype=object if values.dtype.kind == "O" else None)
+    escaped = np.array([visible.get(text, text) for text in texts], dtype=object if values.dtype.kind == "O" else None)
     return NamedRows(escaped, labels.known) if isinstance(labels, NamedRows) else escaped
 
 

@@ -563,15 +563,19 @@ def _smallest(block: Any, m: int) -> Index:
     return columns
 
 
+_GATHERED = 1 << 15
+"""Number of values that are gathered at once, so that they stay in the cache."""
+
+
 @elsewhere(device_kernels.squared_distances_to_candidates)
 def _squared_distances(rows: Matrix, chosen: Index, candidates: Index) -> Matrix:
-    queries = rows[chosen, None, :]
     out = np.empty(candidates.shape)
-    step = max(1, (1 << 20) // (len(candidates) * rows.shape[1]))
-    for column in range(0, candidates.shape[1], step):
-        some = candidates[:, column : column + step]
-        difference = rows[some] - queries
-        out[:, column : column + step] = np.einsum("ijk,ijk->ij", difference, difference)
+    step = max(1, _GATHERED // (candidates.shape[1] * rows.shape[1]))
+    for start in range(0, len(chosen), step):
+        some = slice(start, start + step)
+        difference = rows[candidates[some]]
+        difference -= rows[chosen[some], None, :]
+        np.einsum("ijk,ijk->ij", difference, difference, out=out[some])
     return out
 
 

@@ -160,6 +160,8 @@ def _rows(request: Request) -> Matrix:
 NOTHING_TO_RANK = "all distances between rows are equal, or all labels are equal or all different"
 _BYTES_PER_PAIR = 80
 """Bytes that each pair of rows needs for distances, labels, the sort keys and orders of both, and row numbers."""
+_FEWEST_PAIRS = 10_000
+"""Smallest number of pairs that are drawn, however small the memory budget is."""
 _PARTS = 20
 """Number of parts into which sampled pairs are divided in order to estimate the sampling error."""
 
@@ -238,7 +240,8 @@ def _evidence(outer: Ordering, differ: Vector, thinned: Index | None, pairs: Pai
 def _from_pairs(view: Standard, request: Request) -> Evidence:
     """Estimate from random pairs, which the value, the interval and the null all use."""
     rng = spawn(request.seed, THINNING)
-    wanted = min(request.pairs or row_matching.DEFAULT_PAIRS, n_pairs(view.n_rows))
+    affordable = max(_FEWEST_PAIRS, memory_budget() // _BYTES_PER_PAIR)
+    wanted = min(request.pairs or min(row_matching.DEFAULT_PAIRS, affordable), n_pairs(view.n_rows))
     require(_BYTES_PER_PAIR * wanted, f"{wanted:,} pairs of rows", "request fewer pairs, or leave out pairs=")
     i = rng.integers(view.n_rows, size=wanted)
     j = rng.integers(view.n_rows - 1, size=len(i))

@@ -498,9 +498,10 @@ def _lacks_numbers(array: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _require_scalars(labels: NDArray[Any], name: str) -> None:
     """Refuse labels of which some are lists, such as several tags per row."""
-    for row, label in enumerate(labels):
-        if isinstance(label, list | tuple | set | dict | np.ndarray):
-            raise TypeError(f"{name} must be one label per row, got {type(label).__name__} {label} in row {row}")
+    several = (list, tuple, set, dict, np.ndarray)
+    if any(issubclass(kind, several) for kind in set(map(type, labels.tolist()))):
+        row, label = next((row, label) for row, label in enumerate(labels) if isinstance(label, several))
+        raise TypeError(f"{name} must be one label per row, got {type(label).__name__} {label} in row {row}")
 
 
 def _find_unlabelled(name: str, value: Any) -> NDArray[np.bool_]:
@@ -528,5 +529,8 @@ def _find_unlabelled(name: str, value: Any) -> NDArray[np.bool_]:
 
     missing = np.asarray(isna(array)) if array.dtype.kind in "OmM" else np.zeros(len(array), dtype=bool)
     if array.dtype.kind in "OUT":
-        missing |= np.array([isinstance(label, str) and label.strip() in NO_LABEL for label in array.tolist()], bool)
+        labels = array.tolist()
+        blank = {label for label in set(labels) if isinstance(label, str) and label.strip() in NO_LABEL}
+        if blank:
+            missing |= np.array([label in blank for label in labels])
     return cast(NDArray[np.bool_], missing)

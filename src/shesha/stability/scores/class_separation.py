@@ -457,11 +457,12 @@ class _Splits:
         shape = self._n_splits, len(members), self._X.shape[1]
         first, second = np.empty(shape), np.empty(shape)
         for label, (rows, places, mask) in enumerate(zip(members, *drawn, strict=True)):
-            counts = half_counts(mask, places, len(rows))
-            for out, count in zip((first, second), counts, strict=True):
-                with single_threaded_blas():
-                    out[:, label] = count @ rows
-                out[:, label] /= count.sum(axis=1, keepdims=True)
+            counts, rest = half_counts(mask, places, len(rows))
+            with single_threaded_blas():
+                first[:, label] = counts @ rows
+                np.subtract((counts[0] + rest[0]) @ rows, first[:, label], out=second[:, label])
+            first[:, label] /= counts.sum(axis=1, keepdims=True)
+            second[:, label] /= rest.sum(axis=1, keepdims=True)
         return agreements(first, second, self._metric)
 
     def null(self, labels: label_scores.Shuffled, rng: np.random.Generator) -> Vector:
