@@ -318,7 +318,7 @@ def test_neurons_that_a_session_lost_are_named():
     assert any("0 in all trials (3 in b)" in text for text in found.inputs)
     assert not any("lost" in text for text in session_drift([(X, SHOWN), (X + 1, SHOWN)], n_permutations=19).inputs)
     with pytest.raises(ValueError, match="session b must have a condition with at least 2 trials, got 3 trials"):
-        session_drift({"a": (X, SHOWN), "b": (X[:3], SHOWN[:3])})
+        session_drift({"a": (X, SHOWN), "b": (X[:3], [0, 1, 2])})
 
 
 @pytest.mark.parametrize("values", [np.linspace(0, 1, 60), [f"trial {k}" for k in range(60)]])
