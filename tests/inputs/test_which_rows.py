@@ -368,6 +368,14 @@ def test_counts_in_another_order_are_found():
     assert not are_reordered(counts, RNG.permuted(counts, axis=0)) and not are_reordered(counts, counts)
 
 
+@pytest.mark.parametrize(("d", "noise", "step", "found"), [(16, 0.1, 1, True), (16, 0.1, 0, False), (1, 0, 1, False)])
+def test_rows_that_are_shifted_and_encoded_again_are_found(d, noise, step, found):
+    rows = RNG.standard_normal((61, d))
+    again = rows + noise * RNG.standard_normal(rows.shape)
+    assert are_reordered(rows[step:], again[: len(again) - step]) == found
+    assert not are_reordered(rows, RNG.standard_normal(rows.shape))
+
+
 def test_columns_without_any_number_are_left_out_with_missing_rows():
     broken = X.copy()
     broken[:, 2], broken[4, 0] = np.nan, np.nan

@@ -101,6 +101,9 @@ def match_units(
             state(f"{name}: {n_silent:,} of {side.shape[1]:,} units are 0 in all rows, so they match no unit")
     k = check.count(n_candidates, "n_candidates")
     first, other = _same_kind(*sides)
+    for name, side in zip(used, (first, other), strict=True):
+        if n_silent := int(np.count_nonzero(np.asarray((side != 0).sum(axis=0)) == 0)):
+            state(f"{name}: {n_silent:,} of {side.shape[1]:,} units are 0 in all rows, so they match no unit")
     n = first.shape[0]
     classes = _activity_classes(first)
     n_draws = _default_draws(classes, check.fraction(alpha, "alpha", closed=False))

@@ -387,7 +387,9 @@ def _require_distinct(known: Mapping[str, Names], both: str) -> None:
     for name, names in known.items():
         if not names.distinct:
             raise ValueError(
-                f"{plural(names.word)} of {name} must be distinct to match {both}, got {names.fault}. {_BY_POSITION}"
+                f"{plural(names.word)} of {name} must be distinct to match {both}, got {names.fault}. "
+                f"If they are parts of one input, name the column that numbers them as well (--id {names.word},...); "
+                f"otherwise average the rows of each. {_BY_POSITION}"
             )
 
 

@@ -47,8 +47,8 @@ def class_codes(labels: NDArray[Any]) -> tuple[Index, NDArray[Any]]:
         known = {name: class_name(name) for name in set(names)}
         classes = np.array(sorted(set(known.values()), key=_natural), dtype=str)
         places = {name: place for place, name in enumerate(classes.tolist())}
-        codes = {name: places[shown] for name, shown in known.items()}
-        return np.fromiter(map(codes.__getitem__, names), np.intp, len(names)), classes
+        code_of = {name: places[shown] for name, shown in known.items()}
+        return np.fromiter(map(code_of.__getitem__, names), np.intp, len(names)), classes
     classes, codes = np.unique(values, return_inverse=True)
     if classes.dtype.kind == "f" and len(classes) > 1:
         classes, codes = _merge_rounded(classes, codes)
