@@ -185,11 +185,20 @@ def _dominance_sentence(audit: Audit) -> str:
 def _problems_sentence(audit: Audit) -> str:
     """Name the doubts with a large effect that no other sentence of the answer mentions; otherwise an empty text."""
     every = [(doubt.effect, doubt.name) for finding in audit.representations for doubt in finding.doubts or ()]
-    large = dict.fromkeys(name for effect, name in sorted(every, reverse=True) if effect >= LARGE_EFFECT)
-    names = [name for name in large if name not in ("few coordinates", "whitened")]
+    large = dict.fromkeys(
+        name for effect, name in sorted(every, reverse=True) if effect >= LARGE_EFFECT or name in _OF_P_VALUES
+    )
+    names = [_OF_P_VALUES.get(name, name) for name in large if name not in ("few coordinates", "whitened")]
     return (
         f"Possible {agree(len(names), 'problem', 'problems')}, explained below: {join_names(names)}." if names else ""
     )
+
+
+_OF_P_VALUES = {
+    name: f"{name} (rows depend on one another, so p-values may be too small)"
+    for name in ("order", "alternating order")
+}
+"""Doubts that make p-values too small, whatever their effect on a score."""
 
 
 def _sizes_sentence(audit: Audit) -> str:
