@@ -16,6 +16,7 @@ from shesha.inputs.class_labels import NO_LABEL, class_names, state_suspicious_c
 from shesha.inputs.identity import words_of
 from shesha.kernels.condition_distances import Cube, count_trials, equal_sums
 from shesha.kernels.repeated_rows import repeats, row_hashes
+from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.nulls.design_warnings import describe_repeats
 from shesha.support import provenance, types as kinds
 from shesha.support.device_arrays import to_host
@@ -271,7 +272,7 @@ def state_uneven_neurons(values: Array, name: str) -> None:
             )
         else:
             provenance.state(text)
-    variances = rows.var(axis=0)
+    variances = (rows / safe_unit(rows)).var(axis=0)
     largest = int(np.argmax(variances))
     if total >= _TELLING and variances[largest] > _NEARLY_ALL * variances.sum() > 0:
         provenance.state_warning(
