@@ -27,6 +27,7 @@ CLASSES = np.arange(40) % 4
 MASKED = np.ma.masked_array(y, mask=np.arange(40) < 3)
 LARGEST = np.sign(X) * np.finfo(float).max
 ONE_HUGE = np.r_[np.full((1, 6), 1e300), X[1:]]
+ONE_LARGEST = np.full((40, 6), np.finfo(float).max)
 RAGGED = [list(range(1 + row % 3)) for row in range(40)]
 
 
@@ -67,6 +68,13 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: score_groups("shortcut", shesha.measures.get("CKA"), {}, {"a": [X], "b": ["c"]}),
         lambda: shesha.noise_ceiling(np.array(1.0)),
         lambda: shesha.noise_ceiling([np.array(1.0), X]),
+        lambda: shesha.compare_layers([X], [X], aggregate=np.array([1j, 2])),
+        lambda: shesha.measures.cka(X, X, covariates=pd.DataFrame(index=range(40))),
+        lambda: shesha.drift.two_sample_tests(np.array(1.5), X),
+        lambda: shesha.drift.DriftMonitor(X * 1e-310, false_alarm=0.1).update(X),
+        lambda: shesha.Moments().update(np.r_[ONE_LARGEST, -ONE_LARGEST], np.r_[X, X]),
+        lambda: shesha.feature_split([{"a": 1}, [2.0], {"a": 3}]),
+        lambda: shesha.feature_split([np.array(1.0), [2.0]]),
         lambda: shesha.Moments(names=np.array(3)),
         lambda: shesha.Moments.load(-0.0),
         lambda: shesha.LayerMoments().update({"a": X}, 3),
@@ -133,6 +141,13 @@ def test_the_largest_numbers_have_a_direction():
     "call",
     [
         lambda: shesha.diff({"a": X}, {"a": LARGEST}).layers.values(),
+        lambda: [
+            SimpleNamespace(value=shesha.neuro.stochastic_shape(LARGEST, X, CLASSES).value, reason="it is infinite")
+        ],
+        lambda: [SimpleNamespace(value=shesha.noise_ceiling([LARGEST, X], "CKA").upper)],
+        lambda: [shesha.drift.DriftMonitor(X, false_alarm=0.1).check(ONE_HUGE).scores[0]],
+        lambda: shesha.compare(X, LARGEST, "CKA", calibrate=True, n_permutations=19),
+        lambda: [SimpleNamespace(value=shesha.measures.rsa(LARGEST, X, covariates=X[:, 0]))],
         lambda: shesha.compare(LARGEST, X, ["sliced Wasserstein", "RSMDiff", "MMD"]),
         lambda: [SimpleNamespace(value=shesha.bio.perturbation_coherence_whitened(ONE_HUGE, X))],
         lambda: [shesha.estimate(LARGEST, CLASSES, "label_conditioned_split", n_bootstrap=3, n_permutations=19)],

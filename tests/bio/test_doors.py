@@ -269,3 +269,44 @@ def test_mixing_is_not_judged_if_each_type_is_in_one_batch(apart, judged):
     found = bio.integration_test(data, "X_pca", "X_new", "gene", "RSA", blocks="batch", n_permutations=199)
     assert ("Mixing of blocks (0 separate, 1 mixed)" in str(found)) == judged
     assert ("cannot be judged" in str(found)) == (not judged)
+
+
+def _with_zeros(data):
+    data.obsm["X_pca"][60:75] = 0
+
+
+@pytest.mark.parametrize(
+    ("labels", "change", "said"),
+    [
+        (["NT", "A"], None, ""),
+        (["NT", "A"], _with_zeros, "15 of 90 cells contain only zeros"),
+        (["NT", "Doublet"], None, "'Doublet' are outcomes of demultiplexing"),
+        (["NT", "A KO", "A NP"], None, "'A KO' were chosen by their response"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_groups_that_differ_for_technical_reasons_are_named(labels, change, said):
+    data = screen(np.repeat(labels, [60, *[30 // (len(labels) - 1)] * (len(labels) - 1)]))
+    if change is not None:
+        change(data)
+    for test in (bio.coherence_table, bio.e_distances):
+        inputs = test(data, "gene", control="NT", n_draws=19).inputs
+        technical = [text for text in inputs if any(word in text for word in ("zeros", "outcomes", "response"))]
+        assert bool(technical) == bool(said)
+        assert not said or said in technical[0]
+
+
+def test_cells_without_a_hashtag_are_no_controls():
+    with pytest.raises(ValueError, match="'negative' means no tag, not control"):
+        bio.find_controls(["HTO1", "Negative", "Doublet"])
+    assert bio.find_controls(["A", "Negative"]).labels == ("Negative",)
+
+
+@pytest.mark.parametrize(("total", "named"), [(1e4, True), (None, False)])
+@pytest.mark.filterwarnings("ignore")
+def test_normalised_counts_without_a_logarithm_are_named(total, named):
+    X = np.random.default_rng(0).gamma(0.5, 1, size=(90, 12))
+    X = X / X.sum(axis=1, keepdims=True) * total if total else np.log1p(X)
+    data = anndata.AnnData(X, screen(np.repeat(["NT", "A"], [60, 30])).obs)
+    inputs = bio.e_distances(data, "gene", obsm=None, n_draws=19).inputs
+    assert any("counts per 10,000 without a logarithm" in text for text in inputs) == named

@@ -7,7 +7,9 @@ import pytest
 
 import shesha.measures as measures
 from shesha import MeasureWarning, Rdm, compare, compare_all, compare_layers, consensus, rank_models
+from shesha.comparison import engine
 from shesha.drift import DriftMonitor
+from shesha.views import Representation
 
 
 def need(name, *sides):
@@ -160,3 +162,16 @@ def test_random_rows_are_used_if_all_rows_exceed_the_memory(name, rng, monkeypat
     (stated,) = (text for text in found.inputs if " of 4,000 rows used" in text)
     assert found.n_rows == int(stated.split(" ")[0].replace(",", "")) < 4_000
     assert " ".join(str(found).split()).startswith(f"Only {stated}")
+
+
+def test_views_of_pairs_are_freed_before_the_next_pair_is_looked_at(rng):
+    """Whoever takes the scores of one stretch of pairs holds it while the next one is computed."""
+    sources = {name: Representation.build(rng.standard_normal((30, 4)), name) for name in "abc"}
+    cka = measures.get("unbiased CKA")
+    groups = engine.group_by_view([cka], {cka.name: [("a", "b"), ("a", "c")]})
+    seen = []
+    for stretch in engine.stretches(groups, sources, {}, budget=1):
+        assert not any(earlier.views for earlier in seen)
+        assert len(stretch.views) == 2
+        seen.append(stretch)
+    assert len(seen) == 2

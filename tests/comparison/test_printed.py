@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from shesha.results import Comparison, LayerComparison, PairwiseComparison, Score, comparison
+from shesha.results import Comparison, PairwiseComparison, Score, comparison
 from shesha.results.comparison import plain_name
 
 NAN = float("nan")
@@ -65,7 +65,6 @@ PAIRS = (
     replace(replace(CKA, value=NAN, reason="c: all rows are equal"), first="b", second="c"),
 )
 ALL = PairwiseComparison(("a", "b", "c"), ((9, 2),) * 3, PAIRS, {"CKA": True}, {"CKA": 1.0}, 7)
-GRID = LayerComparison.untested(["a"], ["b", "c"], PAIRS[:2], seed=7)
 
 
 def test_a_comparison_says_at_once_whether_it_is_above_chance():
@@ -83,11 +82,6 @@ def test_a_comparison_says_at_once_whether_it_is_above_chance():
         "measures. The smallest p-value is 0.06 (CKA).",
     ]
     assert replace(TWO, scores=(GULP,)).headline.startswith("No measure could be computed")
-
-
-def test_an_interrupted_comparison_says_so():
-    assert "! Interrupted: the remaining measures were not compared." in str(replace(TWO, interrupted=True))
-    assert "Interrupted" not in str(TWO)
 
 
 def test_a_score_is_found_whatever_the_case_and_punctuation():
@@ -115,10 +109,3 @@ def test_printing_grows_with_the_number_of_scores_and_no_faster(monkeypatch):
 
     # Four times as many scores.
     assert work(40) <= 6 * work(10)
-
-
-def test_an_interrupted_grid_says_so():
-    missing = replace(CKA, value=NAN, reason="interrupted")
-    scores = (PAIRS[0], replace(missing, first="a", second="c"))
-    text = str(replace(GRID, scores=scores, interrupted=True))
-    assert "interrupted" in text.lower()

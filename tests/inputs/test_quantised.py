@@ -106,6 +106,8 @@ def test_bits_of_floats_are_refused(tmp_path, kind):
         return
     for bits in (values, values.view("i2")):
         np.save(tmp_path / "x.npy", bits)
+        with pytest.raises(ValueError, match=r"X must contain numbers, got u?int16 values that look like the bits"):
+            split_names(bits)
         with pytest.raises(ValueError, match="look like the bits of bfloat16 or float16; save"):
             open_file(tmp_path / "x.npy")
 
@@ -146,3 +148,10 @@ def test_columns_with_a_scale_per_row_dequantise_the_codes_beside_them(zero, tmp
     np.testing.assert_allclose(found, X, atol=step.max())
     assert any("dequantised by the scale in the file" in text for text in statements)
     np.testing.assert_array_equal(split_names(frame)[0], found)
+
+
+def test_two_codes_of_four_bits_in_each_byte_are_refused():
+    levels = np.clip(np.round(8 + 3 * RNG.standard_normal((300, 32))), 0, 15).astype("u1")
+    with pytest.raises(ValueError, match="q must contain vectors, got bytes that look like two codes of 4 bits"):
+        decode(levels[:, ::2] << 4 | levels[:, 1::2], "q")
+    assert decode(levels << 4 | RNG.integers(0, 16, levels.shape, dtype="u1"), "q").dtype == np.int8

@@ -14,6 +14,7 @@ import shesha
 from shesha.comparison.within_classes import compare_within
 from shesha.drift import DriftMonitor
 from shesha.inputs import Names, are_reordered, orders
+from shesha.inputs.table_columns import feature_order
 from shesha.io import NamedRows
 from shesha.support.provenance import collect_statements
 from shesha.views import select_rows
@@ -367,6 +368,14 @@ def test_counts_in_another_order_are_found():
     assert not are_reordered(counts, RNG.permuted(counts, axis=0)) and not are_reordered(counts, counts)
 
 
+@pytest.mark.parametrize(("d", "noise", "step", "found"), [(16, 0.1, 1, True), (16, 0.1, 0, False), (1, 0, 1, False)])
+def test_rows_that_are_shifted_and_encoded_again_are_found(d, noise, step, found):
+    rows = RNG.standard_normal((61, d))
+    again = rows + noise * RNG.standard_normal(rows.shape)
+    assert are_reordered(rows[step:], again[: len(again) - step]) == found
+    assert not are_reordered(rows, RNG.standard_normal(rows.shape))
+
+
 def test_columns_without_any_number_are_left_out_with_missing_rows():
     broken = X.copy()
     broken[:, 2], broken[4, 0] = np.nan, np.nan
@@ -421,3 +430,64 @@ def test_other_texts_of_matched_rows_are_stated(tmp_path, stored, column, change
     assert [text for text in result.inputs if "differs in" in text][:1] == (
         [next(text for text in result.inputs if expected in text)] if expected else []
     )
+
+
+GENES = [f"ENSG{k:011d}" for k in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "decision"),
+    [
+        (GENES, [f"{name}.7" for name in GENES[::-1]], list(range(9, -1, -1))),
+        (GENES, [f"GENE{k}" for k in range(10)], "must have the features of a, got 0 shared names"),
+        (GENES, [*GENES[1:], "ENSG00000000099"], "got 9 shared names"),
+        ([f"h{k}" for k in range(10)], [f"unit{k}" for k in range(10)], None),
+    ],
+)
+def test_genes_are_matched_by_name_without_their_versions(first, second, decision):
+    names = [Names.build(np.array(one, object)) for one in (first, second)]
+    if isinstance(decision, str):
+        with pytest.raises(ValueError, match=decision):
+            feature_order(*names, ("a", "b"))
+    else:
+        found = feature_order(*names, ("a", "b"))
+        assert (found if found is None else found.tolist()) == decision
+
+
+def test_tables_state_how_many_features_they_share():
+    tables = [pd.DataFrame(RNG.standard_normal((N, 6)), columns=list(names)) for names in ("abcdef", "cdefgh")]
+    assert "X and Y have 4 of 6 and 6 features in common" in shesha.compare(*tables, n_permutations=19).inputs
+    assert not any("in common" in text for text in shesha.compare(tables[0], tables[0] + 1, n_permutations=19).inputs)
+
+
+def test_lanes_that_are_counted_from_another_number_are_named():
+    cells = ["AC", "CA", "GT", "TG"]
+    first = [f"{cell}-1-{lane}" for lane in (0, 1) for cell in cells]
+    second = [f"{cell}-1_{lane}" for lane in (1, 2) for cell in cells]
+    with pytest.raises(ValueError, match="if the last numbers 1, 2 were 0, 1, such as AC-1_1 and AC-1-0"):
+        orders({"a": Names.build(np.array(first, object)), "b": Names.build(np.array(second, object))})
+
+
+def test_a_square_matrix_without_a_diagonal_is_refused():
+    z = np.arctanh(np.corrcoef(RNG.standard_normal((N, 40))) - np.eye(N))
+    for value in (np.nan, np.inf):
+        np.fill_diagonal(z, value)
+        for missing in ("refuse", "drop"):
+            with pytest.raises(ValueError, match="X must be features, got a square matrix without numbers"):
+                select_rows({"X": z}, missing=missing)
+
+
+@pytest.mark.parametrize("kind", ["array", "matrix", "mapping"])
+def test_rows_without_a_covariate_are_left_out_and_counted(kind):
+    value = np.r_[np.nan, np.arange(N - 1.0)]
+    covariates = {"array": value, "matrix": np.c_[value, value], "mapping": {"motion": value}}[kind]
+    found = shesha.compare(X, Y, "RSA", covariates=covariates, n_permutations=19)
+    assert f"{N - 1} of {N} rows used: 1 without a covariate left out" in found.inputs
+
+
+@pytest.mark.parametrize(("smooth", "stated"), [(True, True), (False, False)])
+def test_columns_that_may_be_times_are_stated(smooth, stated):
+    noise = np.random.default_rng(0).standard_normal((20, 400))
+    F = noise if not smooth else np.apply_along_axis(np.convolve, 1, noise, np.ones(12), "valid")
+    found = shesha.audit({"F": F}, n_bootstrap=10, n_permutations=19)
+    assert any("neighbouring columns are nearly equal" in text for text in found.inputs) == stated

@@ -40,6 +40,12 @@ def test_missing_file(tmp_path, read):
         read(3)
 
 
+@pytest.mark.parametrize("strange", [[[1], [1, 2]], np.array([[1], [2]]), pd.Series([[1], [1, 2]]).to_numpy()])
+def test_names_of_columns_that_are_no_texts(tmp_path, strange):
+    with pytest.raises((ValueError, TypeError), match="labels_column must"):
+        files.open_file(written(tmp_path, ".npy"), labels_column=strange)
+
+
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_directory(tmp_path, ending):
     (tmp_path / f"m{ending}").mkdir()
@@ -56,10 +62,15 @@ def test_empty_file(tmp_path, ending):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_pipe(tmp_path):
-    os.mkfifo(tmp_path / "m.npy")
-    with pytest.raises(files.UnreadableFileError, match="path must be a regular file"):
-        files.read(tmp_path / "m.npy")
+@pytest.mark.parametrize("ending", [".npy", ".parquet"])
+def test_pipe(tmp_path, ending):
+    (tmp_path / "parts").mkdir()
+    places = [tmp_path / f"m{ending}", tmp_path / "parts" / f"m-0{ending}"]
+    for place in places:
+        os.mkfifo(place)
+    for read, place in ((files.read, places[0]), (files.open_matrix, places[0]), (files.open_matrix, places[1].parent)):
+        with pytest.raises(files.UnreadableFileError, match=r"path must be a regular file|must contain"):
+            read(place)
 
 
 @pytest.mark.parametrize("ending", [".npy", ".npz", ".safetensors", ".parquet", ".h5ad"])

@@ -211,3 +211,16 @@ def test_arrow_names_that_are_not_text_are_refused(tmp_path):
     path.write_bytes(path.read_bytes().replace(b"qwerty", b"\xafwerty"))
     with pytest.raises(ValueError, match=r"t\.arrow must be a complete \.arrow file, got one that cannot be read"):
         files.open_file(path)
+
+
+@pytest.mark.parametrize(("first", "is_row"), [("d0,0.5,-1.5,2.5,0.25", True), ("t,400.5,401.5,402.5,403.5", False)])
+def test_a_name_and_fractions_are_a_row_and_wavelengths_are_column_names(tmp_path, first, is_row):
+    (tmp_path / "x.csv").write_text("\n".join([first, *(f"d{k},{k / 7},{-k / 3},1.5,0.5" for k in range(1, 30))]))
+    assert len(next(iter(files.read(tmp_path / "x.csv").values()))) == 29 + is_row
+
+
+def test_bits_as_text_are_signs(tmp_path):
+    bits = np.random.default_rng(0).integers(0, 2, (30, 24))
+    rows = [f"{k + 5},{k % 7},{''.join(map(str, row))}" for k, row in enumerate(bits)]
+    (tmp_path / "x.csv").write_text("\n".join(["id,n_tokens,embedding", *rows]))
+    np.testing.assert_array_equal(files.read(tmp_path / "x.csv")["embedding"], 2 * bits - 1)

@@ -285,3 +285,72 @@ def test_only_good_channels_of_data_of_epochs_are_used():
     epochs.set_channel_types(dict.fromkeys(("Fz", "Cz", "Pz"), "misc"), on_unit_change="ignore")
     with pytest.raises(ValueError, match=r"X must have channels of data, got misc, eog, stim; to use all, pass X"):
         over_time(epochs, shown)
+
+
+SHOWN = np.random.default_rng(4).permutation(np.tile(np.arange(4), 15))
+
+
+def _responses(change=""):
+    X = np.random.default_rng(5).standard_normal((60, 10))
+    X[:, :3] *= 0.0 if change == "masked" else 1.0
+    X[:, 9] *= 1000.0 if change == "another unit" else 1.0
+    return X
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("", ""),
+        ("masked", "3 of 10 neurons are 0 in all trials"),
+        ("another unit", "column 9 has 100 % of the variance of all 10 neurons"),
+    ],
+)
+@pytest.mark.parametrize("test", [crossnobis, trial_split])
+def test_neurons_that_dominate_or_are_silent_are_named(change, said, test):
+    found = test(_responses(change), SHOWN)
+    read = found.read if test is crossnobis else found.inputs
+    assert any(said in text for text in read) if said else not read
+
+
+def test_neurons_that_a_session_lost_are_named():
+    X, Y = _responses(), _responses("masked")
+    found = session_drift({"a": (X, SHOWN), "b": (Y, SHOWN)}, n_permutations=19)
+    assert any("0 in all trials (3 in b)" in text for text in found.inputs)
+    assert not any("lost" in text for text in session_drift([(X, SHOWN), (X + 1, SHOWN)], n_permutations=19).inputs)
+    with pytest.raises(ValueError, match="session b must have a condition with at least 2 trials, got 3 trials"):
+        session_drift({"a": (X, SHOWN), "b": (X[:3], [0, 1, 2])})
+
+
+@pytest.mark.parametrize("values", [np.linspace(0, 1, 60), [f"trial {k}" for k in range(60)]])
+def test_measurements_are_no_conditions(values):
+    for test in (crossnobis, trial_split):
+        with pytest.raises(ValueError, match="conditions must repeat, got 60 different values in 60 trials"):
+            test(_responses(), values)
+
+
+@pytest.mark.parametrize("scale", [30.0, 0.1, 1e-5])
+def test_conditions_that_differ_by_rounding_are_one(scale):
+    rounded = np.where(np.arange(60) % 2, np.rad2deg(np.deg2rad(scale * SHOWN)) * (1 + 2e-15), scale * SHOWN)
+    assert np.array_equal(crossnobis(_responses(), rounded), crossnobis(_responses(), SHOWN))
+    assert len(crossnobis(_responses(), 1e9 + 0.1 * SHOWN)) == 4
+
+
+def test_trials_along_another_axis_and_neurons_of_other_trials_are_named():
+    X = _responses()
+    with pytest.raises(ValueError, match=r"if trials are along axis 2, pass numpy.moveaxis\(X, 2, 0\)"):
+        trial_split(np.zeros((10, 7, 60)), SHOWN)
+    X[:30, :4], X[30:, 4:] = np.nan, np.nan
+    for missing in ("refuse", "drop"):
+        with pytest.raises(ValueError, match="no trial has all neurons"):
+            trial_split(X, SHOWN, missing=missing)
+
+
+def test_reversed_and_transposed_distances_are_named():
+    rng = np.random.default_rng(2)
+    truth = rng.standard_normal((12, 6))
+    repeats = np.array([shesha.compute_rdm(truth + 0.5 * rng.standard_normal(truth.shape)) for _ in range(10)])
+    assert not noise_ceiling(repeats).inputs
+    turned = repeats.copy()
+    turned[3] = 2 - turned[3]
+    assert "distances of repeat 3" in noise_ceiling(turned).inputs[0]
+    assert "if they are 10 repeats of 12 conditions" in noise_ceiling(repeats.T).inputs[0]

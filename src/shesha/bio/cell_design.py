@@ -112,6 +112,12 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
         ("token", _has_token),
         ("keyword", _has_keyword),
     )
+    if demultiplexed := _demultiplexing_outcomes(known):
+        raise ValueError(
+            f"control must be given if labels are outcomes of demultiplexing ({check.join_items(demultiplexed)}), of "
+            f"which 'negative' means no tag, not control; leave these cells out, and name one of "
+            f"{check.join_items(label for label in known if label not in demultiplexed) or 'none'}, got None"
+        )
     like = [label for label in known if any(all(map(test, _targets(label))) for _, test in stages)]
     for how, test in stages:
         matches = [label for label in known if all(map(test, _targets(label)))]
@@ -234,6 +240,8 @@ _PIECE = 4096
 """Number of cells that are searched for NaN at a time."""
 _MOST_CONTROLS, _MOST_LEVELS, _PERMUTATIONS, _UNEVEN = 500, 50, 199, 1e-4
 """Limits of the search for columns that act like batches: controls, values of a column, permutations, p of shares."""
+_SAME_TOTAL, _LEAST_TOTAL = 1e-3, 100
+"""Relative difference between totals of normalised cells, and the smallest usual total."""
 _CHECKED_ROWS = 200
 """Number of cells that are checked to distinguish raw counts from normalised values."""
 
@@ -264,7 +272,7 @@ def labels(adata: Any, key: str, name: str) -> NDArray[Any]:
 
 def label_text(value: Any) -> str | None:
     """Return a label as text, so that 1.0 equals 1; None for missing labels, also those written as 'nan'."""
-    if isinstance(value, float | np.floating) and value == np.floor(value):
+    if isinstance(value, float | np.floating) and np.isfinite(value) and value == np.floor(value):
         value = int(value)
     return None if value is None or str(value) in NO_LABEL else str(value)
 
@@ -372,7 +380,7 @@ def cell_design(
     is_control = np.isin(labels, controls.labels)
     declared = {value for value in (groupby, per, blocks, groups) if isinstance(value, str)}
     undeclared = notes_on_units(adata.obs, rows, labels, is_control, declared, has_units=groups is not None)
-    distances = _doubts_about_distances(groupby, source, matrix)
+    distances = _doubts_about_distances(groupby, source, matrix, labels)
     doubts = (*undeclared.values(), *distances, *_doubts_about_repeats(matrix, rows))
     for note in doubts:
         provenance.state_warning(note)
@@ -409,8 +417,19 @@ _NUMBERED_GUIDE = re.compile(r"(?i)(sg|g|guide|[sg]?g?rna)?[\s_.-]*\d{1,2}")
 """Name of a guide without its target."""
 
 
-def _doubts_about_distances(groupby: str, source: str, matrix: Any) -> Iterator[str]:
-    """Yield why distances may mislead: groups that look like clusters, and embeddings made for plots."""
+def _doubts_about_distances(groupby: str, source: str, matrix: Any, labels: NDArray[Any]) -> Iterator[str]:
+    """Yield why distances may mislead: groups chosen by technique or response, and embeddings made for plots."""
+    known = list(dict.fromkeys(labels.tolist()))
+    if outcomes := _demultiplexing_outcomes(known):
+        yield (
+            f"{check.join_items(map(repr, outcomes))} are outcomes of demultiplexing (no tag or several), which differ "
+            "for technical reasons. Leave these cells out"
+        )
+    if selected := [label for label in known if label.endswith(" KO") and label[:-2] + "NP" in known]:
+        yield (
+            f"cells of {check.join_items(map(repr, selected))} were chosen by their response (mixscape), so they "
+            "differ from controls by construction, even in noise. Compare all cells of a target with the controls"
+        )
     if LabelClasses((), (), str(groupby)).look_like_clusters:
         yield (
             f"if the groups of {groupby!r} are clusters of the same data, they differ by construction, even in noise: "
@@ -425,7 +444,7 @@ def _doubts_about_distances(groupby: str, source: str, matrix: Any) -> Iterator[
 
 
 def _doubts_about_repeats(matrix: Any, rows: Index) -> Iterator[str]:
-    """Yield that cells occur twice, as in data concatenated with themselves; matrices on disk are not read."""
+    """Yield that cells occur twice, or only contain zeros in an embedding; matrices on disk are not read."""
     is_read = isinstance(matrix, np.ndarray) or sparse.issparse(matrix)
     if not is_read or np.prod(np.shape(matrix)) > _MOST_PROJECTED:
         return
@@ -436,10 +455,28 @@ def _doubts_about_repeats(matrix: Any, rows: Index) -> Iterator[str]:
     n_repeats = int(((np.diff(found) <= _SAME * scale) & (np.abs(found[1:]) > _SAME * scale)).sum())
     if text := describe_repeats(n_repeats, len(rows), "cell"):
         yield text
+    n_zero = 0 if sparse.issparse(matrix) else int((~np.asarray(matrix).any(axis=1))[rows].sum())
+    if n_zero > 1:
+        yield (
+            f"{n_zero:,} of {count(len(rows), 'cell')} contain only zeros, as cells that were left out of an "
+            "embedding do; they look alike. Leave them out"
+        )
 
 
 _SAME, _MOST_PROJECTED = 1e-13, 1 << 28
 """Difference that rounding explains, and most entries looked at."""
+
+
+def _demultiplexing_outcomes(labels: Iterable[str]) -> list[str]:
+    """Return the labels that demultiplexing gives to cells without one tag, if there are cells with two."""
+    found = [label for label in labels if _OUTCOME.fullmatch(label)]
+    return found if any(label.casefold() != "negative" for label in found) else []
+
+
+_OUTCOME = re.compile(
+    r"negative|(hto|cmo|hash)?[ _.-]?(doublet|multiplet|unassigned|ambiguous)s?|blanks?", re.IGNORECASE
+)
+"""Labels of droplets with no tag or several tags."""
 
 
 def _has_controls(labels: NDArray[Any]) -> bool:
@@ -638,11 +675,21 @@ def _warn_of_counts(matrix: Any, name: str) -> None:
     """Warn if values are raw counts, because sequencing depth then dominates all shifts."""
     first = _load(matrix[:_CHECKED_ROWS])
     values = np.asarray(first.data if hasattr(first, "toarray") else first)
-    if values.size and values.min() >= 0 and values.max() > 1 and (values == np.floor(values)).all():
+    if not values.size or values.min() < 0 or values.max() <= 1:
+        return
+    totals = np.asarray(first.sum(axis=1), dtype=np.float64).ravel()
+    text = ""
+    if (values == np.floor(values)).all():
         text = (
             f"{name} contains raw counts, so sequencing depth dominates the shifts of cells. Normalise and "
             "log-transform the counts first"
         )
+    elif len(totals) > 1 and np.ptp(totals) < _SAME_TOTAL * totals.max() and totals.max() >= _LEAST_TOTAL:
+        text = (
+            f"{name} contains counts per {totals.mean():,.0f} without a logarithm, so a few genes with high counts "
+            "dominate the shifts of cells. Log-transform them first (scanpy.pp.log1p)"
+        )
+    if text:
         provenance.state_warning(text)
         warn(text, MeasureWarning)
 

@@ -327,7 +327,7 @@ def _interval(values: Vector) -> dict[str, Any]:
 def _clustered_matrix(adata: Any, obsm: str | None, by_graph: bool) -> Matrix:
     """Return the matrix that is clustered, by default the one from which scanpy found neighbours, and state which."""
     n_columns = None
-    if obsm == "recorded":
+    if isinstance(obsm, str) and obsm == "recorded":
         named, n_columns = (_recorded(adata, "neighbors", name) if by_graph else None for name in ("use_rep", "n_pcs"))
         # Without components, scanpy finds neighbours in X.
         obsm = ("X" if n_columns == 0 else "X_pca") if named is None else str(named)

@@ -217,7 +217,8 @@ def diff(
         notes.append(f"The search for rows that moved used {len(looked_at):,} random rows of {len(usable):,}.")
     n_neighbours = count_neighbours(k, len(looked_at))
     before_rows, after_rows, floor = _select(layer, sides, looked_at)
-    _warn_of_doubts((before_rows, after_rows), (first, second), known, looked_at)
+    is_unchanged = layers[layer].verdict == "unchanged"
+    _warn_of_doubts((before_rows, after_rows), (first, second), known, looked_at, is_unchanged=is_unchanged)
     row_names, row_labels = name_rows(looked_at, sides, row_texts), label_rows(looked_at, known.get("labels"))
     # Unlike a loop, map does not hold a noisy copy of the rows while the next one is drawn.
     unchanged = map(_narrow_pair, floor.pairs(layer, before_rows, after_rows))
@@ -266,7 +267,12 @@ def diff(
 
 
 def _warn_of_doubts(
-    sides: tuple[Representation, Representation], names: tuple[str, str], known: Mapping[str, Any], rows: Index
+    sides: tuple[Representation, Representation],
+    names: tuple[str, str],
+    known: Mapping[str, Any],
+    rows: Index,
+    *,
+    is_unchanged: bool,
 ) -> None:
     """Warn of problems with the rows or features of the most changed layer."""
     signs = "" if "groups" in known else find_undeclared_dependence([side.rows for side in sides])
@@ -277,7 +283,8 @@ def _warn_of_doubts(
     if signs:
         warn(f"intervals may be too narrow: {signs}", CalibrationWarning)
     # A few distant rows hardly change ranks of distances. The answer says if nothing or only lengths changed.
-    warn_of_pair_doubts(dict(zip(names, sides, strict=True)), but=("few rows", "copies", "row lengths"))
+    stated = ("row lengths",) * is_unchanged
+    warn_of_pair_doubts(dict(zip(names, sides, strict=True)), but=("few rows", "copies", *stated))
 
 
 def _score_layers(

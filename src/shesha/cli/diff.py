@@ -117,7 +117,8 @@ def _require_two(
     require_model(texts=texts, layers=layers)
     if len(files) != 2:
         raise ValueError(
-            f"BEFORE and AFTER must be two files, or two --model, got {', '.join(map(str, files)) or 'none'}"
+            f"BEFORE and AFTER must be two files, or two --model, got {', '.join(map(str, files)) or 'none'}; to "
+            "compare two arrays of one file, pass it twice with --match 'NAME=OTHER'"
         )
     if key and len(key) > 1 and not match and files[0].resolve() == files[1].resolve():
         raise ValueError(

@@ -128,7 +128,11 @@ def layout(
     lonely = np.bincount(block[is_control], minlength=int(block.max()) + 1)[block] < FEWEST_CONTROLS
     if is_control.sum() < FEWEST_CONTROLS or lonely.all():
         where = " in one of the groups" if is_paired else "" if blocks is None else " in one block"
-        raise ValueError(f"control must have at least {FEWEST_CONTROLS} rows{where}, got {int(is_control.sum())}")
+        most = int(np.bincount(block[is_control]).max(initial=0))
+        raise ValueError(
+            f"control must have at least {FEWEST_CONTROLS} rows{where}, got {int(is_control.sum())}"
+            + f", at most {most} in each" * bool(where)
+        )
     excluded, group_codes = _choose_groups(codes, known, control_names, lonely, min_size)
     if not group_codes:
         reasons = "; ".join(f"{name}: {why}" for name, why in list(excluded.items())[:3])

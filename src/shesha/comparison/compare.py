@@ -119,7 +119,8 @@ def add_saturation_doubt(doubts: Doubts, sides: list[Representation], scores: Ma
 
 def _has_equal_rows(side: Representation) -> bool:
     try:
-        return bool(np.ptp(to_host(side.rows), axis=0).max() == 0)
+        rows = to_host(side.rows)
+        return bool((rows.max(axis=0) == rows.min(axis=0)).all())
     except NotEstimable:
         # There are no rows if the input is distances, or if covariates were removed from distances.
         return False

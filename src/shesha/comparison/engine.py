@@ -144,6 +144,8 @@ def stretches(
                 finally:
                     for side in stretch.unique:
                         side.drop_views(keep=keep)
+                    # Callers hold the stretch while the views of the next one are computed.
+                    stretch.views.clear()
     finally:
         for source in sources.values():
             source.drop_views()
@@ -185,7 +187,7 @@ class Stretch:
     group: Group
     pairs: tuple[Pair, ...]
     sides: Mapping[Pair, Sides]
-    views: Mapping[int, _ComputedView]
+    views: dict[int, _ComputedView]
     """The computed view of each representation, keyed by the `id` of the representation."""
     skipped: Skipped
 

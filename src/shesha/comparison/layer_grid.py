@@ -170,8 +170,8 @@ def compare_layers(
     labels = names or ("layers_a", "layers_b")
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     calibrate = _require_calibrate(
-        calibrate, [*nonempty_arguments(design)], permutations=permutations is not None, aggregate=aggregate != "max",
-        truncate=truncate, maximum=maximum,
+        calibrate, [*nonempty_arguments(design)], permutations=permutations is not None,
+        aggregate=not isinstance(aggregate, str) or aggregate != "max", truncate=truncate, maximum=maximum,
     )  # fmt: skip
     models = dict(zip(labels, (layers_a, cast(Layers, layers_b)), strict=True))
     chosen_one = as_measure(measure)

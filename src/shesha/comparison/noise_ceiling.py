@@ -117,6 +117,8 @@ class Repeats:
             )
         if len(given) < FEWEST:
             raise ValueError(f"{name} must contain at least {FEWEST} repeats, got {len(given)}")
+        for k, repeat in enumerate(given):
+            _refuse_masked_columns(repeat, f"{name}[{k}]")
         sources = tuple(Representation.build(repeat, f"{name}[{k}]").to_numpy for k, repeat in enumerate(given))
         _state_missing(sources)
         for k, source in enumerate(sources):
@@ -149,6 +151,17 @@ class Repeats:
         """Free the memory of all views."""
         for source in (*self.sources, *self.__dict__.get("means", ())):
             source.drop_views()
+
+
+def _refuse_masked_columns(repeat: Any, name: str) -> None:
+    """Refuse a matrix with columns that contain no number in any row, such as voxels outside a mask."""
+    if isinstance(repeat, np.ndarray) and repeat.ndim == 2 and repeat.dtype.kind == "f" and len(repeat):
+        empty = np.isnan(repeat).all(axis=0)
+        if empty.any() and not empty.all():
+            raise ValueError(
+                f"{name} must be finite, got {int(empty.sum()):,} of {len(empty):,} columns without any number (NaN), "
+                f"as outside a mask; leave them out, as in {name}[:, ~numpy.isnan({name}).all(axis=0)]"
+            )
 
 
 def _state_missing(sources: Sequence[Representation]) -> None:

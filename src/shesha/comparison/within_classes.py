@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import log
 from typing import Any
 
@@ -32,6 +33,8 @@ from shesha.support.wording import count, join_items, natural_key
 from shesha.views import Rdm, Representation, select_rows
 
 SILHOUETTE, ILISI, CONNECTIVITY = "batch silhouette", "iLISI", "graph connectivity"
+_MOST_NAMED = 5
+"""Maximum number of classes that a message names."""
 _FEWEST = 5
 """Minimum number of rows that a block must have in a class, because single rows have no silhouette."""
 _MOST_ROWS = 2_000
@@ -295,7 +298,8 @@ def compare_within(
         else:
             strata[name] = parts
     if not strata:
-        reasons = "; ".join(f"{name}: {why}" for name, why in excluded.items())
+        reasons = "; ".join(f"{name}: {why}" for name, why in islice(excluded.items(), _MOST_NAMED))
+        reasons += f"; and {len(excluded) - _MOST_NAMED:,} more" * (len(excluded) > _MOST_NAMED)
         raise ValueError(
             f"labels must contain a class of at least {count(min_rows, 'row')} that can be compared, got none "
             f"({reasons})"

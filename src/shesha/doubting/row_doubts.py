@@ -39,8 +39,8 @@ _MISSING_CODES = frozenset(
     for size in (99, 999, 9999, 99999, 999999, 1e10, 1e20, 1e30, 1e34, 1e35, 9.96921e36, np.finfo(np.float32).max)
 )
 """Numbers that programs and file formats write for missing values."""
-_SIGNED, _MOST_SPREAD = 0.1, 9.0
-"""Smallest share of values of each sign, and largest standard deviation of the binary logarithms of numbers."""
+_SIGNED, _MOST_SPREAD = 0.1, 1e9
+"""Smallest share of values of each sign, and largest ratio of sizes of 90 % of numbers."""
 _UNIT, _NOT_ONE, _SOME, _FAR_FROM_1 = 1e-3, 0.95, 0.05, 0.1
 """Largest difference from length 1, limit of single values, smallest share of rows of a kind, and smallest difference
 of the other lengths.
@@ -101,10 +101,11 @@ def wrong_type(subject: Subject) -> Doubt | None:
         # Probabilities, which can be as small, have one sign.
         if not len(values) or not _SIGNED <= float((values < 0).mean()) <= 1 - _SIGNED:
             continue
-        sizes = np.abs(values)
-        if float(np.std(np.log2(sizes))) <= _MOST_SPREAD:
+        # A single distant row does not matter to quantiles.
+        low, high = np.quantile(np.abs(values), [0.05, 0.95])
+        if high <= _MOST_SPREAD * low:
             continue
-        low, high = np.quantile(sizes, [0.05, 0.95]) * unit
+        low, high = low * unit, high * unit
         text = f"values of {name} have sizes from {low:.0e} to {high:.0e} (90 % of them), like bytes of another type"
         advice = (
             "Check the type (such as float32 or float64) and the byte order with which the file was written and read"
@@ -117,9 +118,11 @@ def wrong_type(subject: Subject) -> Doubt | None:
 def mixed_lengths(subject: Subject) -> Doubt | None:
     """Check whether some rows have length 1 and the others have not, as if only some were normalised."""
     for name, sample, size in zip(subject.names, subject.samples, subject.units, strict=False):
-        lengths = np.linalg.norm(sample, axis=1) * size
+        # A length beyond the largest number is not 1 either.
+        with np.errstate(over="ignore"):
+            lengths, highest = np.linalg.norm(sample, axis=1) * size, np.abs(sample).max(axis=1) * size
         # Rows of a 1 and zeros, such as of classes, were not normalised.
-        unit = (np.abs(lengths - 1) < _UNIT) & (np.abs(sample).max(axis=1) * size < _NOT_ONE)
+        unit = (np.abs(lengths - 1) < _UNIT) & (highest < _NOT_ONE)
         share = float(unit.mean())
         if not _SOME <= share <= 1 - _SOME or np.median(np.abs(lengths[~unit] - 1)) < _FAR_FROM_1:
             continue

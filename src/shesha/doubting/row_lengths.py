@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.support.types import Matrix, Vector
 
 _MATERIAL = 0.05
@@ -36,7 +37,8 @@ def describe_lengths(before: Matrix, after: Matrix, *, paired: bool) -> str:
     >>> describe_lengths(rows, rows[:, ::-1], paired=True)
     ''
     """
-    return describe_changes(*(np.linalg.norm(rows, axis=1) for rows in (before, after)), paired=paired)
+    unit = safe_unit(before, after)
+    return describe_changes(*(unit * np.linalg.norm(rows / unit, axis=1) for rows in (before, after)), paired=paired)
 
 
 def describe_changes(first: Vector, second: Vector, *, paired: bool) -> str:

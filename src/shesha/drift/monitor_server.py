@@ -274,7 +274,7 @@ def _gauges(monitor: DriftMonitor) -> Iterator[tuple[str, str, tuple[str, ...], 
         if sequence := last["sequence"]:
             text = "Evidence of change from all checks (Shiryaev-Roberts statistic)."
             yield "shesha_evidence", text, (), {(): sequence["shiryaev_roberts"]}
-            limit = sequence.get("threshold") or sequence["run_length"]
+            limit = sequence["threshold"]
             yield "shesha_evidence_alarm", "Evidence at which the alarm is raised.", (), {(): limit}
             yield "shesha_checks", "Number of checks so far.", (), {(): sequence["number"]}
     for last in monitor.history("update", last=1):

@@ -108,7 +108,7 @@ def _answer(last: dict[str, Any], now: datetime) -> tuple[str, ...]:
     ]
     row = last["sequence"]
     if row and last.get("by_sequence"):
-        share = as_number(row["shiryaev_roberts"]) / as_number(row.get("threshold") or row["run_length"])
+        share = as_number(row["shiryaev_roberts"]) / as_number(row["threshold"])
         answer.append(
             f"The evidence of all checks is at {share:.0%} of the alarm threshold. An unchanged model raises an alarm "
             f"once in {as_number(row['run_length']):,.0f} checks on average."

@@ -26,8 +26,8 @@ MOST_COUNT = 2**62
 """Largest count that a valid state may contain."""
 
 
-def state_fields(text: str, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the values of a state, which must have exactly these fields, apart from the optional ones.
+def state_fields(text: str, names: Sequence[str]) -> dict[str, Any]:
+    """Return the values of a state, which must have exactly these fields.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def state_fields(text: str, names: Sequence[str], optional: Sequence[str] = ()) 
         plain = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise state_error(f"no JSON ({error})") from error
-    if not isinstance(plain, dict) or not set(names) <= set(plain) <= {*names, *optional}:
+    if not isinstance(plain, dict) or set(plain) != set(names):
         raise state_error(f"{str(text)[:60]!r} instead of {', '.join(names)}")
     return plain
 
@@ -250,9 +250,12 @@ _FAR = 1e12
 """Largest absolute log10 of the evidence that a saved stream may contain."""
 RECENT, RECENT_AXES = 128, 8
 """Number of the last rows that are kept, and of the reference's leading directions in which they are kept."""
-_LATER_FIELDS = ("recent", "recent_width", "dependent")
-"""Fields that streams of earlier versions lack."""
-_FIELDS = ("bins", "counts", "n_seen", "capital", "log10_martingale", "log10_highest", "alarm_since")
+_SMALLEST = 1e-290
+"""Smallest size of values of a reference, whose covariance is inverted."""
+_FIELDS = (
+    *("bins", "counts", "n_seen", "capital", "log10_martingale", "log10_highest", "alarm_since", "recent"),
+    *("recent_width", "dependent"),
+)
 
 
 @dataclass(frozen=True)
@@ -272,6 +275,8 @@ class ReferenceDistribution:
                 f"reference must have rows that differ, got {n} equal rows; pass a sample of typical inputs"
             )
         unit = length_unit(rows)
+        if unit < _SMALLEST:
+            raise ValueError(f"reference must contain values above {_SMALLEST:.0e}, got {unit:.0e}; multiply all rows")
         centre = rows.mean(axis=0)
         # Constant columns are set to 0, because their rounding errors would otherwise count as variance.
         centred = np.where(fixed, 0.0, rows / unit - centre / unit)
@@ -385,7 +390,7 @@ class Stream:
         StoreError
             If the text is damaged.
         """
-        plain = {"recent": [], "recent_width": 0, "dependent": 0, **state_fields(text, _FIELDS, _LATER_FIELDS)}
+        plain = state_fields(text, _FIELDS)
         bins = [count_field(item, "bins", BINS - 1) for item in list_field(plain, "bins")]
         filled = [count_field(item, "counts") for item in list_field(plain, "counts")]
         capital = [number_field(item, "capital", 0.0, 1.0) for item in list_field(plain, "capital")]

@@ -195,8 +195,10 @@ def _few_rows(sides: dict[str, Any], seed: Seed) -> dict[str, Any]:
 
 def _state_separating_features(reference: Any, window: Any, features: Names | None) -> None:
     """State which features are constant in each sample, with other values, and which one determines the distances."""
+    if np.ndim(reference) != 2 or np.ndim(window) != 2:
+        return
     first, second = map(_some_rows, (reference, window))
-    if first.ndim != 2 or first.shape[1:] != second.shape[1:] or not (len(first) and len(second)):
+    if first.shape[1:] != second.shape[1:] or not (len(first) and len(second)):
         return
 
     def listing(places: Index) -> str:

@@ -290,8 +290,11 @@ def _kind(inputs: Any, pad: int) -> Rows:
         return ItemRows(inputs)
     raise TypeError(
         "inputs must be an array, a mapping of arrays, or have a length and numbered items, "
-        f"got {type(inputs).__name__}"
+        f"got {type(inputs).__name__}{_DATASET * hasattr(inputs, 'dataset')}"
     )
+
+
+_DATASET = "; pass its .dataset, because a loader may shuffle the rows"
 
 
 def _is_single_array(inputs: Any) -> bool:

@@ -23,7 +23,7 @@ from shesha.extract.torch_modules import EMBEDDING, INPUT, evaluation_mode, move
 from shesha.support.progress import track
 from shesha.support.provenance import state
 from shesha.support.types import Array, Index
-from shesha.support.warnings import PoolingWarning, warn
+from shesha.support.warnings import CalibrationWarning, PoolingWarning, warn
 
 _LONG = 10.0
 """Norm relative to the other tokens above which the first token dominates the mean of all tokens."""
@@ -438,7 +438,7 @@ class Recorder:
                     repeated = self._outputs(chosen, device) if repeated is None else repeated
                     if torch.equal(repeated.get(name, output), output):
                         raise
-                    state(f"{self._layer_name(name)}: outputs are random, so two runs differ")
+                    warn(f"{self._layer_name(name)}: outputs are random, so two runs differ", CalibrationWarning)
                     self._axes[name] = self._axis(name, output, second[name], compared=False)
         for name, axis in self._axes.items():
             if axis.text:

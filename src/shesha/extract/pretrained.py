@@ -238,7 +238,10 @@ def load_reader(source: Source, kind: str) -> Any:
     place = str(source.adapter) if own else source.place
     with quiet(), _gguf_reader(source):
         try:
-            return getattr(transformers, what).from_pretrained(place, **source.options)
+            reader = getattr(transformers, what).from_pretrained(place, **source.options)
+            # A damaged tokenizer may fail only when it looks up its own tokens.
+            getattr(reader, "unk_token_id", None)
+            return reader
         except Exception as error:  # A damaged tokenizer leads to errors of any kind.
             raise ValueError(
                 f"reader must be given for {kind} if {place!r} contains none, got None: {_first_line(error)}"

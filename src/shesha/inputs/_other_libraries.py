@@ -13,6 +13,7 @@ from shesha.inputs.columns import SAMPLE, Column, pandas_columns
 from shesha.inputs.identity import NamedRows, Names, choose_identity, identity_names, named_index
 from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, refuse_neighbours, scale_columns
 from shesha.inputs.table_columns import column_names, decide, feature_order, state_layout
+from shesha.inputs.unsuited_tables import require_wide
 from shesha.inputs.vector_columns import find_vectors, is_missing
 from shesha.support import provenance
 from shesha.support.device_arrays import array_shape, refuse_masked, to_host
@@ -215,7 +216,7 @@ def split_names(X: Any, name: str = "X") -> Parted:
         refuse_neighbours(X, name)
         refuse_float_bits(X, name)
         return decode(X, name) if X.ndim == 2 and X.dtype == np.uint8 else X, None
-    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
+    if isinstance(X, list | tuple) and X and all(isinstance(record, Mapping) for record in X):
         return _from_records(X, name)
     if are_named_vectors(X):
         return np.stack([to_host(vector, name) for _, vector in X]), Names.build([own for own, _ in X])
@@ -267,6 +268,9 @@ def table_values(X: Any, name: str = "X") -> Any:
 def _from_pandas_frame(frame: pd.DataFrame, name: str) -> Parted:
     columns = pandas_columns(frame)
     index = Names.build(frame.index, named_index(frame.index.names))
+    if frame.index.nlevels > 1:
+        levels = pandas_columns(frame.index.to_frame(index=False))
+        require_wide([*levels, *columns], len(columns), name)
     counted = frame.index.name is None and frame.index.dtype.kind in "iu"
 
     def read(chosen: Sequence[Column]) -> Array:

@@ -387,7 +387,9 @@ def _require_distinct(known: Mapping[str, Names], both: str) -> None:
     for name, names in known.items():
         if not names.distinct:
             raise ValueError(
-                f"{plural(names.word)} of {name} must be distinct to match {both}, got {names.fault}. {_BY_POSITION}"
+                f"{plural(names.word)} of {name} must be distinct to match {both}, got {names.fault}. "
+                f"If they are parts of one input, name the column that numbers them as well (--id {names.word},...); "
+                f"otherwise average the rows of each. {_BY_POSITION}"
             )
 
 
@@ -509,6 +511,8 @@ def _renaming(names: Names, reference: Names) -> str:
     """Say which renaming makes most names match, such as removing '-0' from all cells; empty if there is none."""
     if not names.kind == reference.kind == "text":
         return ""
+    if renumbered := _renumbering(names, reference):
+        return renumbered
     first, second = ([[form(str(name)) for name in one.values] for form in _FORMS] for one in (names, reference))
     for cut, other in sorted(product(range(len(_FORMS)), repeat=2), key=lambda pair: sum(map(bool, pair))):
         left, right = first[cut], second[other]
@@ -521,6 +525,35 @@ def _renaming(names: Names, reference: Names) -> str:
             condition = ", if the times without a time zone are in UTC" if len(zoned) > 1 else ""
             return f"{len(shared):,} would match if {' and '.join(changes)}; rename the rows{condition}. "
     return ""
+
+
+_LAST_NUMBER = re.compile(r"(.*?)[-_.]?(\d+)")
+
+
+def _renumbering(names: Names, reference: Names) -> str:
+    """Say which last numbers of names, as of lanes, correspond, if both sides count differently; otherwise empty."""
+    parts = [[_LAST_NUMBER.fullmatch(str(name)) for name in one.values] for one in (names, reference)]
+    if not all(map(all, parts)):
+        return ""
+    stems, lanes = ([[str(m[k]) for m in side if m] for side in parts] for k in (1, 2))
+    known = [sorted(set(side), key=int) for side in lanes]
+    if not 1 < len(known[0]) == len(known[1]) <= _MOST_LANES or known[0] == known[1]:
+        return ""
+    places = [
+        [stem + f" {own.index(lane)}" for stem, lane in zip(stems[k], lanes[k], strict=True)]
+        for k, own in enumerate(known)
+    ]
+    if set(places[0]) != set(places[1]) or len(set(places[0])) < len(places[0]):
+        return ""
+    shown, other = str(names.values[0]), str(reference.values[places[1].index(places[0][0])])
+    return (
+        f"All would match if the last numbers {', '.join(known[0])} were {', '.join(known[1])}, such as {shown} and "
+        f"{other}; if lanes were numbered in this order, rename the rows. "
+    )
+
+
+_MOST_LANES = 100
+"""Most lanes or samples that numbers at the end of names may count."""
 
 
 def _example(names: Names, reference: Names, *_: Names) -> str:

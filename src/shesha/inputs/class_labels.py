@@ -27,8 +27,8 @@ _MISSING_CODES = (-1, -99, -999, -9999, -99999)
 """Numbers that many programs write for a missing label, or for a row without a cluster."""
 _ROWS_OF_A_CLASS = 10
 """Number of rows per class below which texts of numbers are measurements."""
-_ROUNDING = 4
-"""Number of rounding steps within which two numbers are one class."""
+_ROUNDING = {8: 1e-11, 4: 5e-7}
+"""Relative difference within which two numbers are one class, by the bytes of a number."""
 _WHOLE = 2.0**53
 """Size below which every whole number is exact in floating point."""
 
@@ -47,8 +47,8 @@ def class_codes(labels: NDArray[Any]) -> tuple[Index, NDArray[Any]]:
         known = {name: class_name(name) for name in set(names)}
         classes = np.array(sorted(set(known.values()), key=_natural), dtype=str)
         places = {name: place for place, name in enumerate(classes.tolist())}
-        codes = {name: places[shown] for name, shown in known.items()}
-        return np.fromiter(map(codes.__getitem__, names), np.intp, len(names)), classes
+        code_of = {name: places[shown] for name, shown in known.items()}
+        return np.fromiter(map(code_of.__getitem__, names), np.intp, len(names)), classes
     classes, codes = np.unique(values, return_inverse=True)
     if classes.dtype.kind == "f" and len(classes) > 1:
         classes, codes = _merge_rounded(classes, codes)
@@ -57,8 +57,11 @@ def class_codes(labels: NDArray[Any]) -> tuple[Index, NDArray[Any]]:
 
 def _merge_rounded(classes: NDArray[Any], codes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Make numbers that differ by rounding only, such as 0.3 and 0.1 + 0.2, one class, named by the shortest."""
-    steps = np.abs(np.diff(classes)) / np.maximum(np.abs(classes[1:]), np.abs(classes[:-1]))
-    group = np.concatenate([[0], np.cumsum(steps > _ROUNDING * np.finfo(classes.dtype).eps)]).astype(np.intp)
+    limit = _ROUNDING.get(classes.itemsize, 4 * float(np.finfo(classes.dtype).eps))
+    largest = np.maximum(np.abs(classes[1:]), np.abs(classes[:-1])).astype(np.float64)
+    # Zero computed from large numbers, such as the sine of 180 degrees, is not exactly 0.
+    allowed = limit * np.maximum(largest, 1e-3 * np.abs(classes).max())
+    group = np.concatenate([[0], np.cumsum(np.diff(classes.astype(np.float64)) > allowed)]).astype(np.intp)
     if group[-1] == len(classes) - 1:
         return classes, codes
     members = np.split(classes, np.flatnonzero(np.diff(group)) + 1)

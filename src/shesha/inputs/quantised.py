@@ -23,6 +23,8 @@ _LIKE = 0.25
 """Smallest ratio of this variation in low bits to that in high bits of packed signs."""
 _SMOOTH = 0.5
 """Mean correlation of neighbouring columns from which these are pixels."""
+_UNEVEN, _SEEN, _HALF_OF_ALL = 0.2, 0.01, 8
+"""Distance of the shares of four bits from equal ones, smallest share of a value, and number of such values."""
 _PQ = re.compile(r"(?<![a-z])o?pq(?![a-z])|product_?quant", re.IGNORECASE)
 """Names of codes of product quantisation."""
 _NARROW, _SIZES = 0x2000, (0x2000, 0x4800)
@@ -178,6 +180,11 @@ def decode(codes: Array, name: str, others: Mapping[str, Any] | None = None) -> 
     # Bytes of 0, 1 and -1 only are signs that were not packed.
     packed = _BITS.search(name) is not None and bool((np.abs(codes.astype(np.int16)) > 1).any())
     storage = "bits" if packed else infer_storage(codes)
+    if storage == "codes" and _are_half_bytes(codes):
+        raise ValueError(
+            f"{name} must contain vectors, got bytes that look like two codes of 4 bits each; unpack them first: "
+            "numpy.stack([codes >> 4, codes & 15], axis=2).reshape(len(codes), -1), in the order of your quantiser"
+        )
     if storage == "bits":
         raw = np.asarray(codes) if codes.dtype == np.uint8 else np.asarray(codes).view(np.uint8) ^ np.uint8(128)
         bits = np.unpackbits(raw, axis=1).astype(np.int8)
@@ -191,6 +198,13 @@ def decode(codes: Array, name: str, others: Mapping[str, Any] | None = None) -> 
     elif codes.dtype == np.uint8:
         state(f"{name}: uint8 values, read as plain numbers")
     return codes
+
+
+def _are_half_bytes(codes: Array) -> bool:
+    """Return whether the lower four bits have a distribution of their own; in codes of one byte, they are noise."""
+    low = np.asarray(codes[:: max(1, len(codes) // _LOOKED_AT)]).view(np.uint8) & 15
+    shares = np.bincount(low.ravel(), minlength=16) / low.size
+    return bool(np.abs(shares - 1 / 16).sum() / 2 > _UNEVEN and np.count_nonzero(shares > _SEEN) >= _HALF_OF_ALL)
 
 
 def scale_columns(columns: Iterable[Any], name: str) -> dict[str, Any]:

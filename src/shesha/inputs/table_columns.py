@@ -534,6 +534,10 @@ def column_names(X: Any) -> Names | None:
     return None if names.kind == "counted" or not names.distinct else names
 
 
+_VERSION = re.compile(r"(ENS[A-Z]*G\d{6,})\.\d+")
+"""Ensembl id of a gene with its version."""
+
+
 def feature_order(names: Names | None, others: Names | None, sides: tuple[str, str]) -> Index | None:
     """Return the order in which the second side has the features of the first; None if it has the same or no names.
 
@@ -545,9 +549,16 @@ def feature_order(names: Names | None, others: Names | None, sides: tuple[str, s
     if names is None or others is None or "counted" in (names.kind, others.kind):
         return None
     first, second = (found.values.astype(str).tolist() for found in (names, others))
+    if not names.distinct or not others.distinct:
+        return None
+    if all(map(look_like_genes, (first, second))):
+        unversioned = [[_VERSION.sub(r"\1", name) for name in one] for one in (first, second)]
+        if all(len(set(one)) == len(one) for one in unversioned):
+            first, second = unversioned
     places = {name: place for place, name in enumerate(second)}
     shared = [name for name in first if name in places]
-    if first == second or not shared or not (names.distinct and others.distinct):
+    # Encoders may call their dimensions anything, but genes have names.
+    if first == second or not (shared or any(map(look_like_genes, (first, second)))):
         return None
     n = min(len(first), len(second))
     if first[:n] == second[:n] and all(map(_NUMBERED.fullmatch, first + second)):

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import Names, split_names, table_values
 from shesha.inputs.class_labels import class_codes
+from shesha.inputs.identity import look_like_genes
 from shesha.support import memory as memory, wording
 from shesha.support.device_arrays import array_shape, doubles, namespace, stays, to_host
 from shesha.support.layer_axis import has_channels_last
@@ -102,6 +103,8 @@ def zero_rows(name: str, rows: Index, n_rows: int, names: Names | None = None) -
     ids = "" if names is None else f": {join_items(names.values[rows])}"
     counts = f"{len(rows):,} of {n_rows:,}"
     what = 'missing="drop" leaves them out everywhere' if len(rows) < n_rows else "leave this representation out"
+    if names is not None and look_like_genes([str(one) for one in names.values]):
+        what = "rows are named like genes; to compare cells or samples, transpose (X.T, --transpose)"
     return (
         f"{name} must have no zero rows, which have no direction, got zero rows {join_items(rows)} ({counts}{ids}); "
         f"{what}"

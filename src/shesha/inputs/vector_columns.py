@@ -96,7 +96,7 @@ def is_missing(value: Any) -> bool:
         return True
     if isinstance(value, str):
         return value.strip(_BRACKETS + " \n").lower() in ("", "nan", "none", "null", "na", "n/a", "\\n")
-    return hasattr(value, "__len__") and len(value) == 0
+    return hasattr(value, "__len__") and getattr(value, "shape", None) != () and len(value) == 0
 
 
 def _find_lists(present: Sequence[Any]) -> Vectors | None:
@@ -254,7 +254,7 @@ def _find_bits(texts: Sequence[str]) -> Vectors:
         return _unreadable(f"contains bits of different lengths as text, from {min(widths)} to {max(widths)}")
 
     def parse(values: Sequence[Any], name: str, first_row: int) -> Array:
-        rows = [None if is_missing(value) else 2 * np.array([*map(int, value)], np.int8) - 1 for value in values]
+        rows = [None if is_missing(value) else 2 * np.array([*map(int, value)], np.float32) - 1 for value in values]
         return _stack(rows, name, first_row)
 
     return Vectors("bits as text, read as signs", parse, widths.pop())

@@ -181,6 +181,22 @@ _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ".onnx": ("ONNX files hold a model, whose outputs are compared", _ONNX),
     ".gguf": ("GGUF files hold a model, whose outputs are compared; pass it as --model, with --texts", ()),
     **dict.fromkeys((".db", ".sqlite", ".sqlite3"), ("Databases are not read", _SQLITE)),
+    **dict.fromkeys(
+        (".hnsw", ".ann", ".usearch", ".nmslib"),
+        ("Vector indexes are not read; save their vectors and ids with the library that made them, as .npz", ()),
+    ),
+    **dict.fromkeys(
+        (".emb", ".embedding", ".embeddings"),
+        (
+            "Files of embeddings have many formats; if it is text with "
+            "a word and its vector in each line, as of node2vec, rename it to .vec",
+            (),
+        ),
+    ),
+    **dict.fromkeys(
+        (".pkl.gz", ".pickle.gz", ".pkl.bz2"),
+        ("Pickles are never read, because they can run code; unpack it to see lines that convert it", ()),
+    ),
     ".duckdb": ("Databases are not read", _DUCKDB),
     ".lance": ("Lance data sets are not read", _LANCE),
     **dict.fromkeys((".fbin", ".u8bin", ".i8bin", ".hbin"), ("Files of big-ann-benchmarks are not read", _COUNTED)),

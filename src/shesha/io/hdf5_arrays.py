@@ -206,15 +206,21 @@ def nwb_arrays(path: Path) -> NamedArrays:
                 for place, array in walk(path, root[top], top, set())
                 if not place.startswith((*([trials] if table else []), f"{_UNITS}/"))
             }
+            has_units = f"{_UNITS}/spike_times" in root
             has_both = bool(table) and trials in root and f"{_UNITS}/spike_times" in root
         if not has_both:
+            nothing = "units without trials" if has_units else "empty groups"
             if not any(len(array.shape) == 2 and array.dtype.kind == "f" for array in others.values()):
                 raise UnreadableFileError(
                     f"NWB file {path} must contain units with spike times and trials, or arrays of times x channels, "
-                    f"got only {', '.join(tables if len(tables) > 1 else others) or 'empty groups'}"
+                    f"got only {', '.join(tables if len(tables) > 1 else others) or nothing}"
                     + "; name the trials 'trials', or count spikes with shesha.neuro.spike_counts"
-                    * (len(tables) > 1)
+                    * (len(tables) > 1 or has_units)
                 )
+            matrices = {place: array.shape for place, array in others.items() if len(array.shape) == 2}
+            for place, (rows, columns) in list(matrices.items())[: len(matrices) == 1]:
+                unused = f"; {table} are not used, because there are no units" if table else ""
+                state(f"{path.name}: {place}, {rows:,} x {columns:,}{unused}")
             return NamedArrays(others)
         require_own(path, root[_INTERVALS], [table])
         require_own(path, root, [_UNITS])

@@ -31,6 +31,7 @@ from shesha.io.file_checks import (
     optional,
     reading,
     require_existing,
+    require_file,
     require_memory,
     require_plausible,
 )
@@ -418,9 +419,9 @@ def is_sharded(path: Path) -> bool:
 
 
 _OPENERS: dict[str, Callable[..., Any]] = {
-    ".npy": lambda path, key: next(iter(npy_arrays(path).values())).load(),
+    ".npy": lambda path, key: next(iter(npy_arrays(require_file(path)).values())).load(),
     ".zarr": open_zarr_matrix,
-    ".parquet": ParquetMatrix,
+    ".parquet": lambda path, key: ParquetMatrix(require_file(path), key),
 }
 
 

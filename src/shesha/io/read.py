@@ -183,7 +183,7 @@ def open_file(
         raise ValueError("transpose must come with features, got distances between rows")
     target, file_format = _locate(path, distances=distances)
     axis = normalise_axis(layer_axis)
-    named = (labels_column,) if isinstance(labels_column, str) else labels_column or ()
+    named = (labels_column,) if isinstance(labels_column, str) else () if labels_column is None else labels_column
     columns = tuple(kinds.names(named, "labels_column"))
     if transpose and columns and file_format.table:
         raise ValueError(

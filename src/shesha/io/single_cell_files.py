@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -43,7 +44,7 @@ from shesha.io.file_checks import (
 from shesha.io.hdf5_arrays import describe, read_dataset, require_groups
 from shesha.io.tables import as_labels
 from shesha.support import types as kinds
-from shesha.support.provenance import state
+from shesha.support.provenance import state, state_warning
 from shesha.support.types import Array
 from shesha.support.wording import count, join_items, join_names, natural_key
 
@@ -75,6 +76,17 @@ def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
     unread = {name: _why_unread(name, element) for name, element in elements.items() if name not in wanted}
     sizes = (" x ".join(f"{length:,}" for length in matrix.shape) for matrix in result.representations.values())
     state(f"{path.name}: {join_items(map(', '.join, zip(result.representations, sizes, strict=True)))}")
+    positions = [name for name in elements if "spatial" in name.lower() and name not in result.representations]
+    if positions and len(result.representations) > 0:
+        state_warning(
+            f"{path.name} has positions of cells ({positions[0]}), and neighbours in a tissue are alike, so p-values "
+            "for single cells are too small. Declare sections, donors or regions as groups"
+        )
+    if counts := [name for name in result.representations if _COUNTS.search(name)]:
+        state_warning(
+            f"{path.name}: {counts[0]} is named like raw counts, of which sequencing depth dominates distances. "
+            "Normalise and log-transform them"
+        )
     by_gene = all(name == "X" or name.startswith("layers/") for name in result.representations)
     return replace(
         result,
@@ -83,6 +95,10 @@ def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
         row_names=_names(path, root, "obs"),
         column_names=_names(path, root, "var") if by_gene else None,
     )
+
+
+_COUNTS = re.compile(r"(?i)^layers/(raw_?)?(counts?|umis?|raw)$")
+"""Names of layers of raw counts."""
 
 
 def _full(elements: dict[str, StoredArray], key: Any) -> Any:

@@ -423,6 +423,8 @@ def csv_table(path: Path, separator: str) -> Table:
             require_one_set_of_names(_first_line(path, separator), str(path))
     # numpy.savetxt writes the column names as a comment.
     first, *others = frame.columns.map(str)
+    if not named and others and frame.iloc[:, 0].map(_is_text).all():
+        first = "Unnamed: 0"
     frame.columns = type(frame.columns)([first.lstrip("#").lstrip() or first, *others])
     frame.columns = (
         list(visible_names(path, dict.fromkeys(frame.columns))) if frame.columns.is_unique else frame.columns

@@ -469,6 +469,7 @@ def _centre(rows: Array) -> tuple[Matrix, Vector, float]:
     unit = 1.0
     if not _is_safe(lengths):
         _require_finite(rows)
+        _require_near(moved)
         unit = length_unit(moved)
         moved /= unit
         lengths = np.einsum("ij,ij->i", moved, moved)
@@ -494,6 +495,7 @@ def _centre_on_device(rows: Any) -> tuple[Any, Vector, float]:
     unit = 1.0
     if not _is_safe(to_host(lengths)):
         _require_finite(to_host(rows))
+        _require_near(to_host(moved))
         unit = length_unit(moved)
         moved = moved / unit
         lengths = squared_lengths(moved)
@@ -517,6 +519,11 @@ def _is_safe(lengths: Vector) -> bool:
 def _require_finite(rows: Array) -> None:
     if not np.isfinite(rows).all():
         raise ValueError("rows must be finite, got NaN or infinity")
+
+
+def _require_near(moved: Array) -> None:
+    if not np.isfinite(moved).all():
+        raise ValueError(f"rows must differ by less than {np.finfo(float).max:.1e}, got larger differences")
 
 
 MOST_PARTS, FEWEST_PARTS = 64, 8

@@ -242,6 +242,12 @@ def _rdms_as_matrix(rdms: Any) -> tuple[Matrix, int]:
             # All of them may be negative, because only differences between repeats count.
             for one in values:
                 check.require_no_diagonal(one, n - 1, "rdms")
+            n_other = check.condensed_rows(values.shape[:1])
+            if values.ndim == 2 and n_other > n:
+                provenance.state_warning(
+                    f"rdms are read as {len(values)} repeats of {n} conditions; if they are {values.shape[1]} repeats "
+                    f"of {n_other} conditions, with pairs in rows, pass rdms.T"
+                )
             return values, n
     try:
         parts = rdms.items() if isinstance(rdms, Mapping) else enumerate(rdms if several else Rdm.stack(rdms, "rdms"))

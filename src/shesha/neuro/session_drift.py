@@ -185,6 +185,11 @@ class _Session:
     @classmethod
     def build(cls, name: str, X: Any, conditions: Any, missing: MissingRows) -> _Session:
         trials = Trials.build(X, conditions, f"session {name}", missing=missing)
+        if not trials.n_conditions:
+            raise ValueError(
+                f"session {name} must have a condition with at least 2 trials, got {count(trials.n_trials, 'trial')} "
+                "of different conditions"
+            )
         rows = np.column_stack([trials.rates, np.ones(trials.n_trials)])
         place = alternate(trials.codes, 2)
         sums = half_sums(rows, trials.codes, trials.n_conditions, place, np.array([[True, False]]))
@@ -289,6 +294,7 @@ def session_drift(
     table = _table(tracked, built, first)
     state_shared_trials({session.name: session.rates for session in built})
     _state_standardised(built)
+    _state_lost_neurons(built, table)
     rng, dividing = generator(seed), spawn(seed, _DIVISIONS)
     places = list(combinations(range(len(built)), 2))
     pairs, changes = [], []
@@ -314,6 +320,21 @@ def _state_standardised(sessions: Sequence[_Session]) -> None:
         state_warning(
             f"all neurons of session {check.join_items(centred)} have mean 0, as after z-scoring, but not those of the "
             "other sessions, so rates and population vectors differ by their units. Process all sessions alike"
+        )
+
+
+def _state_lost_neurons(sessions: Sequence[_Session], table: Index) -> None:
+    """Warn in the result if neurons that respond in some sessions are 0 in another, like units that were lost."""
+    active = np.ones(table.shape, dtype=bool)
+    for place, session in enumerate(sessions):
+        known = table[:, place] != MISSING
+        active[known, place] = session.rates.any(axis=0)[table[known, place]]
+    lost = ~active & active.any(axis=1)[:, None]
+    if lost.any():
+        where = [f"{n} in {session.name}" for n, session in zip(lost.sum(axis=0), sessions, strict=True) if n]
+        state_warning(
+            f"neurons that respond in another session are 0 in all trials ({', '.join(where)}), so units that were "
+            "lost look like changes of rate and tuning. Leave them out, or mark them as -1 in tracked="
         )
 
 

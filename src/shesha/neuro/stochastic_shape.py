@@ -145,9 +145,9 @@ def stochastic_shape(
             f"weight must be 1 for energy distances, which do not separate means and covariances, got {weight}"
         )
     n_splits = check.count(n_splits, "n_splits")
-    first, second = _match_clouds(X, Y, conditions, conditions if conditions_of_Y is None else conditions_of_Y, missing)
-    unit = safe_unit(*first, *second)
-    first, second = ([cloud / unit for cloud in side] for side in (first, second))
+    first, second, unit = _match_clouds(
+        X, Y, conditions, conditions if conditions_of_Y is None else conditions_of_Y, missing
+    )
     scale = unit if kind == "gaussian" else unit**0.5
     rng = generator(seed)
     with single_threaded_blas():
@@ -169,8 +169,10 @@ def stochastic_shape(
     )
 
 
-def _match_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions, missing: MissingRows) -> tuple[Clouds, Clouds]:
-    """Return the trials of common conditions, centred, with equal numbers of columns on both sides."""
+def _match_clouds(
+    X: Any, Y: Any, of_x: Conditions, of_y: Conditions, missing: MissingRows
+) -> tuple[Clouds, Clouds, float]:
+    """Return the trials of common conditions, centred, with equal numbers of columns on both sides, and their unit."""
     sides = [
         Trials.build(data, shown, name, min_trials=_FEWEST_TRIALS, missing=missing)
         for data, shown, name in ((X, of_x, "X"), (Y, of_y, "Y"))
@@ -181,15 +183,15 @@ def _match_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions, missing: M
             f"conditions must include at least {_FEWEST_CONDITIONS} with {_FEWEST_TRIALS} trials in both X and Y, "
             f"got {len(shared)}"
         )
-    clouds = []
+    clouds, unit = [], safe_unit(*(side.rates for side in sides))
     for side in sides:
-        rates = [side.rates[side.codes == side.names.index(name)] for name in shared]
+        rates = [side.rates[side.codes == side.names.index(name)] / unit for name in shared]
         centre = np.mean([cloud.mean(axis=0) for cloud in rates], axis=0)
         rows = compress_columns(np.concatenate(rates) - centre)
         clouds.append(np.split(rows, np.cumsum([len(cloud) for cloud in rates])[:-1]))
     width = max(side[0].shape[1] for side in clouds)
     first, second = ([np.pad(cloud, ((0, 0), (0, width - cloud.shape[1]))) for cloud in side] for side in clouds)
-    return first, second
+    return first, second, unit
 
 
 def _squared(first: Sequence[Matrix], second: Sequence[Matrix], kind: Kind, weight: float) -> float:

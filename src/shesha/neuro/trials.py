@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import MissingRows, align_labels, coordinate_values, is_labelled, table_values, validation as check
-from shesha.inputs.class_labels import NO_LABEL, class_names
+from shesha.inputs.class_labels import NO_LABEL, class_names, state_suspicious_classes
 from shesha.inputs.identity import words_of
 from shesha.kernels.condition_distances import Cube, count_trials, equal_sums
 from shesha.kernels.repeated_rows import repeats, row_hashes
+from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.nulls.design_warnings import describe_repeats
 from shesha.support import provenance, types as kinds
 from shesha.support.device_arrays import to_host
@@ -31,9 +32,12 @@ AXIS_WORDS = {
     _TRIAL: "trial presentation event epoch sweep stimulus stimuli rep repeat repetition",
 }
 """Words in the names of the axes of labelled arrays, in the singular; the first entry that fits decides."""
+_MANY_CONDITIONS = 12
+"""Number of conditions from which on most must have more than one trial."""
 _MANY_TRIALS, _BLOCKED, _FEW_STRETCHES = 20, 0.5, 2
 """Number of trials, share of the changes of condition in random order below which conditions are blocked, and number
 of stretches of each condition up to which circular shifts hardly differ from the recorded order."""
+_NO_TRIAL = "; no trial has all neurons, so neurons recorded in different trials must be analysed one set at a time"
 _TELLING = 8
 """Number of spike counts other than 0 from which on equal trials are copies rather than a coincidence."""
 Conditions = ArrayLike | str | Sequence[str]
@@ -85,8 +89,12 @@ class Trials:
         except ValueError as error:
             n_columns = np.shape(X)[1]
             if np.ndim(X) == 3 and trials.source is None:
+                axes = [k for k, n in enumerate(np.shape(X)) if k and str(error).endswith(f"trials, got {n}")]
+                hint = (
+                    f"; if trials are along axis {axes[0]}, pass numpy.moveaxis({name}, {axes[0]}, 0)" if axes else ""
+                )
                 raise ValueError(
-                    f"{error}; the axes of {name} are trials, neurons and times, got {np.shape(X)}"
+                    f"{error}; the axes of {name} are trials, neurons and times, got {np.shape(X)}{hint}"
                 ) from error
             if not str(error).endswith(f"trials, got {n_columns}") or n_columns == trials.n_total:
                 raise
@@ -99,8 +107,17 @@ class Trials:
             lacking = np.any([_missing(part) for part in _columns(source, runs, trials.n_total, name, "runs")], axis=0)
             trials = trials.keep(trials.take(~lacking), "without a run")
         columns = [trials.take(column) for column in columns]
+        for column in columns:
+            if column.dtype.kind in "OU":
+                state_suspicious_classes(column, "conditions")
         codes, names = _combination_codes(columns, trials.n_trials, "conditions", _category_orders(conditions))
         counts = np.bincount(codes, minlength=len(names))
+        if len(names) >= _MANY_CONDITIONS and 2 * np.count_nonzero(counts == 1) > len(names):
+            raise ValueError(
+                f"conditions must repeat, got {len(names)} different values in {trials.n_trials} trials, most of them "
+                f"once ({check.join_items(names)}). Divide measurements into classes first, such as with "
+                "pandas.qcut(values, 8)"
+            )
         few = np.flatnonzero(counts < min_trials)
         number = np.cumsum(counts >= min_trials) - 1
         codes = np.where(counts[codes] >= min_trials, number[codes], -1).astype(np.intp)
@@ -129,13 +146,14 @@ class Trials:
                 f"{count(len(values), 'trial')} x {count(values.shape[1], 'neuron')} x {count(values.shape[2], 'time')}"
             )
             provenance.state(f"{name}: {axes}")
+        state_uneven_neurons(values, name)
         one = np.zeros(len(values), dtype=np.intp)
         trials = cls(values, one, ("",), source, (), None, neurons, len(values), X)
         trials = trials.keep(recorded, "without any number (NaN)", name)
         if missing == "drop":
             complete = np.asarray(~np.isnan(trials.values).any(axis=tuple(range(1, values.ndim))))
             if not complete.any():
-                raise ValueError(f"{name} must have a trial without NaN for missing='drop', got none")
+                raise ValueError(f"{name} must have a trial without NaN for missing='drop', got none{_NO_TRIAL}")
             trials = trials.keep(complete, "with NaN", name)
         trials._require_complete(name, neurons)
         rows = trials.values.reshape(trials.n_trials, -1)
@@ -178,10 +196,11 @@ class Trials:
         padded = missing.ndim == 3 and bool((missing.all(axis=1) == missing.any(axis=1)).all())
         known = f"~np.isnan({call}).any(axis={(0, 1) if padded else 0 if missing.ndim == 2 else (0, 2)})"
         hint = f"times, pass {call}[:, :, {known}]" if padded else f"neurons, pass {call}[:, {known}]"
+        drop = "; to leave out these trials, pass missing='drop'" if len(rows) < len(self.values) else _NO_TRIAL
         raise ValueError(
             f"{name} must have a number for every neuron in every trial, got NaN in {count(len(named), 'neuron')} "
             f"(columns {check.join_items(named)}) in {count(len(rows), 'trial')} (rows {check.join_items(rows)}). To "
-            f"leave out these {hint}; to leave out these trials, pass missing='drop'"
+            f"leave out these {hint}{drop}"
         )
 
     def state_blocked_conditions(self, *, shifted: bool = False) -> None:
@@ -237,6 +256,34 @@ class Trials:
     def take_neurons(self, neurons: Index | Mask) -> Trials:
         """Return the same trials for some of the neurons."""
         return replace(self, values=self.values[:, neurons], source=None)
+
+
+def state_uneven_neurons(values: Array, name: str) -> None:
+    """State how many neurons are 0 in all trials, and warn in the result if one has nearly all of the variance."""
+    about = "" if name == "X" else f"{name}: "
+    rows = np.nan_to_num(values if values.ndim == 2 else values.mean(axis=2))
+    n_silent = int((~values.any(axis=(0, 2) if values.ndim == 3 else 0)).sum())
+    total = rows.shape[1]
+    if n_silent:
+        text = f"{about}{n_silent} of {count(total, 'neuron')} are 0 in all trials"
+        if 4 * n_silent >= total and total >= _TELLING:
+            provenance.state_warning(
+                f"{text}, as voxels outside a mask are, and make distances smaller. Leave them out"
+            )
+        else:
+            provenance.state(text)
+    variances = (rows / safe_unit(rows)).var(axis=0)
+    largest = int(np.argmax(variances))
+    if total >= _TELLING and variances[largest] > _NEARLY_ALL * variances.sum() > 0:
+        provenance.state_warning(
+            f"{about}column {largest} has {100 * variances[largest] / variances.sum():.3g} % of the variance of all "
+            f"{count(total, 'neuron')}, as a channel in another unit has, so it dominates distances that are not "
+            "noise-normalised. Leave it out, or standardise the columns"
+        )
+
+
+_NEARLY_ALL = 0.95
+"""Share of the variance of all neurons that one of them hardly has in the same unit."""
 
 
 def _telling_hashes(rows: Matrix) -> NDArray[np.uint64]:

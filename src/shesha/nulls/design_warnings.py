@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
+from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.regression import natural_spline
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.kernels.shapes import find_copies
@@ -30,6 +31,7 @@ from shesha.nulls.restricted_permutations import Exchange
 from shesha.results import Dependence
 from shesha.results.doubts import DRIFT, LEVEL, describe_period
 from shesha.support.device_arrays import to_host
+from shesha.support.provenance import state_warning
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.support.wording import agree, count, join_items, lowercase_start
@@ -333,8 +335,10 @@ def warn_of_dependent_repeats(repeats: Sequence[NDArray[Any]], consequence: str,
     what : str
         What a repeat is called.
     """
+    state_reversed_repeats(repeats, what)
     columns = [np.nan_to_num(side.reshape(len(side), -1).astype(np.float64)) for side in repeats]
-    shapes = {str(k): (rows - rows.mean(axis=0)) / (np.abs(rows).max() or 1.0) for k, rows in enumerate(columns)}
+    columns = [rows / (np.abs(rows).max(initial=0.0) or 1.0) for rows in columns]
+    shapes = {str(k): rows - rows.mean(axis=0) for k, rows in enumerate(columns)}
     if copies := find_copies(shapes) if len({len(rows) for rows in columns}) == 1 else {}:
         pairs = join_items(f"{copy} of {first}" for copy, first in copies.items())
         sign = (
@@ -350,6 +354,40 @@ def warn_of_dependent_repeats(repeats: Sequence[NDArray[Any]], consequence: str,
             return
         sign = f"neighbouring {what}s are closer than random ones (p = {found.p_value:.1g})"
     warn(f"{consequence}: {sign}. {what.capitalize()}s must be independent measurements", CalibrationWarning)
+
+
+def state_reversed_repeats(repeats: Sequence[NDArray[Any]], what: str) -> None:
+    """Warn in the result if the distances of a repeat fall where those of the others rise, as similarities do."""
+    if len(repeats) < _FEWEST_REPEATS or any(side.ndim > 1 for side in repeats) or len({len(s) for s in repeats}) > 1:
+        return
+    lines = np.stack(repeats)
+    if lines.shape[1] > _MOST_ENTRIES or not np.isfinite(lines).all():
+        return
+    ranks = centred_ranks(lines)
+    others = ranks.sum(axis=0) - ranks
+    if not np.isfinite(ranks).all() or np.sum(np.einsum("ij,ij->i", ranks, others) > 0) <= len(repeats) / 2:
+        return
+    n = round((1 + np.sqrt(1 + 8 * lines.shape[1])) / 2)
+    rng = np.random.default_rng(0)
+    orders = [rng.permutation(n) for _ in range(_N_ORDERS)]
+    first, second = np.triu_indices(n, k=1)
+    found = []
+    for k, (own, other) in enumerate(zip(ranks, others, strict=True)):
+        square = np.zeros((n, n))
+        square[first, second] = square[second, first] = own
+        null = np.array([square[order[first], order[second]] @ other for order in orders])
+        if own @ other < null.mean() - _REVERSED * null.std():
+            found.append(k)
+    if found:
+        state_warning(
+            f"the distances of {what} {join_items(found)} (counted from 0) are small where those of the others are "
+            "large, as similarities are. If so, convert them to distances, such as 1 - r"
+        )
+
+
+_FEWEST_REPEATS, _REVERSED = 4, 4.0
+"""Number of repeats from which on one can differ from the others, and standard deviations below chance of a reversed
+one."""
 
 
 def _short_series(test: Dependence, blocks: ArrayLike | None) -> list[str]:

@@ -241,7 +241,7 @@ def complete_resamples(found: Sequence[Cube]) -> Cube:
     return known if len(known) >= ENOUGH * len(stacked) else known[:0]
 
 
-_ARRAYS = 6
+_ARRAYS = 8
 """Number of arrays in memory that are as large as the distances: values, orders, ties, ranks and copies."""
 _FEWEST = 10_000
 """Smallest number of pairs that are drawn, however small the memory budget is."""

@@ -220,17 +220,17 @@ class RepresentationAudit(Result):
     @property
     def effective_rank(self) -> float:
         """Effective number of directions in which the rows vary."""
-        return self.descriptors.get("effective_rank", float("nan"))
+        return self.descriptors.get("effective_rank", nan)
 
     @property
     def participation_ratio(self) -> float:
         """Effective number of directions in which the rows vary; directions with a large variance dominate it."""
-        return self.descriptors.get("participation_ratio", float("nan"))
+        return self.descriptors.get("participation_ratio", nan)
 
     @property
     def anisotropy(self) -> float:
         """Share of the variance along the first principal direction."""
-        return self.descriptors.get("anisotropy", float("nan"))
+        return self.descriptors.get("anisotropy", nan)
 
     @property
     def n_used(self) -> int:
@@ -242,7 +242,7 @@ class RepresentationAudit(Result):
         plain = super().to_dict()
         scores, descriptors = plain.pop("scores"), plain.pop("descriptors")
         named = {name: scores.get(name) for name in (*_LEADING, *scores)}
-        described = {name: float("nan") for name in _DESCRIPTORS} | descriptors
+        described = dict.fromkeys(_DESCRIPTORS, nan) | descriptors
         return {**plain, **named, **described}
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
@@ -267,14 +267,14 @@ class RepresentationAudit(Result):
         for name, estimate in {**estimates, **self.scores, **self.supervised}.items():
             for part in ("value", "low", "high"):
                 column = name if part == "value" else f"{name}_{part}"
-                flat[column] = float("nan") if estimate is None else getattr(estimate, part)
-        flat["chance_level"] = self.chance.chance if self.chance else float("nan")
-        flat["chance_threshold"] = self.chance.threshold if self.chance else float("nan")
-        flat["p_value"] = self.chance.p_value if self.chance else float("nan")
+                flat[column] = getattr(estimate, part, nan)
+        flat["chance_level"] = getattr(self.chance, "chance", nan)
+        flat["chance_threshold"] = getattr(self.chance, "threshold", nan)
+        flat["p_value"] = getattr(self.chance, "p_value", nan)
         for name in self.supervised:
             flat[f"{name}_chance"] = self.supervised[name].chance
             flat[f"{name}_p_value"] = self.supervised[name].p_value
-        flat |= {name: float("nan") for name in _DESCRIPTORS} | self.descriptors
+        flat |= dict.fromkeys(_DESCRIPTORS, nan) | self.descriptors
         flat["doubts"] = "" if self.doubts is None else ", ".join(self.doubts.names)
         flat["reason"] = self.reason
         return flat
@@ -322,12 +322,9 @@ class Audit(Listed[RepresentationAudit], Result):
         Stability rises with the number of features alone. If representations differ in their number of features, the
         ranking therefore uses scores at equal numbers of features (`equal_width_scores`).
         """
-        scored = [
-            audit
-            for audit in self.representations
-            if audit.ranking_score and audit.ranking_score.value == audit.ranking_score.value
-        ]
-        return tuple(audit.name for audit in sorted(scored, key=lambda audit: -_value(audit.ranking_score)))
+        known = ((audit.name, audit.ranking_score) for audit in self.representations)
+        scores = {name: -score.value for name, score in known if score is not None and score.has_value}
+        return tuple(sorted(scores, key=scores.__getitem__))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that can be written as JSON."""
@@ -345,7 +342,7 @@ class Audit(Listed[RepresentationAudit], Result):
         if any(audit.same_width is not None for audit in self.representations):
             for part in ("value", "low", "high"):
                 column = "same_width" if part == "value" else f"same_width_{part}"
-                table[column] = [_part(audit.same_width, part) for audit in self.representations]
+                table[column] = [getattr(audit.same_width, part, nan) for audit in self.representations]
         if self.drift is not None:
             table["drift_from_first"] = self.drift.from_first
             table["drift_from_previous"] = self.drift.from_previous
@@ -369,11 +366,3 @@ class Audit(Listed[RepresentationAudit], Result):
     def _metrics(self, model: str) -> list[Metric]:
         scores = {one.name: one.feature_split for one in self.representations}
         return [score.as_metric(name, "feature-split stability") for name, score in scores.items() if score is not None]
-
-
-def _value(estimate: Estimate | None) -> float:
-    return _part(estimate, "value")
-
-
-def _part(estimate: Estimate | None, part: str) -> float:
-    return float("nan") if estimate is None else float(getattr(estimate, part))

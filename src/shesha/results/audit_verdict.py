@@ -185,11 +185,20 @@ def _dominance_sentence(audit: Audit) -> str:
 def _problems_sentence(audit: Audit) -> str:
     """Name the doubts with a large effect that no other sentence of the answer mentions; otherwise an empty text."""
     every = [(doubt.effect, doubt.name) for finding in audit.representations for doubt in finding.doubts or ()]
-    large = dict.fromkeys(name for effect, name in sorted(every, reverse=True) if effect >= LARGE_EFFECT)
-    names = [name for name in large if name not in ("few coordinates", "whitened")]
+    large = dict.fromkeys(
+        name for effect, name in sorted(every, reverse=True) if effect >= LARGE_EFFECT or name in _OF_P_VALUES
+    )
+    names = [_OF_P_VALUES.get(name, name) for name in large if name not in ("few coordinates", "whitened")]
     return (
         f"Possible {agree(len(names), 'problem', 'problems')}, explained below: {join_names(names)}." if names else ""
     )
+
+
+_OF_P_VALUES = {
+    name: f"{name} (rows depend on one another, so p-values may be too small)"
+    for name in ("order", "alternating order")
+}
+"""Doubts that make p-values too small, whatever their effect on a score."""
 
 
 def _sizes_sentence(audit: Audit) -> str:
@@ -285,22 +294,22 @@ def _p_values(findings: Sequence[RepresentationAudit]) -> str:
 
 
 def _order(audit: Audit) -> str:
-    if len(audit.ranking) < 2:
+    scores = {name: score for name in audit.ranking if (score := audit[name].ranking_score) is not None}
+    if len(scores) < 2:
         return ""
-    ordered = [audit[name] for name in audit.ranking]
-    first, last = ordered[0], ordered[-1]
-    tied = [finding for finding in ordered[1:] if _upper_limit(finding) >= _lower_limit(first)]
-    where = ""
-    if first.same_width is not None:
-        where = f" with {first.same_width.n_features:,} features each"
-    if len(tied) == len(ordered) - 1:
+    (first, top), *others = scores.items()
+    last, lowest = others[-1]
+    tied = [name for name, score in others if score.high >= top.low]
+    width = audit[first].same_width
+    where = "" if width is None else f" with {width.n_features:,} features each"
+    if len(tied) == len(others):
         sentence = f"No representation is clearly the most stable{where}: the intervals overlap."
     else:
         whose = "that" if len(tied) == 1 else "those"
-        overlap = f"; its interval overlaps {whose} of {list_names(_names(tied), len(ordered))}" if tied else ""
-        most, least = (f"{finding.name} ({_value(finding):.2f})" for finding in (first, last))
+        overlap = f"; its interval overlaps {whose} of {list_names(tied, len(scores))}" if tied else ""
+        most, least = f"{first} ({top.value:.2f})", f"{last} ({lowest.value:.2f})"
         sentence = f"Most stable{where}: {most}{overlap}. Least stable: {least}."
-    return sentence + _width_order_sentence(audit, first)
+    return sentence + _width_order_sentence(audit, audit[first])
 
 
 def _width_order_sentence(audit: Audit, first: RepresentationAudit) -> str:
@@ -357,18 +366,6 @@ def _has_value(estimate: Estimate | None) -> bool:
 
 def _value_or_lowest(estimate: Estimate | None) -> float:
     return estimate.value if estimate is not None and estimate.value == estimate.value else -2.0
-
-
-def _value(finding: RepresentationAudit) -> float:
-    return _value_or_lowest(finding.ranking_score)
-
-
-def _lower_limit(finding: RepresentationAudit) -> float:
-    return float("nan") if finding.ranking_score is None else finding.ranking_score.low
-
-
-def _upper_limit(finding: RepresentationAudit) -> float:
-    return float("nan") if finding.ranking_score is None else finding.ranking_score.high
 
 
 _MANY_FEATURES = 100

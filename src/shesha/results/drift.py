@@ -91,8 +91,7 @@ class CheckSequence(Result):
     alarm_since: int = 0
     """Number of the check that raised an alarm that is not yet acknowledged; 0 if there is none."""
     threshold: float = NAN
-    """Evidence that raises the alarm, chosen so that false alarms are `run_length` checks apart on average; NaN in
-    results of earlier versions, which used `run_length` itself."""
+    """Evidence that raises the alarm, chosen so that false alarms are `run_length` checks apart on average."""
 
 
 @dataclass(frozen=True)

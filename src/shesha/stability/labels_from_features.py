@@ -68,16 +68,30 @@ def _are_cut_by_planes(rows: Matrix, labels: Labels) -> bool:
     rows, own = rows[inside], np.searchsorted(kept, labels[inside])
     if len(kept) < 2 or len(rows) < 2 * _FEWEST:
         return False
+    from scipy.special import bdtr
+
     means = np.stack([rows[own == k].mean(axis=0) for k in range(len(kept))])
     n = counts[kept][own]
     squared = ((rows[:, None] - means[None]) ** 2).sum(axis=2)
-    # The mean of a row's own class is taken without the row.
-    mine = squared[np.arange(len(rows)), own] * (n / (n - 1)) ** 2
+    mine = squared[np.arange(len(rows)), own].copy()
     squared[np.arange(len(rows)), own] = np.inf
     other = squared.argmin(axis=1)
     gap = np.linalg.norm(means[own] - means[other], axis=1)
-    margin = (squared.min(axis=1) - mine) / (2 * np.where(gap > 0, gap, np.inf))
+    twice = 2 * np.where(gap > 0, gap, np.inf)
+    margin = (squared.min(axis=1) - mine) / twice
+    # Without the row itself, the mean of its class is farther from it.
+    shift = mine * ((n / (n - 1)) ** 2 - 1) / twice
     spread = np.sqrt(np.mean([((rows[own == k] - means[k]) ** 2).mean() for k in range(len(kept))]))
+    near_without = np.abs(margin - shift) < spread / 2
+    if near_without.sum() >= _FEWEST and (margin < shift).mean() < 0.1 * near_without.mean():
+        return True
     near = np.abs(margin) < spread / 2
-    wrong = float((margin < 0).mean())
-    return bool(near.sum() >= _FEWEST and wrong < 0.1 * near.mean())
+    if not near.any() or np.median(shift[near]) > _MOST_SHIFT * spread:
+        return False
+    # Clusters have no row beyond their planes, but classes of any distribution have nearly as many as before them.
+    return bool(bdtr(int((margin[near] < 0).sum()), int(near.sum()), _BEYOND) < _LEVEL)
+
+
+_MOST_SHIFT, _BEYOND, _LEVEL = 0.15, 0.08, 1e-3
+"""Largest shift of a plane by the row itself, relative to the spread of a class; smallest share of the rows near a
+plane that lie beyond it, if classes are not made from the features; and level of the test for fewer."""

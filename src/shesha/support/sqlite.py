@@ -6,7 +6,7 @@ import errno
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -52,10 +52,6 @@ class Layout:
     """Value in `about` that distinguishes this kind of store."""
     optional: tuple[str, ...] = ()
     """Statements that create the tables which a store may have in addition."""
-    earlier: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Earlier layouts that can still be read: the version, and the statements that created its tables."""
-    upgrade: Callable[[sqlite3.Connection], None] | None = None
-    """Function that upgrades a store from an earlier layout to this one."""
 
 
 def connect(path: Path, layout: Layout, *, create: bool = True, follow_links: bool = True) -> sqlite3.Connection:
@@ -190,11 +186,9 @@ def prepare(connection: sqlite3.Connection, path: Path, layout: Layout, *, creat
     if ("table", "about", _plain(_ABOUT)) not in found:
         raise StoreError(foreign)
     _require_version(connection, path, layout, foreign)
-    if found - _optional_tables(layout) not in _schemas_of_layout(layout):
+    required, optional = _schemas_of_layout(layout)
+    if found - optional != required:
         raise StoreError(f"{foreign}, whose tables differ from those of this layout")
-    if create and layout.upgrade is not None and about(connection).get("schema") != layout.schema:
-        with transaction(connection, path):
-            layout.upgrade(connection)
     # If the process dies, committed data are kept; only a failure of the machine can lose the last commits.
     connection.execute("PRAGMA synchronous = NORMAL")
 
@@ -211,30 +205,19 @@ def _schema(connection: sqlite3.Connection) -> Schema:
 
 
 def _plain(sql: str) -> str:
-    """Return a definition without the spaces, line breaks and quotes that renaming changes."""
+    """Return a definition without spaces, line breaks and quotes."""
     return re.sub(r'[\s"]+', "", sql)
 
 
 @cache
-def _schemas_of_layout(layout: Layout) -> tuple[Schema, ...]:
-    """Return the schemas of a new store, of one of each earlier layout, and of one that was upgraded."""
-    known = []
-    for version, tables in (*layout.earlier, (layout.schema, layout.tables)):
-        with closing(sqlite3.connect(MEMORY, isolation_level=None)) as connection:
-            _lay_out(connection, tables, version, layout.program)
-            known.append(_schema(connection))
-            if layout.upgrade is not None:
-                layout.upgrade(connection)
-                known.append(_schema(connection))
-    return tuple(known)
-
-
-@cache
-def _optional_tables(layout: Layout) -> Schema:
-    with closing(sqlite3.connect(MEMORY)) as connection:
+def _schemas_of_layout(layout: Layout) -> tuple[Schema, Schema]:
+    """Return the schema of a new store, and that of the tables which it may have in addition."""
+    with closing(sqlite3.connect(MEMORY, isolation_level=None)) as connection:
+        _lay_out(connection, layout.tables, layout.schema, layout.program)
+        required = _schema(connection)
         for statement in layout.optional:
             connection.execute(statement)
-        return _schema(connection)
+        return required, _schema(connection) - required
 
 
 def _lay_out(connection: sqlite3.Connection, tables: tuple[str, ...], version: str, program: str | None) -> None:
@@ -248,11 +231,9 @@ def _require_version(connection: sqlite3.Connection, path: Path, layout: Layout,
     entries = about(connection)
     if entries.get("program") != layout.program:
         raise StoreError(foreign)
-    readable = (*(version for version, _ in layout.earlier), layout.schema)
-    if entries.get("schema") not in readable:
+    if entries.get("schema") != layout.schema:
         raise StoreError(
-            f"store must have layout {' or '.join(readable)}, got {entries.get('schema')} in {path}, which another "
-            "version of "
+            f"store must have layout {layout.schema}, got {entries.get('schema')} in {path}, which another version of "
             "shesha wrote. Pass another file with --store (for studies, another folder with --out), or use that version"
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol, Self, TypeVar, cast
 
 import numpy as np
@@ -23,6 +24,7 @@ from shesha.inputs import (
 )
 from shesha.inputs.class_labels import NO_LABEL, state_suspicious_classes
 from shesha.inputs.identity import describe_transposed
+from shesha.inputs.table_columns import column_names
 from shesha.kernels.distances import Metric, find_undirected_rows
 from shesha.support import memory
 from shesha.support.device_arrays import array_shape, take_rows as take_array_rows, to_host
@@ -37,6 +39,8 @@ ROWS: tuple[RowChoice, ...] = ("same", "shared")
 MISSING: tuple[MissingRows, ...] = ("refuse", "drop")
 _LABELS = {"y": "label", "labels": "label", "blocks": "block", "groups": "group", "within": "stratum"}
 """Arguments that contain a label of each row, and what the label is called."""
+_ROW_ARGUMENTS = {**_LABELS, "covariates": "covariate"}
+"""Arguments whose missing values leave rows out, and what a value is called."""
 _READ_TWICE = 1 << 30
 """Number of bytes up to which values are searched for NaN here; larger ones are checked where they are used."""
 _FEWEST_SAMPLED, _SAMPLING = 600, 41
@@ -139,6 +143,8 @@ def select_rows(
     sides = {name: _Side.read(X, name) for name, X in representations.items()}
     for name, X in representations.items():
         _state_transposed(X, name)
+        _refuse_empty_diagonal(X, name)
+    _state_other_features(representations)
     size, needed = (0, 0.0) if need is None else _sample_size(list(sides.values()), need, most)
     used, extra = restrict(sides, along or {}, rows=rows, missing=missing, metric=metric, align=align or size > 0)
     if size and (n := next(iter(used.values())).n_rows) > size:
@@ -163,6 +169,27 @@ def _state_transposed(X: Any, name: str) -> None:
                 f"{name}: {text}. Similarities are then between {features}; to compare {inputs}, pass {name}.T",
                 RowNamesWarning,
             )
+
+
+def _refuse_empty_diagonal(X: Any, name: str) -> None:
+    """Refuse a square matrix of which only the diagonal is not finite, such as Fisher's z of correlations."""
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f" or X.shape[0] != X.shape[1] or len(X) < 3:
+        return
+    if not np.isfinite(np.diagonal(X)).any() and np.isfinite(X).sum() == X.size - len(X):
+        raise ValueError(
+            f"{name} must be features, got a square matrix without numbers on its diagonal, like correlations or "
+            f"Fisher's z of its rows; if it contains similarities, pass shesha.Rdm of 1 - r with a diagonal of zeros "
+            f"(r = numpy.tanh({name}) for Fisher's z)"
+        )
+
+
+def _state_other_features(representations: Mapping[str, Any]) -> None:
+    """State how many features two tables share, if their names show that they differ, as selected genes do."""
+    tables = [(name, names) for name, X in representations.items() if (names := column_names(X)) is not None]
+    for (one, first), (other, second) in pairwise(tables):
+        shared = np.intersect1d(first.values.astype(str), second.values.astype(str))
+        if 0 < len(shared) < max(len(first), len(second)):
+            state(f"{one} and {other} have {len(shared):,} of {len(first):,} and {len(second):,} features in common")
 
 
 _CHECKED = 1 << 26
@@ -260,10 +287,10 @@ def restrict(
             raise ValueError(f'missing must be "refuse" for different numbers of rows, got "drop" and {counted}')
         return used, {**along, **extra}
     left_out = {
-        f"{{}} without a {_LABELS[name]}": entries
+        f"{{}} without a {_ROW_ARGUMENTS[name]}": entries
         for name, value in extra.items()
         # Labels that cannot be read are refused where they are used, by name.
-        if name in _LABELS and _n_entries(value) == n and len(entries := _find_unlabelled(name, value)) == n
+        if name in _ROW_ARGUMENTS and _n_entries(value) == n and len(entries := _find_unlabelled(name, value)) == n
     }
     if missing == "drop":
         used = {name: _drop_empty_columns(side, name) for name, side in used.items()}
@@ -462,6 +489,13 @@ def _take(value: Any, chosen: Index) -> Any:
     return to_host(split_names(value)[0])[chosen]
 
 
+def _lacks_numbers(array: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which rows of a covariate contain NaN."""
+    if array.dtype.kind != "f" or not array.ndim:
+        return np.zeros(array.shape[:1] or (0,), dtype=bool)
+    return np.asarray(np.isnan(array.reshape(len(array), -1)).any(axis=1))
+
+
 def _require_scalars(labels: NDArray[Any], name: str) -> None:
     """Refuse labels of which some are lists, such as several tags per row."""
     several = (list, tuple, set, dict, np.ndarray)
@@ -473,6 +507,10 @@ def _require_scalars(labels: NDArray[Any], name: str) -> None:
 def _find_unlabelled(name: str, value: Any) -> NDArray[np.bool_]:
     """Return which entries of labels are missing: None, NaN, empty text or text that means NaN."""
     nobody = np.zeros(0, dtype=bool)
+    if name == "covariates" and not isinstance(value, Rdm):
+        parts = list(value.values()) if isinstance(value, Mapping) else [value]
+        arrays = [to_host(split_names(part, name)[0] if hasattr(part, "shape") else part, name) for part in parts]
+        return np.any([_lacks_numbers(array) for array in arrays], axis=0) if arrays else nobody
     if name not in _LABELS or isinstance(value, Mapping | Rdm):
         return nobody
     try:

@@ -175,6 +175,8 @@ class Covariates:
         parts = {name: _code_column(column, name, n_rows) for name, column in _columns(covariates, n_rows)}
         numbers = {name: part[:, 0] for name, part in parts.items() if len(np.unique(part)) > len(part.T) + 1}
         n_terms = int(np.clip(_most_terms(n_rows, numbers), 1, MOST_TERMS))
+        if not parts:
+            raise ValueError("covariates must have at least one column, got none")
         terms = _terms(parts, {name: natural_spline(number, n_terms) for name, number in numbers.items()})
         result = cls(np.concatenate(list(parts.values()), axis=1), terms=terms, numbers=numbers, parts=parts)
         if n_rows - result.n_taken < FEWEST_FREE:
@@ -229,7 +231,10 @@ class Covariates:
         residuals = centred - self.basis @ (self.basis.T @ centred)
         lengths, norms = np.linalg.norm(centred, axis=0), np.linalg.norm(residuals, axis=0)
         residuals[:, norms <= _NOTHING * lengths] = 0.0
-        return np.asarray((residuals + mean) * unit)
+        residuals += mean
+        # Residuals of the largest numbers may exceed them.
+        most = np.finfo(np.float64).max / max(unit, 1.0)
+        return np.asarray(np.clip(residuals, -most, most, out=residuals) * unit)
 
     def permute(self, residuals: Matrix, order: Index) -> Matrix:
         """Permute residuals so that they stay free of the covariates and keep their degrees of freedom.

@@ -190,7 +190,10 @@ def hint_of_distances(named: Mapping[str, Any]) -> None:
     """Warn about features that look like a matrix of distances or similarities."""
     for name, X in named.items():
         shape = getattr(X, "shape", ())
-        if not (isinstance(shape, tuple) and len(shape) == 2 and shape[0] == shape[1]):
+        if not (isinstance(shape, tuple) and len(shape) == 2):
+            continue
+        if shape[0] != shape[1]:
+            _state_smooth_columns(X, name)
             continue
         values = split_names(X, name)[0]
         kind = "distances" if looks_like_distances(values) else "similarities" * _look_like_similarities(values)
@@ -203,6 +206,33 @@ def hint_of_distances(named: Mapping[str, Any]) -> None:
                 + (", or --rdm on the command line" if kind == "distances" else f", or save {rdm} and pass --rdm"),
                 MeasureWarning,
             )
+
+
+def _state_smooth_columns(X: Any, name: str) -> None:
+    """State that columns may be times of a recording if each is nearly equal to the next one."""
+    n, d = X.shape
+    if not isinstance(X, np.ndarray) or X.dtype.kind != "f" or n < _FEWEST_SMOOTH or d < max(2 * n, _FEWEST_TIMES):
+        return
+    places = np.linspace(0, d - 2, _PLACES).astype(np.intp)
+    one, later = (np.asarray(X[:_PLACES, places + step], dtype=np.float64) for step in (0, 1))
+    apart = np.asarray(X[:_PLACES, (places + d // 2) % d], dtype=np.float64)
+    near, far = ((_unit_columns(one) * _unit_columns(other)).sum(axis=0) for other in (later, apart))
+    if np.isfinite(near).all() and np.median(near) > _SMOOTH and np.median(np.abs(far)) < _UNLIKE:
+        state(
+            f"{name}: neighbouring columns are nearly equal (correlation {np.median(near):.2f}), as times are. If rows "
+            f"are neurons and columns are times, pass {name}.T (--transpose)"
+        )
+
+
+def _unit_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    values = values - values.mean(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(values / np.linalg.norm(values, axis=0))
+
+
+_FEWEST_SMOOTH, _FEWEST_TIMES, _PLACES, _SMOOTH, _UNLIKE = 8, 100, 64, 0.8, 0.5
+"""Fewest rows and columns, number of columns and rows looked at, correlation of neighbouring columns from which on they
+are smooth, and correlation below which distant columns are not similar."""
 
 
 V = TypeVar("V", bound="View")

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
-import sqlite3
 import subprocess
 import sys
-import threading
-import time
 
 import numpy as np
 import pytest
 
 from shesha.support import sqlite
-from shesha_bench import store
 from shesha_bench.catalogue import Model, Outcome, Setting
 from shesha_bench.jobs import Archive, model_key, reference
-from shesha_bench.report_page import report
 from shesha_bench.run_suite import run, status
 from shesha_bench.store import Cell, Store, StoreError, Trained, lock_run
-from shesha_bench.stored_results import comparisons, results
+from shesha_bench.stored_results import results
 from shesha_bench.suites import Suite
 
 from .reading import cells
@@ -31,64 +26,10 @@ OPTIONS = {"measures": ["CKA"], "tests": ["shortcut"]}
 def test_a_store_of_another_layout_is_refused_by_all(here, toy):
     with Store("a.sqlite") as opened:
         opened.describe(schema="99")
-    expected = r"store must have layout 1 or 2, got 99 in a\.sqlite, .*Pass another file with --store"
+    expected = r"store must have layout 2, got 99 in a\.sqlite, .*Pass another file with --store"
     for use in (lambda: run(toy, store="a.sqlite", **OPTIONS), lambda: results("a.sqlite", toy)):
         with pytest.raises(StoreError, match=expected):
             use()
-
-
-def first_layout(path):
-    """Turn a store into one of the first layout."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    for statement in (
-        "ALTER TABLE cell RENAME TO later",
-        """CREATE TABLE cell (
-            first TEXT, second TEXT, measure TEXT, version TEXT, value REAL, seconds REAL, reason TEXT NOT NULL,
-            PRIMARY KEY (first, second, measure, version)
-        ) WITHOUT ROWID""",
-        "INSERT INTO cell SELECT first, second, measure, version, value, seconds, reason FROM later",
-        "DROP TABLE later",
-        "ALTER TABLE entry RENAME TO later",
-        """CREATE TABLE entry (
-            measure TEXT PRIMARY KEY, version TEXT NOT NULL, base TEXT NOT NULL, closer TEXT NOT NULL,
-            symmetric INTEGER NOT NULL
-        ) WITHOUT ROWID""",
-        "INSERT INTO entry SELECT measure, version, measure, closer, symmetric FROM later",
-        "DROP TABLE later",
-        "UPDATE about SET value = '1' WHERE name = 'schema'",
-    ):
-        connection.execute(statement)
-    connection.close()
-
-
-def test_a_store_of_the_first_layout_is_read_as_it_is_and_goes_on_as_one_of_the_latest(here, toy):
-    options = {"store": "a.sqlite", "tests": ["shortcut"]}
-    found = run(toy, **options, measures=["CKA", "LinReg"])
-    before, page = cells("a.sqlite"), report("a.sqlite", of=toy)
-    first_layout("a.sqlite")
-    assert results("a.sqlite", toy).equals(found)
-    assert report("a.sqlite", of=toy) == page
-    assert (comparisons("a.sqlite")["rows_left_out"] == 0).all()
-    with Store("a.sqlite", create=False) as opened:
-        assert opened.about()["schema"] == "1"
-    again = run(toy, **options, measures=["CKA", "LinReg", "RSA"])
-    assert again[again["measure"] != "RSA"].reset_index(drop=True).equals(found)
-    assert [row for row in cells("a.sqlite") if row[2] != "RSA"] == before
-    with Store("a.sqlite", create=False) as opened:
-        assert opened.about()["schema"] == "2"
-        assert [entry.name for entry in opened.entries()] == ["CKA", "LinReg", "RSA"]
-
-
-def test_an_upgrade_that_is_interrupted_changes_nothing(here, toy, monkeypatch):
-    run(toy, store="a.sqlite", **OPTIONS)
-    first_layout("a.sqlite")
-    statements = store._FROM_THE_FIRST
-    with monkeypatch.context() as patching:
-        patching.setattr(store, "_FROM_THE_FIRST", (*statements[:3], "INSERT INTO nowhere VALUES (1)"))
-        with pytest.raises(StoreError, match="no such table: nowhere"):
-            run(toy, store="a.sqlite", **OPTIONS)
-    assert len(results("a.sqlite", toy)) == 2
-    assert len(run(toy, store="a.sqlite", **OPTIONS)) == 2
 
 
 N = 6
@@ -173,17 +114,6 @@ def test_forgetting_failures_keeps_what_has_a_value(here):
         assert list(opened.cells("CKA", "1").values()) == [CELL]
 
 
-def test_what_is_begun_and_fails_is_not_written_at_all(here):
-    with Store("a.sqlite") as opened:
-        with pytest.raises(KeyboardInterrupt), opened.transaction():
-            opened.query("INSERT INTO about VALUES ('half', 'way')")
-            raise KeyboardInterrupt
-        assert "half" not in opened.about()
-        opened.describe(whole="way")
-    with Store("a.sqlite", create=False) as opened:
-        assert opened.about() == {"schema": "2", "whole": "way"}
-
-
 def test_a_store_of_a_suite_of_ones_own_is_read_with_the_suite(here, toy):
     run(toy, store="a.sqlite", **OPTIONS)
     expected = (
@@ -214,13 +144,6 @@ def held(here):
         process.kill()
 
 
-def test_a_second_run_that_does_not_wait_names_the_first(held, toy, here):
-    expected = rf"store must have only one writer, but another run \(process {held.pid}\) is writing .*a\.sqlite"
-    with pytest.raises(StoreError, match=expected):
-        run(toy, store=here / "a.sqlite", wait=False, **OPTIONS)
-    assert not (here / "a.sqlite").exists()
-
-
 def test_files_half_written_are_swept_by_the_run_that_may_write_alone(held, toy, here):
     models = here / "a.sqlite.models"
     models.mkdir()
@@ -233,33 +156,6 @@ def test_files_half_written_are_swept_by_the_run_that_may_write_alone(held, toy,
     held.wait()
     run(toy, store=here / "a.sqlite", **OPTIONS)
     assert not half.exists()
-
-
-def test_a_killed_run_holds_nothing(held, toy, here):
-    held.kill()
-    held.wait()
-    assert len(run(toy, store=here / "a.sqlite", wait=False, **OPTIONS)) == 2
-
-
-def test_a_second_run_waits_and_finds_everything_done(here, toy, monkeypatch, caplog):
-    monkeypatch.setenv("TOY_CALLS", str(here / "calls"))
-    monkeypatch.setenv("TOY_SLEEP", "0.03")
-    options = {"store": "a.sqlite", "measures": ["toy_measures:logged"], "tests": ["shortcut"]}
-    first = []
-    running = threading.Thread(target=lambda: first.append(run(toy, **options)))
-    running.start()
-    end = time.monotonic() + 120
-    while not (here / "calls").exists() and time.monotonic() < end:
-        time.sleep(0.01)
-    second = run(toy, **options)
-    running.join()
-    assert (
-        f"another run (process {os.getpid()}) is writing a.sqlite; this run waits until the other run ends"
-        in caplog.text
-    )
-    assert second.equals(first[0])
-    calls = (here / "calls").read_text().splitlines()
-    assert len(calls) == len(set(calls)) == 63
 
 
 def test_the_lock_names_its_last_owner_alone(here):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 import math
-from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
 import pytest
@@ -43,42 +41,6 @@ def test_a_measure_that_kills_its_worker_costs_its_chunk_alone(here, toy, monkey
     assert all(DIED in row[4] for row in lost)
     assert [row[3] is None for row in cells("a.sqlite") if row[2] == "CKA"] == [False] * 36
     assert found[found["measure"] == "killing"]["dropped"].tolist() == [len(lost)] * 2
-
-
-class Dies:
-    """Loses its workers over some work, always, and whatever is under way with it."""
-
-    n_workers = 2
-
-    def __init__(self, inner, deadly):
-        self._inner, self._deadly = inner, deadly
-        self.tries = 0
-
-    def submit(self, work, *args):
-        if not self._deadly(args[0]):
-            return self._inner.submit(work, *args)
-        self.tries += 1
-        ended = Future()
-        ended.set_exception(BrokenProcessPool("a process was terminated abruptly"))
-        return ended
-
-    def renew(self):
-        """New workers are as mortal."""
-
-    def close(self, *, now):
-        self.ended_early = now
-
-
-def test_a_training_that_kills_its_worker_is_given_up_after_three_times(here, toy, monkeypatch):
-    executor = Dies(run_suite._executor(None, None), lambda one: str(one) == "A on D, shortcut 0.5, seed 1")
-    monkeypatch.setattr(run_suite, "_executor", lambda *_: executor)
-    found = run(toy, store="a.sqlite", measures=["CKA"], tests=["shortcut", "augmentation"])
-    assert executor.tries == 3
-    assert not executor.ended_early
-    lost = [row for row in cells("a.sqlite") if row[3] is None]
-    assert len(lost) == 8
-    assert {row[4] for row in lost} == {"no model: the worker died 3 times (out of memory?)"}
-    assert found.set_index("test")["dropped"].to_dict() == {"shortcut": 8, "augmentation": 0}
 
 
 STANDARD_1 = "standard 1"
@@ -228,39 +190,3 @@ def test_a_group_of_one_model_has_no_score_but_a_reason(here, make_task):
     found = run(alone, store="a.sqlite", measures=["CKA"], tests=["shortcut"])
     assert found["value"].isna().all()
     assert set(found["reason"]) == {"group shortcut 0 has 1 model, so there are no pairs within it"}
-
-
-class BreaksOnce:
-    """Workers die while several pieces of work are under way: all of these end at the same moment."""
-
-    n_workers = 2
-    broken = 4
-
-    def __init__(self, inner):
-        self._inner = inner
-        self.renewed = 0
-
-    def submit(self, work, *args):
-        if work.__name__ == "compare" and self.broken:
-            self.broken -= 1
-            ended = Future()
-            ended.set_exception(BrokenProcessPool("a process was terminated abruptly"))
-            return ended
-        return self._inner.submit(work, *args)
-
-    def renew(self):
-        self.renewed += 1
-
-    def close(self, *, now):
-        self.ended_early = now
-
-
-def test_work_that_ends_together_with_its_pool_is_all_done_again(here, toy, monkeypatch):
-    executor = BreaksOnce(run_suite._executor(None, None))
-    monkeypatch.setattr(run_suite, "_executor", lambda *_: executor)
-    found = run(toy, store="a.sqlite", measures=["CKA", "LinReg", "RSA", "MagDiff"], tests=["shortcut"])
-    assert executor.renewed >= 1
-    assert not executor.ended_early
-    assert found["value"].notna().all()
-    assert len(found) == 8
-    np.testing.assert_array_equal(found["dropped"], 0)
