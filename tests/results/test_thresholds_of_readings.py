@@ -101,5 +101,5 @@ def test_lines_within_classes_have_their_reason_or_their_note():
     (score,) = found.classes["a"].scores
     for reason, note, shown in (("why", "", "why"), ("", "how", "how"), ("why", "how", "why"), ("", "", "")):
         changed = replace(found.classes["a"], scores=(replace(score, reason=reason, notes=(note,) if note else ()),))
-        frame = replace(found, classes={**found.classes, "a": changed}).to_frame()
+        frame = replace(found, classes={**found.classes, "a": changed}).to_frame(full=True)
         assert frame.loc[frame["class"] == "a", "reason"].tolist() == [shown]
