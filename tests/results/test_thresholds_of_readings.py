@@ -94,12 +94,12 @@ def test_the_diagonal_is_known_where_a_representation_has_any_value():
     assert without("b", "c", "d").all()
 
 
-def test_lines_within_classes_have_their_reason_or_their_note():
+def test_lines_within_classes_have_their_reason_and_their_notes():
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((2, 40, 3))
     found = shesha.compare_within(X, Y, np.repeat(["a", "b"], 20), ["CKA"], n_permutations=19)
     (score,) = found.classes["a"].scores
-    for reason, note, shown in (("why", "", "why"), ("", "how", "how"), ("why", "how", "why"), ("", "", "")):
-        changed = replace(found.classes["a"], scores=(replace(score, reason=reason, notes=(note,) if note else ()),))
-        frame = replace(found, classes={**found.classes, "a": changed}).to_frame()
-        assert frame.loc[frame["class"] == "a", "reason"].tolist() == [shown]
+    for reason, notes in (("why", ()), ("", ("how",)), ("why", ("how",)), ("", ())):
+        changed = replace(found.classes["a"], scores=(replace(score, reason=reason, notes=notes),))
+        frame = replace(found, classes={**found.classes, "a": changed}).to_frame(full=True)
+        assert frame.loc[frame["class"] == "a", ["reason", "notes"]].values.tolist() == [[reason, "; ".join(notes)]]

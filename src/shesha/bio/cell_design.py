@@ -455,7 +455,7 @@ def _doubts_about_repeats(matrix: Any, rows: Index) -> Iterator[str]:
     n_repeats = int(((np.diff(found) <= _SAME * scale) & (np.abs(found[1:]) > _SAME * scale)).sum())
     if text := describe_repeats(n_repeats, len(rows), "cell"):
         yield text
-    n_zero = 0 if sparse.issparse(matrix) else int((~np.asarray(matrix).any(axis=1))[rows].sum())
+    n_zero = 0 if sparse.issparse(matrix) else int((~np.any(matrix, axis=1)[rows]).sum())
     if n_zero > 1:
         yield (
             f"{n_zero:,} of {count(len(rows), 'cell')} contain only zeros, as cells that were left out of an "

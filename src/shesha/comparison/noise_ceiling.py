@@ -156,7 +156,7 @@ class Repeats:
 def _refuse_masked_columns(repeat: Any, name: str) -> None:
     """Refuse a matrix with columns that contain no number in any row, such as voxels outside a mask."""
     if isinstance(repeat, np.ndarray) and repeat.ndim == 2 and repeat.dtype.kind == "f" and len(repeat):
-        empty = np.isnan(repeat).all(axis=0)
+        empty = np.all(np.isnan(repeat), axis=0)
         if empty.any() and not empty.all():
             raise ValueError(
                 f"{name} must be finite, got {int(empty.sum()):,} of {len(empty):,} columns without any number (NaN), "

@@ -286,6 +286,8 @@ def find_pair_doubts(
     return replace(found, found=(zero, *found.found))
 
 
+_ONLY_STATED = ("equal rows", "zero rows")
+"""Doubts about data that may be as intended, such as inputs of which only some changed; answers state them."""
 _UNFILLED = 0.05
 """Smallest share of rows of zeros that is reported."""
 _NO_WARNING = ("order", "alternating order", "duplicates", "copies")
@@ -300,7 +302,7 @@ def warn_of_doubts(doubts: Doubts, but: Collection[str] = _NO_WARNING, *, only_s
     problems = [doubt for doubt in doubts if doubt.name not in but]
     for doubt in problems:
         text = f"{doubt.name}: {doubt.text}. {doubt.advice}"
-        if only_state:
+        if only_state or doubt.name in _ONLY_STATED:
             state_warning(text)
         else:
             warn(text, CalibrationWarning)

@@ -218,9 +218,9 @@ def nwb_arrays(path: Path) -> NamedArrays:
                     * (len(tables) > 1 or has_units)
                 )
             matrices = {place: array.shape for place, array in others.items() if len(array.shape) == 2}
-            for place, (rows, columns) in list(matrices.items())[: len(matrices) == 1]:
+            for place, (n_times, n_channels) in list(matrices.items())[: len(matrices) == 1]:
                 unused = f"; {table} are not used, because there are no units" if table else ""
-                state(f"{path.name}: {place}, {rows:,} x {columns:,}{unused}")
+                state(f"{path.name}: {place}, {n_times:,} x {n_channels:,}{unused}")
             return NamedArrays(others)
         require_own(path, root[_INTERVALS], [table])
         require_own(path, root, [_UNITS])

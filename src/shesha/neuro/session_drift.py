@@ -328,8 +328,8 @@ def _state_lost_neurons(sessions: Sequence[_Session], table: Index) -> None:
     active = np.ones(table.shape, dtype=bool)
     for place, session in enumerate(sessions):
         known = table[:, place] != MISSING
-        active[known, place] = session.rates.any(axis=0)[table[known, place]]
-    lost = ~active & active.any(axis=1)[:, None]
+        active[known, place] = np.any(session.rates, axis=0)[table[known, place]]
+    lost = ~active & np.any(active, axis=1, keepdims=True)
     if lost.any():
         where = [f"{n} in {session.name}" for n, session in zip(lost.sum(axis=0), sessions, strict=True) if n]
         state_warning(
