@@ -225,7 +225,8 @@ def equal_rows(subject: Subject) -> Doubt | None:
 def row_lengths(subject: Subject) -> Doubt | None:
     """Check whether rows differ in their lengths only, by more than a common factor."""
     first, second = sides = subject.samples
-    if first.shape != second.shape:
+    # A single feature has no direction besides its sign.
+    if first.shape != second.shape or first.shape[1] < 2:
         return None
     # Products by einsum need no copies of the rows.
     norms = [np.sqrt(np.einsum("ij,ij->i", rows, rows)) for rows in sides]

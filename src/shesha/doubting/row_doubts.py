@@ -45,6 +45,8 @@ _UNIT, _NOT_ONE, _SOME, _FAR_FROM_1 = 1e-3, 0.95, 0.05, 0.1
 """Largest difference from length 1, limit of single values, smallest share of rows of a kind, and smallest difference
 of the other lengths.
 """
+_FEWEST_LENGTHS = 3
+"""Smallest number of rows of each kind; one random row can have length 1."""
 _APART = 2.0
 """How many times the range of all other values a code is away from them."""
 FEW_ROWS_ADVICE = (
@@ -124,7 +126,8 @@ def mixed_lengths(subject: Subject) -> Doubt | None:
         # Rows of a 1 and zeros, such as of classes, were not normalised.
         unit = (np.abs(lengths - 1) < _UNIT) & (highest < _NOT_ONE)
         share = float(unit.mean())
-        if not _SOME <= share <= 1 - _SOME or np.median(np.abs(lengths[~unit] - 1)) < _FAR_FROM_1:
+        few = min(np.count_nonzero(unit), np.count_nonzero(~unit)) < _FEWEST_LENGTHS
+        if few or not _SOME <= share <= 1 - _SOME or np.median(np.abs(lengths[~unit] - 1)) < _FAR_FROM_1:
             continue
         rows = subject.caller_rows(subject.places[unit])
         text = (
