@@ -204,7 +204,7 @@ _OF_P_VALUES = {
 }
 """Doubts that make p-values too small, whatever their effect on a score."""
 _OFTEN = 0.25
-"""Share of the representations, which have the same rows, in which such a doubt is raised if it is no chance finding."""
+"""Smallest share of representations of the same rows that have such a doubt if it is no chance finding."""
 
 
 def _sizes_sentence(audit: Audit) -> str:
