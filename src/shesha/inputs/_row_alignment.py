@@ -537,7 +537,7 @@ def _renumbering(names: Names, reference: Names) -> str:
         return ""
     stems, lanes = ([[str(m[k]) for m in side if m] for side in parts] for k in (1, 2))
     known = [sorted(set(side), key=int) for side in lanes]
-    if not 1 < len(known[0]) == len(known[1]) <= _MOST_LANES or known[0] == known[1]:
+    if not 1 < len(known[0]) == len(known[1]) <= _MOST_LANES or [*map(int, known[0])] == [*map(int, known[1])]:
         return ""
     places = [
         [stem + f" {own.index(lane)}" for stem, lane in zip(stems[k], lanes[k], strict=True)]
