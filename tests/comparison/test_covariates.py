@@ -300,7 +300,7 @@ def test_distances_only_suffice_for_ranked_distances(pair):
 @pytest.mark.parametrize(
     ("covariates", "message"),
     [
-        (np.r_[np.nan, np.ones(N - 1)], "covariates must be free of NaN, got NaN or infinity in rows 0"),
+        (np.r_[np.inf, np.ones(N - 1)], "covariates must be free of NaN, got NaN or infinity in rows 0"),
         (np.c_[np.arange(N), np.full(N, np.inf)], "column 1 of covariates must be free of NaN"),
         ([None, *LABELS[1:]], "covariates must be free of missing labels, got none in rows 0"),
         (np.ones(N), "covariates must vary between rows, got 1 in all rows"),

@@ -204,11 +204,16 @@ _SOME = 0.05
 @doubt("equal rows", of="pair", cheap=True)
 def equal_rows(subject: Subject) -> Doubt | None:
     """Check whether some rows are exactly equal on both sides, and others are not."""
-    first, second = (sample * unit for sample, unit in zip(subject.samples, subject.units, strict=True))
+    (first, second), (unit, other) = subject.samples, subject.units
     if first.shape != second.shape:
         return None
     # Rows of few whole numbers are equal by chance.
-    equal = (first == second).all(axis=1) & (first != np.floor(first)).any(axis=1)
+    equal = np.array(
+        [
+            a[0] * unit == b[0] * other and np.array_equal(a * unit, b * other) and bool((a * unit % 1 != 0).any())
+            for a, b in zip(first, second, strict=True)
+        ]
+    )
     share = float(equal.mean())
     if not _SOME <= share <= 1 - _SOME:
         return None
@@ -225,7 +230,8 @@ def equal_rows(subject: Subject) -> Doubt | None:
 def row_lengths(subject: Subject) -> Doubt | None:
     """Check whether rows differ in their lengths only, by more than a common factor."""
     first, second = sides = subject.samples
-    if first.shape != second.shape:
+    # A single feature has no direction besides its sign.
+    if first.shape != second.shape or first.shape[1] < 2:
         return None
     # Products by einsum need no copies of the rows.
     norms = [np.sqrt(np.einsum("ij,ij->i", rows, rows)) for rows in sides]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import gcd
 
 import numpy as np
 
@@ -39,12 +40,14 @@ _MISSING_CODES = frozenset(
     for size in (99, 999, 9999, 99999, 999999, 1e10, 1e20, 1e30, 1e34, 1e35, 9.96921e36, np.finfo(np.float32).max)
 )
 """Numbers that programs and file formats write for missing values."""
-_SIGNED, _MOST_SPREAD = 0.1, 1e9
-"""Smallest share of values of each sign, and largest ratio of sizes of 90 % of numbers."""
+_SIGNED, _MOST_SPREAD, _SIZED = 0.1, 1e9, 1 << 16
+"""Smallest share of values of each sign, largest ratio of sizes of 90 % of numbers, and about how many are checked."""
 _UNIT, _NOT_ONE, _SOME, _FAR_FROM_1 = 1e-3, 0.95, 0.05, 0.1
 """Largest difference from length 1, limit of single values, smallest share of rows of a kind, and smallest difference
 of the other lengths.
 """
+_FEWEST_LENGTHS = 3
+"""Smallest number of rows of each kind; one random row can have length 1."""
 _APART = 2.0
 """How many times the range of all other values a code is away from them."""
 FEW_ROWS_ADVICE = (
@@ -97,7 +100,11 @@ def missing_codes(subject: Subject) -> Doubt | None:
 def wrong_type(subject: Subject) -> Doubt | None:
     """Check whether values differ by so many orders of magnitude that their bytes were read as another type."""
     for name, sample, unit in zip(subject.names, subject.samples, subject.units, strict=False):
-        values = sample[sample != 0]
+        step = max(1, sample.size // _SIZED)
+        while gcd(step, sample.shape[1]) > 1:
+            step += 1
+        values = sample.ravel()[::step]
+        values = values[values != 0]
         # Probabilities, which can be as small, have one sign.
         if not len(values) or not _SIGNED <= float((values < 0).mean()) <= 1 - _SIGNED:
             continue
@@ -120,11 +127,13 @@ def mixed_lengths(subject: Subject) -> Doubt | None:
     for name, sample, size in zip(subject.names, subject.samples, subject.units, strict=False):
         # A length beyond the largest number is not 1 either.
         with np.errstate(over="ignore"):
-            lengths, highest = np.linalg.norm(sample, axis=1) * size, np.abs(sample).max(axis=1) * size
+            lengths = np.sqrt(np.einsum("ij,ij->i", sample, sample)) * size
+            highest = np.maximum(sample.max(axis=1), -sample.min(axis=1)) * size
         # Rows of a 1 and zeros, such as of classes, were not normalised.
         unit = (np.abs(lengths - 1) < _UNIT) & (highest < _NOT_ONE)
         share = float(unit.mean())
-        if not _SOME <= share <= 1 - _SOME or np.median(np.abs(lengths[~unit] - 1)) < _FAR_FROM_1:
+        few = min(np.count_nonzero(unit), np.count_nonzero(~unit)) < _FEWEST_LENGTHS
+        if few or not _SOME <= share <= 1 - _SOME or np.median(np.abs(lengths[~unit] - 1)) < _FAR_FROM_1:
             continue
         rows = subject.caller_rows(subject.places[unit])
         text = (

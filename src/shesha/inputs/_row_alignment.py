@@ -353,12 +353,15 @@ def are_reordered(X: Any, Y: Any) -> bool:
 def _are_elsewhere(X: Any, Y: Any, unit: float, middle: NDArray[np.float64]) -> bool:
     """Return whether most of some rows of Y have a single close row in X, and it is in another place."""
     places = np.unique(np.linspace(0, len(Y) - 1, _SEARCHED).astype(np.intp))
-    searched = np.concatenate(list(_stretches((Y.values if isinstance(Y, NamedRows) else Y)[places]))) / unit - middle
+    searched = np.concatenate(list(_stretches((Y.values if isinstance(Y, NamedRows) else Y)[places])))
+    searched /= unit
+    searched -= middle
     nearest, second, found = np.full((3, len(places)), np.inf)
     start = 0
     for rows in _stretches(X):
-        centred = rows / unit - middle
-        squares = np.einsum("ij,ij->i", centred, centred)[:, None] - 2 * centred @ searched.T
+        centred = rows / unit
+        centred -= middle
+        squares = np.einsum("ij,ij->i", centred, centred)[:, None] - 2 * (centred @ searched.T)
         order = np.argpartition(squares, min(1, len(rows) - 1), axis=0)[:2]
         for position in order:
             distances = squares[position, np.arange(len(places))]
@@ -537,7 +540,7 @@ def _renumbering(names: Names, reference: Names) -> str:
         return ""
     stems, lanes = ([[str(m[k]) for m in side if m] for side in parts] for k in (1, 2))
     known = [sorted(set(side), key=int) for side in lanes]
-    if not 1 < len(known[0]) == len(known[1]) <= _MOST_LANES or known[0] == known[1]:
+    if not 1 < len(known[0]) == len(known[1]) <= _MOST_LANES or [*map(int, known[0])] == [*map(int, known[1])]:
         return ""
     places = [
         [stem + f" {own.index(lane)}" for stem, lane in zip(stems[k], lanes[k], strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -185,8 +186,11 @@ def _dominance_sentence(audit: Audit) -> str:
 def _problems_sentence(audit: Audit) -> str:
     """Name the doubts with a large effect that no other sentence of the answer mentions; otherwise an empty text."""
     every = [(doubt.effect, doubt.name) for finding in audit.representations for doubt in finding.doubts or ()]
+    counts = Counter(name for _, name in every if name in _OF_P_VALUES)
     large = dict.fromkeys(
-        name for effect, name in sorted(every, reverse=True) if effect >= LARGE_EFFECT or name in _OF_P_VALUES
+        name
+        for effect, name in sorted(every, reverse=True)
+        if effect >= LARGE_EFFECT or counts[name] >= _OFTEN * len(audit.representations)
     )
     names = [_OF_P_VALUES.get(name, name) for name in large if name not in ("few coordinates", "whitened")]
     return (
@@ -199,6 +203,8 @@ _OF_P_VALUES = {
     for name in ("order", "alternating order")
 }
 """Doubts that make p-values too small, whatever their effect on a score."""
+_OFTEN = 0.25
+"""Smallest share of representations of the same rows that have such a doubt if it is no chance finding."""
 
 
 def _sizes_sentence(audit: Audit) -> str:

@@ -509,7 +509,10 @@ def _find_unlabelled(name: str, value: Any) -> NDArray[np.bool_]:
     nobody = np.zeros(0, dtype=bool)
     if name == "covariates" and not isinstance(value, Rdm):
         parts = list(value.values()) if isinstance(value, Mapping) else [value]
-        arrays = [to_host(split_names(part, name)[0] if hasattr(part, "shape") else part, name) for part in parts]
+        try:
+            arrays = [to_host(split_names(part, name)[0] if hasattr(part, "shape") else part, name) for part in parts]
+        except (TypeError, ValueError):
+            return nobody
         return np.any([_lacks_numbers(array) for array in arrays], axis=0) if arrays else nobody
     if name not in _LABELS or isinstance(value, Mapping | Rdm):
         return nobody
