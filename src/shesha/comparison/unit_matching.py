@@ -95,10 +95,6 @@ def match_units(
     sides = [_prepare(side, name) for name, side in used.items()]
     if sides[0].shape[0] != sides[1].shape[0]:
         raise ValueError(f"Y must have as many rows as X ({sides[0].shape[0]}), got {sides[1].shape[0]}")
-    for name, side in zip(used, sides, strict=True):
-        squares = np.asarray(side.multiply(side).sum(axis=0) if hasattr(side, "multiply") else (side**2).sum(axis=0))
-        if n_silent := int((squares == 0).sum()):
-            state(f"{name}: {n_silent:,} of {side.shape[1]:,} units are 0 in all rows, so they match no unit")
     k = check.count(n_candidates, "n_candidates")
     first, other = _same_kind(*sides)
     for name, side in zip(used, (first, other), strict=True):
