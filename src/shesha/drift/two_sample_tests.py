@@ -197,7 +197,7 @@ def _state_separating_features(reference: Any, window: Any, features: Names | No
     """State which features are constant in each sample, with other values, and which one determines the distances."""
     if np.ndim(reference) != 2 or np.ndim(window) != 2:
         return
-    first, second = map(_some_rows, (reference, window))
+    first, second = _some_rows(reference, "reference"), _some_rows(window, "window")
     if first.shape[1:] != second.shape[1:] or not (len(first) and len(second)):
         return
 
@@ -222,9 +222,9 @@ def _state_separating_features(reference: Any, window: Any, features: Names | No
         state_warning(f"{listing(largest)} {share} of the variance, so distances depend on little else")
 
 
-def _some_rows(side: Any) -> Matrix:
+def _some_rows(side: Any, name: str) -> Matrix:
     """Return evenly spaced rows, which suffice to describe their lengths."""
-    return np.asarray(side[:: max(1, len(side) // _MOST_ROWS)], dtype=np.float64)
+    return check.matrix(side[:: max(1, len(side) // _MOST_ROWS)], name)
 
 
 def _distances(rows: Matrix) -> Matrix:
@@ -469,7 +469,7 @@ def sample_differences(
     if (
         not interrupted
         and min(corrected) <= alpha
-        and (lengths := describe_lengths(*map(_some_rows, sides.values()), paired=False))
+        and (lengths := describe_lengths(*(_some_rows(side, name) for name, side in sides.items()), paired=False))
     ):
         rows = {name: check.matrix(side, name) for name, side in _few_rows(sides, seed).items()}
         unit = {name: side / np.linalg.norm(side, axis=1, keepdims=True) for name, side in rows.items()}
