@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha.doubting.doubt_input import Subject, doubt
+from shesha.doubting.doubt_input import SOME, Subject, doubt
 from shesha.doubting.feature_doubts import foreign_features, list_features
 from shesha.doubting.row_doubts import COUNTS_ADVICE, FEW_ROWS_ADVICE, far_rows_first, normalise_counts
 from shesha.doubting.row_lengths import describe_changes
@@ -197,10 +197,6 @@ def copies(subject: Subject) -> Doubt | None:
     return Doubt("copies", 1.0, None, text, advice)
 
 
-_SOME = 0.05
-"""Smallest share of rows that are equal on both sides, and of others, if only some were encoded again."""
-
-
 @doubt("equal rows", of="pair", cheap=True)
 def equal_rows(subject: Subject) -> Doubt | None:
     """Check whether some rows are exactly equal on both sides, and others are not."""
@@ -215,7 +211,7 @@ def equal_rows(subject: Subject) -> Doubt | None:
         ]
     )
     share = float(equal.mean())
-    if not _SOME <= share <= 1 - _SOME:
+    if not SOME <= share <= 1 - SOME:
         return None
     rows = subject.caller_rows(subject.places[equal])
     text = (

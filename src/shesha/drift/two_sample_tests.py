@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.doubting import warn_of_row_doubts
 from shesha.doubting.row_lengths import describe_lengths
 from shesha.drift.canary_check import p_value, threshold
 from shesha.drift.row_dependence import dependence_text, n_equal_rows
@@ -83,6 +84,7 @@ def _same_features(reference: ArrayLike, window: ArrayLike) -> tuple[dict[str, A
     return {"reference": reference, "window": align_features(reference, window, "reference", "window")}, shared
 
 
+@keep_statements
 def two_sample(
     reference: ArrayLike,
     window: ArrayLike,
@@ -131,7 +133,9 @@ def two_sample(
     check.fraction(alpha, "alpha", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
     sides, shared = _same_features(reference, window)
-    return _test_sides(sides, shared, test, n_permutations, alpha, seed)
+    found = _test_sides(sides, shared, test, n_permutations, alpha, seed)
+    _state_faults(*sides.values(), column_names(reference))
+    return found
 
 
 def _test_sides(
@@ -193,25 +197,22 @@ def _few_rows(sides: dict[str, Any], seed: Seed) -> dict[str, Any]:
     return few
 
 
-def _state_separating_features(reference: Any, window: Any, features: Names | None) -> None:
-    """State which features are constant in each sample, with other values, and which one determines the distances."""
-    if np.ndim(reference) != 2 or np.ndim(window) != 2:
-        return
-    first, second = map(_some_rows, (reference, window))
-    if first.shape[1:] != second.shape[1:] or not (len(first) and len(second)):
-        return
+def _state_faults(reference: Any, window: Any, features: Names | None) -> None:
+    """State faults of each sample, which features separate them, and which one determines the distances."""
+    sides = {"reference": split_names(reference)[0], "window": split_names(window)[0]}
+    first, second = rows_of_sides = [_some_rows(side) for side in sides.values()]
 
     def listing(places: Index) -> str:
         known = features is not None and len(features) == first.shape[1]
         words = join_names(map(str, features.values[places])) if known and features is not None else join_items(places)
         return f"feature{'s' * (len(places) != 1)} {words} {agree(len(places), 'is', 'are')}"
 
-    for name, rows in (("reference", first), ("window", second)):
+    for (name, side), rows in zip(sides.items(), rows_of_sides, strict=True):
         if (rows == rows[0]).all():
             state_warning(f"all {len(rows):,} checked rows of the {name} are equal, as those of a broken encoder are")
             return
-        if len(zero := np.flatnonzero(~rows.any(axis=1))):
-            state_warning(f"{len(zero):,} of {len(rows):,} checked rows of the {name} are zero, like failed encodings")
+        numbers = np.arange(len(side))[:: _step(side)]
+        warn_of_row_doubts(rows, f"the {name}", "euclidean", but=("few coordinates",), numbers=numbers)
     constant = np.flatnonzero((np.ptp(first, axis=0) == 0) & (np.ptp(second, axis=0) == 0) & (first[0] != second[0]))
     if len(constant):
         state_warning(f"{listing(constant)} constant in each sample with another value, which alone separates them")
@@ -224,7 +225,11 @@ def _state_separating_features(reference: Any, window: Any, features: Names | No
 
 def _some_rows(side: Any) -> Matrix:
     """Return evenly spaced rows, which suffice to describe their lengths."""
-    return np.asarray(side[:: max(1, len(side) // _MOST_ROWS)], dtype=np.float64)
+    return check.matrix(side[:: _step(side)], "rows")
+
+
+def _step(side: Any) -> int:
+    return max(1, len(side) // _MOST_ROWS)
 
 
 def _distances(rows: Matrix) -> Matrix:
@@ -439,7 +444,6 @@ def sample_differences(
     }
     n_permutations = check.count(n_permutations, "n_permutations")
     check.fraction(alpha, "alpha", closed=False)
-    _state_separating_features(sides["reference"], sides["window"], features)
     runs = [partial(_test_sides, test=cast(Test, name), alpha=alpha, seed=seed) for name in names]
     with best_answer(lambda: _describe_tests([runs[0](_evenly_spaced(sides), "", n_permutations=_ROUGH_DRAWS)])):
         results, interrupted = collect(
@@ -449,6 +453,7 @@ def sample_differences(
             fewest=1,
             describe=_describe_tests,
         )
+    _state_faults(*sides.values(), features)
     numbers = []
     for each in results:
         one: Number = number_against_null(
@@ -480,7 +485,8 @@ def sample_differences(
         found = f"{n_left} of {len(again)} tests find" if n_left else "no test finds"
         lengths += "" if interrupted else f"; with rows of length 1, {found} a difference"
     dependence = results[0].dependence
-    doubt = (f"p-values are too small: {dependence}",) if dependence and not shared else ()
+    if dependence and not shared:
+        state_warning(f"p-values are too small: {dependence}")
     return TwoSampleTests(
         numbers=tuple(replace(each, corrected_p_value=float(p)) for each, p in zip(numbers, corrected, strict=True)),
         n_reference=results[0].n_reference,
@@ -488,7 +494,7 @@ def sample_differences(
         dependence=dependence,
         shares_rows=bool(shared),
         lengths=lengths,
-        notes=(*doubt, *[_INTERRUPTED] * interrupted),
+        notes=(_INTERRUPTED,) * interrupted,
         interrupted=interrupted,
     )
 
