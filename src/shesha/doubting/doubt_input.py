@@ -171,12 +171,12 @@ class Subject:
         return tuple(self.read(side, self.places) for side in range(len(self.sides)))
 
     @cached_property
-    def n_distinct(self) -> int:
-        """Number of distinct rows among those checked, on the side with fewer."""
+    def n_distinct(self) -> tuple[int, ...]:
+        """Number of distinct rows among those checked, on each side."""
         hashes = [side.hashes[self.places] for side in self.diagnostic_rows] or [
             row_hashes(sample) for sample in self.samples
         ]
-        return min(len(np.unique(side)) for side in hashes)
+        return tuple(len(np.unique(side)) for side in hashes)
 
     @cached_property
     def units(self) -> tuple[float, ...]:

@@ -291,7 +291,7 @@ def _zero_rows(rows: Index, n: int, where: str) -> Doubt:
     return Doubt("zero rows", len(rows) / n, None, text, "Leave them out, unless zeros are data", tuple(rows.tolist()))
 
 
-_ONLY_STATED = ("copies", "equal rows", "zero rows")
+_ONLY_STATED = ("copies", "equal rows", "repeated rows", "zero rows")
 """Doubts about data that may be as intended, such as inputs of which only some changed; answers state them."""
 _NO_WARNING = ("order", "alternating order", "duplicates")
 """Doubts that raise no warning, because another warning already shows the problem."""
@@ -389,8 +389,8 @@ def _raise_doubts(subject: Subject, headline: str, *, only_cheap: bool, but: Col
         if answer is not None:
             doubts.append(answer)
     doubts.sort(key=lambda answer: -answer.effect)
-    if subject.n_distinct < _FEWEST:
-        reason = f"only {subject.n_distinct} of the {len(subject.places):,} checked rows are distinct"
+    if min(subject.n_distinct) < _FEWEST:
+        reason = f"only {min(subject.n_distinct)} of the {len(subject.places):,} checked rows are distinct"
     return Doubts(tuple(doubts), headline, subject.value, len(subject.places), reason)
 
 

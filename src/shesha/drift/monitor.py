@@ -36,7 +36,7 @@ from shesha.results.base import draws_axes
 from shesha.results.drift import State
 from shesha.support import types as kinds
 from shesha.support.device_arrays import array_shape
-from shesha.support.provenance import collect_statements, is_warning, keep_statements, state_warning
+from shesha.support.provenance import collect_statements, is_warning, keep_statements, state, state_warning
 from shesha.support.seeds import draw_seed, draws_needed
 from shesha.support.types import Seed
 from shesha.views import select_rows
@@ -435,6 +435,8 @@ class DriftMonitor:
         def extend(stored: str | None) -> tuple[StreamVerdict, str]:
             stream = updates.begin() if stored is None else Stream.from_text(stored)
             verdict = updates.broken(stream, len(rows), broken) if broken else updates.apply(stream, rows)
+            if verdict.state in ("alert", "watch") and (lengths := updates.describe_lengths(rows)):
+                state(lengths)
             return verdict, stream.as_text()
 
         return self._store("update", _STREAM, extend)

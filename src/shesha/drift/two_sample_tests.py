@@ -44,6 +44,8 @@ _ROUGH_ROWS, _ROUGH_DRAWS = 250, 99
 """Fewest rows of each sample, and divisions, of the test that answers if Ctrl-C comes before the first result."""
 _INTERRUPTED = "Interrupted: the remaining tests were not computed."
 _SHARED = "both samples share"
+_ALIKE = 0.5
+"""Share of the smallest statistic of random divisions below which samples are too alike to be different inputs."""
 _DOMINANT = 0.9
 """Share of the variance above which distances depend on little but one feature."""
 
@@ -134,7 +136,9 @@ def two_sample(
     n_permutations = check.count(n_permutations, "n_permutations")
     sides, shared = _same_features(reference, window)
     found = _test_sides(sides, shared, test, n_permutations, alpha, seed)
-    _state_faults(*sides.values(), column_names(reference))
+    _state_faults(sides["reference"], sides["window"], column_names(reference))
+    if found.significant and (lengths := describe_lengths(*map(_some_rows, sides.values()), paired=False)):
+        state(lengths)
     return found
 
 
@@ -165,6 +169,11 @@ def _test_sides(
     # Equal sums may differ by rounding if their terms are in another order.
     tolerance = 1e-13 * float(np.abs(values).max())
     null = np.where(np.isclose(values[1:], values[0], rtol=1e-10, atol=tolerance), values[0], values[1:])
+    if values[0] < _ALIKE * null.min():
+        state_warning(
+            "the samples are more alike than random divisions of their rows, as if both had the same inputs; "
+            "`shesha diff` (shesha.diff) compares two encodings of the same inputs"
+        )
     # Random rows are not neighbours, so the first rows show whether neighbours depend on each other.
     stretches = few if few is sides else {name: np.asarray(side[:_MOST_ROWS]) for name, side in sides.items()}
     found = (dependence_text(check.matrix(side, name), name, group_advice=False) for name, side in stretches.items())
@@ -453,7 +462,7 @@ def sample_differences(
             fewest=1,
             describe=_describe_tests,
         )
-    _state_faults(*sides.values(), features)
+    _state_faults(sides["reference"], sides["window"], features)
     numbers = []
     for each in results:
         one: Number = number_against_null(
