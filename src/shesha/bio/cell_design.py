@@ -16,9 +16,8 @@ from scipy import sparse
 
 from shesha.inputs import MissingRows, load_backed, split_names, validation as check
 from shesha.inputs.class_labels import NO_LABEL, class_name
-from shesha.inputs.column_words import is_picture
+from shesha.inputs.column_words import CLUSTERS, is_picture
 from shesha.nulls.design_warnings import describe_repeats
-from shesha.results.audit import LabelClasses
 from shesha.results.base import Result
 from shesha.support import provenance, types as kinds, wording
 from shesha.support.sampling_units import is_batch_name, is_guide_name, is_unit_name, unit_labels
@@ -430,7 +429,7 @@ def _doubts_about_distances(groupby: str, source: str, matrix: Any, labels: NDAr
             f"cells of {check.join_items(map(repr, selected))} were chosen by their response (mixscape), so they "
             "differ from controls by construction, even in noise. Compare all cells of a target with the controls"
         )
-    if LabelClasses((), (), str(groupby)).look_like_clusters:
+    if CLUSTERS.fit(str(groupby)):
         yield (
             f"if the groups of {groupby!r} are clusters of the same data, they differ by construction, even in noise: "
             "p-values then say nothing about kinds of cells"
@@ -555,7 +554,7 @@ def _warn_of_uneven_columns(
     found, values = [], None
     for name in map(str, obs):
         known = None if name in declared or is_batch_name(name) or is_unit_name(name) else unit_labels(obs[name])
-        if known is None or LabelClasses((), (), name).look_like_clusters:
+        if known is None or CLUSTERS.fit(name):
             continue
         levels, codes = np.unique([str(value) for value in known], return_inverse=True)
         counts = np.zeros((len(set(labels)), len(levels)))

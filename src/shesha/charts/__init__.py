@@ -1,6 +1,12 @@
 """Functions that draw plain arrays on matplotlib Axes; results call them to plot themselves."""
 
-from shesha.charts._axes import PALETTE as PALETTE, name_ticks as name_ticks, pyplot as pyplot, set_title as set_title
+from shesha.charts._axes import (
+    PALETTE as PALETTE,
+    literal as literal,
+    name_ticks as name_ticks,
+    pyplot as pyplot,
+    set_title as set_title,
+)
 from shesha.charts.bars_and_intervals import (
     Series as Series,
     boxes as boxes,

@@ -166,7 +166,7 @@ def compare_layers(
     if layers_b is None:
         raise TypeError("layers_b must be the layers of a second model, got None; only LayerMoments need no layers_b")
     check.fraction(alpha, "alpha", closed=False)
-    names = two_names(names) if names else ()
+    names = () if names is None or (isinstance(names, tuple | list) and not names) else two_names(names)
     labels = names or ("layers_a", "layers_b")
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     calibrate = _require_calibrate(

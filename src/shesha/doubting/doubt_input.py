@@ -182,7 +182,7 @@ class Subject:
     def units(self) -> tuple[float, ...]:
         """A power of two near the largest value of each side; squares of values divided by it do not overflow."""
         largest = self.computed.get("largest", ())
-        return tuple(_power_of_two(value) if value > 0 else 1.0 for value in largest or map(_largest, self.sides))
+        return tuple(power_of_two(value) if value > 0 else 1.0 for value in largest or map(_largest, self.sides))
 
     def read(self, side: int, rows: Index) -> Matrix:
         """Return some rows of a side, divided by its unit."""
@@ -312,7 +312,7 @@ def _largest(side: Rows) -> float:
     )
 
 
-def _power_of_two(number: float) -> float:
+def power_of_two(number: float) -> float:
     """Return the largest power of two up to a number; logarithms could overflow by rounding."""
     return float(np.ldexp(1.0, np.frexp(number)[1] - 1))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha.doubting.doubt_input import Subject, doubt
+from shesha.doubting.doubt_input import Subject, doubt, power_of_two
 from shesha.kernels.rounding_and_scaling import centred_units, is_constant, z_scores
 from shesha.kernels.spectrum import decorrelation_p_value
 from shesha.results import Doubt
@@ -50,7 +50,7 @@ def few_coordinates(subject: Subject) -> Doubt | None:
     """Check whether a few features dominate the distances."""
     if subject.sample.shape[1] < 4:
         return None
-    largest, share = dominant_features(subject.sample, subject.metric)
+    largest, share = dominant_features(_shares(subject.sample, subject.metric))
     few, d = len(largest), subject.sample.shape[1]
     if not few:
         return None
@@ -67,9 +67,8 @@ def few_coordinates(subject: Subject) -> Doubt | None:
     return Doubt("few coordinates", min(1.0, effect), None, text, advice)
 
 
-def dominant_features(sample: Matrix, metric: str) -> tuple[Index, float]:
+def dominant_features(shares: Vector) -> tuple[Index, float]:
     """Return the few features that determine most of the distances (largest first; none if not few) and their share."""
-    shares = _shares(sample, metric)
     order = np.argsort(-shares, kind="stable")
     few = _n_few(shares[order])
     share = float(shares[order[:few]].sum())
@@ -83,11 +82,12 @@ def foreign_features(sample: Matrix, nearly_all: float = _NEARLY_ALL) -> Index:
 
     The variances of principal components and of power laws fall gradually.
     """
-    few, share = dominant_features(sample, "euclidean")
+    shares = _shares(sample, "euclidean")
+    few, share = dominant_features(shares)
     if not len(few):
         return few
-    others = np.delete(sample, few, axis=1).var(axis=0)
-    apart = len(others) > 0 and sample[:, few].var(axis=0).min(initial=np.inf) >= _FAR_APART * others.max()
+    others = np.delete(shares, few)
+    apart = len(others) > 0 and shares[few].min() >= _FAR_APART * others.max()
     return few if apart or share >= nearly_all else few[:0]
 
 
@@ -111,8 +111,10 @@ def _shares(sample: Matrix, metric: str) -> Vector:
     """Return the share of each feature in the distances under the metric."""
     if metric == "euclidean":
         # Some features at a time, because a copy of wide rows takes as much memory as the data.
-        starts = range(0, sample.shape[1], _WIDEST)
-        variances = np.concatenate([sample[:, start : start + _WIDEST].var(axis=0) for start in starts])
+        blocks = [sample[:, start : start + _WIDEST] for start in range(0, sample.shape[1], _WIDEST)]
+        # Squares of values divided by a power of two near the largest do not overflow.
+        unit = power_of_two(max(float(np.abs(block).max(initial=0.0)) for block in blocks) or 1.0)
+        variances = np.concatenate([(block / unit).var(axis=0) for block in blocks])
     else:
         rows = sample - sample.mean(axis=1, keepdims=True) if metric == "correlation" else sample
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)

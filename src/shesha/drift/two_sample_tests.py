@@ -137,7 +137,8 @@ def two_sample(
     sides, shared = _same_features(reference, window)
     found = _test_sides(sides, shared, test, n_permutations, alpha, seed)
     _state_faults(sides["reference"], sides["window"], column_names(reference))
-    if found.significant and (lengths := describe_lengths(*map(_some_rows, sides.values()), paired=False)):
+    rows = (_some_rows(split_names(side)[0], name) for name, side in sides.items())
+    if found.significant and (lengths := describe_lengths(*rows, paired=False)):
         state(lengths)
     return found
 
@@ -209,7 +210,7 @@ def _few_rows(sides: dict[str, Any], seed: Seed) -> dict[str, Any]:
 def _state_faults(reference: Any, window: Any, features: Names | None) -> None:
     """State faults of each sample, which features separate them, and which one determines the distances."""
     sides = {"reference": split_names(reference)[0], "window": split_names(window)[0]}
-    first, second = rows_of_sides = [_some_rows(side) for side in sides.values()]
+    first, second = rows_of_sides = [_some_rows(side, name) for name, side in sides.items()]
 
     def listing(places: Index) -> str:
         known = features is not None and len(features) == first.shape[1]
@@ -232,9 +233,9 @@ def _state_faults(reference: Any, window: Any, features: Names | None) -> None:
         state_warning(f"{listing(largest)} {share} of the variance, so distances depend on little else")
 
 
-def _some_rows(side: Any) -> Matrix:
+def _some_rows(side: Any, name: str) -> Matrix:
     """Return evenly spaced rows, which suffice to describe their lengths."""
-    return check.matrix(side[:: _step(side)], "rows")
+    return check.matrix(side[:: _step(side)], name)
 
 
 def _step(side: Any) -> int:
@@ -483,7 +484,7 @@ def sample_differences(
     if (
         not interrupted
         and min(corrected) <= alpha
-        and (lengths := describe_lengths(*map(_some_rows, sides.values()), paired=False))
+        and (lengths := describe_lengths(*(_some_rows(side, name) for name, side in sides.items()), paired=False))
     ):
         rows = {name: check.matrix(side, name) for name, side in _few_rows(sides, seed).items()}
         unit = {name: side / np.linalg.norm(side, axis=1, keepdims=True) for name, side in rows.items()}

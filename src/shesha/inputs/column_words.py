@@ -96,6 +96,13 @@ SIDE = Words(
     }
 )
 """Columns of numbers that describe the rows."""
+CLUSTERS = Words(
+    {
+        "leiden_0.5": "?* leiden|louvain|k_?means|h?dbscan|pheno_?graph|pam|gmm|(meta)?cluster(s|ing)? ?*",
+        "RNA_snn_res.0.8": "?* snn_res *",
+    }
+)
+"""Columns that clustering programs write."""
 TIME = Words({"date": "time|date|at|epoch|created|updated|modified|when"})
 """Words in names of columns of times."""
 EVENT = Words({"onsets": "times?|timestamps?|onsets?|starts?|stops?|ends?|begins?|offsets?"})

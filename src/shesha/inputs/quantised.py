@@ -62,7 +62,7 @@ def refuse_float_bits(values: Array, name: str) -> None:
     Their highest bit is the sign, which differs between values of nearly the same size. Signed integers of a recording
     lie on both sides of 0, and counts have no sign.
     """
-    if values.ndim != 2 or values.dtype not in (np.uint16, np.int16) or len(values) < _FEWEST_ROWS:
+    if values.ndim != 2 or values.dtype not in (np.uint16, np.int16) or len(values) < _FEWEST_ROWS or not values.size:
         return
     bits = np.asarray(values[:: max(1, len(values) // _LOOKED_AT)][:_LOOKED_AT]).view(np.uint16)
     low, middle, high = np.quantile(bits & 0x7FFF, (0.05, 0.5, 0.95))

@@ -107,10 +107,10 @@ class Trials:
             lacking = np.any([_missing(part) for part in _columns(source, runs, trials.n_total, name, "runs")], axis=0)
             trials = trials.keep(trials.take(~lacking), "without a run")
         columns = [trials.take(column) for column in columns]
+        codes, names = _combination_codes(columns, trials.n_trials, "conditions", _category_orders(conditions))
         for column in columns:
             if column.dtype.kind in "OU":
                 state_suspicious_classes(column, "conditions")
-        codes, names = _combination_codes(columns, trials.n_trials, "conditions", _category_orders(conditions))
         counts = np.bincount(codes, minlength=len(names))
         if len(names) >= _MANY_CONDITIONS and 2 * np.count_nonzero(counts == 1) > len(names):
             raise ValueError(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import comb, nan, sqrt
 from typing import TYPE_CHECKING, Any
 
 from shesha.charts import Series, intervals
+from shesha.inputs.column_words import CLUSTERS
 from shesha.report import Metric, Page
 from shesha.results.base import Listed, Result, draws_axes
 from shesha.results.doubts import Dependence, Doubts
@@ -55,11 +55,6 @@ def list_indices(where: tuple[int, ...]) -> str:
 
 
 _NAMED_CLASSES = 4
-_CLUSTERING = re.compile(
-    r"(.*[_\W])?(leiden|louvain|k_?means|h?dbscan|phenograph|pam|gmm|(seurat_|meta)?clusters?(_ids?)?)([_\W].*|\d*)",
-    re.IGNORECASE,
-)
-"""Names of columns that clustering programs write."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +77,7 @@ class LabelClasses(Result):
         >>> [LabelClasses(("0", "1"), (9, 9), name).look_like_clusters for name in ("leiden_0.5", "cell_type")]
         [True, False]
         """
-        return _CLUSTERING.fullmatch(self.column) is not None
+        return CLUSTERS.fit(self.column)
 
     @property
     def highest_alignment(self) -> float:
@@ -189,7 +184,7 @@ class RepresentationAudit(Result):
     """The feature split of random subsets of the features, each with as many features as the narrowest representation
     has; None if all representations have equally many."""
     labels_from_features: bool = False
-    """Whether rows near boundaries of classes have the labels that the features give them, as clusters have."""
+    """Whether hardly any row lies beyond the planes between classes, as in clusters of the same data."""
 
     @property
     def is_interrupted(self) -> bool:

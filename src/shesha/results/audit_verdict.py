@@ -113,7 +113,10 @@ _CIRCULAR = (
     " If these labels are clusters of the same data, they agree with it by construction, even in noise: the p-value "
     "then says nothing about kinds of rows."
 )
-_DERIVED = "The labels follow the features of {} even near the boundaries of classes, as clusters do."
+_DERIVED = (
+    " Hardly any row of {} lies beyond the plane between two classes, as in k-means clusters or bins of an encoded "
+    "variable."
+)
 _MOST_SIZES = 6
 """Most representations whose numbers of rows a sentence gives."""
 
@@ -358,7 +361,7 @@ def _labels(audit: Audit) -> str:
     circular = _CIRCULAR if audit.labels.look_like_clusters else ""
     derived = [finding.name for finding in known if finding.labels_from_features]
     if derived and not circular:
-        circular = f" {_DERIVED.format(list_names(derived, len(known)))}{_CIRCULAR}"
+        circular = f"{_DERIVED.format(list_names(derived, len(known)))}{_CIRCULAR}"
     return f"{intro} Rows of the same class are{where} (alignment {score}, {most}).{circular}"
 
 

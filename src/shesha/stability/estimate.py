@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from shesha.doubting import warn_of_row_doubts
 from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels, validation as check
+from shesha.inputs.column_words import CLUSTERS
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.kernels.rounding_and_scaling import is_constant
 from shesha.kernels.spectrum import decorrelation_p_value
@@ -188,7 +189,7 @@ def estimate(
         if others:
             raise ValueError(f"keep must be used alone or with blocks, got also {' and '.join(others)}")
         null_requests = conditional_requests(null_requests[0], align_labels(X, keep, "keep"), design["blocks"])
-    _warn_of_clusters(request)
+    _warn_of_clusters(request, y)
     if not _warn_of_fitted_axes(request):
         _warn_of_doubts(request)
     few = _too_few_permutations(null_requests, n_draws, alpha) if n_draws else ""
@@ -307,15 +308,25 @@ def _warn_of_series(request: Request, design: Design) -> None:
         warn(f"p-values may be too small: {signs}", CalibrationWarning)
 
 
-def _warn_of_clusters(request: Request) -> None:
-    """Warn if labels follow the features as clusters do."""
-    rows = request.source
-    if request.variant.needs_labels and isinstance(rows, Rows) and are_labels_from_features(rows, request.labels.codes):
-        warn(
-            "the p-value may say nothing about kinds of rows: labels follow the features even near the boundaries of "
-            "classes, as clusters of the same data do, which agree with them by construction, even in noise",
-            CalibrationWarning,
+def _warn_of_clusters(request: Request, y: Any) -> None:
+    """Warn if labels are named like clusters, or are divided by planes as k-means clusters are."""
+    if not request.variant.needs_labels:
+        return
+    name = str(getattr(check.label_column(y, "y"), "name", None) or "")
+    if CLUSTERS.fit(name):
+        sign = f"they are named {name!r}"
+    elif isinstance(request.source, Rows) and are_labels_from_features(request.source, request.labels.codes):
+        sign = (
+            "hardly any row lies beyond the plane between two classes, as in k-means clusters or bins of an encoded "
+            "variable"
         )
+    else:
+        return
+    warn(
+        f"the p-value says nothing about kinds of rows if the labels are clusters of the same data: {sign}. Clusters "
+        "agree with their data by construction, even in noise",
+        CalibrationWarning,
+    )
 
 
 def _warn_of_fitted_axes(request: Request) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from shesha.charts import PALETTE, boxes, legend_of_colours, pyplot
+from shesha.charts import PALETTE, boxes, legend_of_colours, literal, pyplot
 from shesha.inputs import validation as check
 from shesha.report import markdown_table
 from shesha.support import types as kinds
@@ -506,6 +506,6 @@ def plot_ranks(results: pd.DataFrame, axes: Any = None, *, pooling: Pooling = "c
         ax.set_title(domain)
     shown = set(map(measure_type, order["measure"]))
     legend_of_colours(panels[-1].figure, {kind: colour for kind, colour in _COLOURS.items() if kind in shown})
-    if title:
-        panels[-1].figure.suptitle(title)
+    if title is not None:
+        panels[-1].figure.suptitle(literal(title))
     return panels
