@@ -495,8 +495,9 @@ def sample_differences(
         found = f"{n_left} of {len(again)} tests find" if n_left else "no test finds"
         lengths += "" if interrupted else f"; with rows of length 1, {found} a difference"
     dependence = results[0].dependence
-    if dependence and not shared:
-        state_warning(f"p-values are too small: {dependence}")
+    doubt = (f"p-values are too small: {dependence}",) if dependence and not shared else ()
+    if doubt and min(corrected) > alpha:
+        state_warning(doubt[0])
     return TwoSampleTests(
         numbers=tuple(replace(each, corrected_p_value=float(p)) for each, p in zip(numbers, corrected, strict=True)),
         n_reference=results[0].n_reference,
@@ -504,7 +505,7 @@ def sample_differences(
         dependence=dependence,
         shares_rows=bool(shared),
         lengths=lengths,
-        notes=(_INTERRUPTED,) * interrupted,
+        notes=(*doubt * bool(min(corrected) <= alpha), *[_INTERRUPTED] * interrupted),
         interrupted=interrupted,
     )
 
