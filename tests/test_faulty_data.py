@@ -214,3 +214,29 @@ def test_data_without_fault_give_no_warning(name):
     text = " ".join(said(FUNCTIONS[name], (X, Y)).split())
     for fault in ("a column of identifiers", "a distant row", "codes of missing values", "rows in another order"):
         assert not re.search(FAULTS[fault][1], text), text
+
+
+def test_an_input_with_several_partners_is_named():
+    X = np.repeat(noise()[:12], 5, axis=0)[RNG.permutation(N)]
+    for name in ("compare", "diff", "explore", "drift_path", "match_units"):
+        assert "48 of 60 checked rows of" in " ".join(said(FUNCTIONS[name], (X, near(X))).split()), name
+
+
+@pytest.mark.parametrize("size", [1.0, 1e28])
+def test_a_distant_row_makes_no_copies(size):
+    X, Y = noise(), noise()
+    X[7] *= size
+    Y[7] *= size
+    answers = [said(FUNCTIONS[name], (X, Y)) for name in ("compare", "consensus")]
+    assert not any(re.search("cop(y|ies)", answer) for answer in answers), answers
+
+
+def test_a_distant_row_hardly_changes_scores_of_angles():
+    X, Y = with_outlier()
+    rest = np.arange(N) != 7
+    for score in (
+        lambda X, Y: shesha.estimate(X, n_bootstrap=0, n_permutations=20).value,
+        lambda X, Y: shesha.drift_path([X, Y]).from_first[1],
+        lambda X, Y: np.mean(shesha.explore(X, Y).neighbours_lost),
+    ):
+        assert abs(score(X, Y) - score(X[rest], Y[rest])) < 0.06

@@ -210,7 +210,7 @@ def _decode_text(text: Any) -> Any:
 
 
 _PARTS = re.compile(
-    r"(?P<family>(?:.*[-_.])?(?:resp(?:onse)?s?|batch|chunks?|parts?|shards?|pages?|outputs?|results?|requests?)?)[-_.]?\d+"
+    r"(?P<family>(?:(?:.*[-_.])?(?:resp(?:onse)?s?|batch|chunks?|parts?|shards?|pages?|outputs?|results?)[-_.]?)?)\d+"
     r"(?P<end>(?:[-_.](?:outputs?|results?|responses?))?)",
     re.IGNORECASE,
 )
