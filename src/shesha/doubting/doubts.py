@@ -325,11 +325,18 @@ def warn_of_pair_doubts(sides: Mapping[str, Any], *, but: Collection[str] = ()) 
     return warn_of_doubts(found, but=("duplicates", *but))
 
 
-def warn_of_row_doubts(X: Any, name: str = "X", metric: Metric = "cosine") -> bool:
-    """Make the cheap checks of one matrix, and return whether any of them warned; callers report dependence."""
+def warn_of_row_doubts(X: Any, name: str = "X", metric: Metric = "cosine", numbers: Index | None = None) -> bool:
+    """Make the cheap checks of one matrix, and return whether any of them warned; callers report dependence.
+
+    Rows are named by `numbers`, by default their places.
+    """
     source = X if isinstance(X, Rows) else Rows(X)
-    numbers = np.setdiff1d(np.arange(len(source)), rows_without_direction(source, metric))
-    source = source if len(numbers) == len(source) else source.take_rows(numbers)
+    known = np.arange(len(source)) if numbers is None else numbers
+    kept = np.setdiff1d(np.arange(len(source)), rows_without_direction(source, metric))
+    if len(kept) < len(source):
+        n_constant = f"{len(source) - len(kept):,} of {len(source):,} rows of {name}"
+        state_warning(f"{n_constant} have no direction, such as rows of zeros, so distances to them mean nothing")
+    source, numbers = source if len(kept) == len(source) else source.take_rows(kept), known[kept]
     looked = Dependence(len(source), 1.0, 0.5, 0.0)
     found = find_doubts(source, metric, order=False, dependence=looked, numbers=numbers, name=name, only_cheap=True)
     # Variances of principal components and of many other features differ as much as to determine most distances.
