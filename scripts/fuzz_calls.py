@@ -180,7 +180,7 @@ def _short(file: str) -> str:
 def _content(value: Any) -> Any:
     """Return the values that a call must not change."""
     if isinstance(value, np.ndarray) and value.dtype.kind not in "OV":
-        return value.tobytes()
+        return np.ma.getdata(value).tobytes()
     if isinstance(value, dict):
         return [(str(key), _content(entry)) for key, entry in value.items()]
     if isinstance(value, list | tuple):

@@ -24,7 +24,7 @@ WARN = single_pair.warn_of_dependence
 PAIRED = [name for name in measures.names() if measures.get(name).paired and name != "sampled CKA"]
 """Features drawn apart, as here, have no sampled CKA; it is tried below with features that share something."""
 NEIGHBOURS = [name for name in PAIRED if measures.get(name).family == "neighbours"]
-COSTLY = {"PermProc", "RSMDiff", "RTD", "2nd-Cos", "CKNNA", "linear predictivity"}
+COSTLY = {"QSI", "PermProc", "RSMDiff", "RTD", "2nd-Cos", "CKNNA", "linear predictivity"}
 SPANNED = {"CCA", "PWCCA"}
 """Without a value where the features span all that centred rows can."""
 SATURATED = {"LinReg", "GULP", "EOS"}

@@ -161,6 +161,12 @@ def test_a_model_stays_where_it_was(tower):
     assert found.describe() == "model Tower; pool mean; batch size 32; order as given; dtype float32"
 
 
+@pytest.mark.parametrize("device", ["texts.txt", "meta", [], *["cuda"] * (not torch.cuda.is_available())])
+def test_a_device_that_cannot_hold_the_model_is_refused(tower, device):
+    with pytest.raises(ValueError, match=r"^device must be a device .*, got '"):
+        activations(tower, X, device=device)
+
+
 def test_token_lists_of_one_tokenizer_call_per_text_are_padded_alike():
     lists = [[1, 2, 3], [4, 5]]
     one_each = [{"input_ids": row, "attention_mask": [1] * len(row)} for row in lists]

@@ -61,6 +61,7 @@ def centred_products(rows):
         (20_000, 1e6, 1e-6, np.float64),
         (3_000, -1e3, 1.0, np.float32),
         (3_000, 0.0, 1e-150, np.float64),
+        (300, 0.0, 1e-200, np.float64),
         (3_000, 0.0, 1e120, np.float64),
         (60, 0.0, 1.0, np.float16),
     ],

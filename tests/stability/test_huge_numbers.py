@@ -25,7 +25,8 @@ def test_far_below_the_ridge_the_direction_is_that_between_the_means():
     below = lda_stability(X * 1e-10, y, n_bootstrap=2000, seed=0)
     assert below == pytest.approx(_agreement_of_mean_differences(X, y), abs=0.005)
     assert abs(below - lda_stability(X, y, seed=0)) > 0.01
-    assert lda_stability(X * 1e-150, y, n_bootstrap=2000, seed=0) == pytest.approx(below, abs=1e-9)
+    for scale in (1e-150, 1e-200):
+        assert lda_stability(X * scale, y, n_bootstrap=2000, seed=0) == pytest.approx(below, abs=1e-9)
 
 
 def _agreement_of_mean_differences(X, y):

@@ -132,8 +132,9 @@ def _read(
 ) -> tuple[list[Any], Any, dict[str, Any]]:
     """Return the embeddings, the cell types, and the labels that restrict permutations of cells."""
     require_anndata(adata)
+    types = labels(adata, per, "per")
     for note in undeclared_batches(adata.obs, (per, blocks, groups)):
         provenance.state_warning(note)
     named = {"blocks": blocks, "groups": groups}
     design = {name: None if key is None else labels(adata, key, name) for name, key in named.items()}
-    return [from_anndata(adata, obsm=key).values for key in keys], labels(adata, per, "per"), design
+    return [from_anndata(adata, obsm=key).values for key in keys], types, design

@@ -195,7 +195,11 @@ def main() -> None:
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         if os.environ.get("SHESHA_DEBUG"):
             raise
-        _say(name_options(str(error)) or type(error).__name__, "red")
+        text = str(error)
+        if isinstance(error, OSError) and error.filename and error.strerror:
+            # Without the number of the error, which says nothing to most readers.
+            text = f"{error.filename}: {error.strerror.lower()}"
+        _say(name_options(text) or type(error).__name__, "red")
         sys.exit(BAD_INPUT)
     except SystemExit as stop:
         # It is no error if a reader closes the pipe early, as `head` does, although Typer treats it as one.

@@ -113,6 +113,7 @@ def consensus(
     """
     check.boolean(scale, "scale")
     check.fraction(alpha, "alpha", closed=False)
+    check.fraction(confidence, "confidence", closed=False)
     along = {"groups": groups}
     representations, along = select_rows(
         kinds.mapping(representations, "representations"), along, rows=rows, missing=missing, need=_bytes, seed=seed

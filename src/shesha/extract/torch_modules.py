@@ -274,7 +274,13 @@ def move_to_device(model: nn.Module, device: str | torch.device | None) -> Itera
     import torch
 
     current = model_device(model)
-    target = current if device is None else torch.device(device)
+    try:
+        target = current if device is None else torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError, TypeError) as error:
+        known = "device must be a device that PyTorch can use here, such as 'cpu' or 'cuda:0'"
+        raise ValueError(f"{known}, got {str(device)!r} ({str(error).partition('. ')[0]})") from error
+    if target.type == "meta":
+        raise ValueError("device must be a device with values, got 'meta'")
     if target == current:
         yield current
         return

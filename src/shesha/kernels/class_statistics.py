@@ -275,6 +275,8 @@ def _discriminant_basis(classes: Sequence[Matrix], means: Matrix, counts: Sequen
     else:
         # With fewer rows than features, the system is solved through the rows (Woodbury).
         directions = (differences - spread.T @ _solve(spread.T, spread @ differences)) / _RIDGE
+    # The squares of tiny numbers vanish.
+    directions /= safe_unit(directions)
     return directions / np.linalg.norm(directions) if directions.shape[1] == 1 else _orthonormal(directions)
 
 

@@ -53,14 +53,22 @@ def triangular_factor(rows: Matrix) -> Matrix:
         return rows
     # The transpose of a contiguous matrix is in the order of LAPACK, which therefore works in place.
     raw, *_ = lapack.dgeqrf(rows.T, lwork=_BLOCK * n, overwrite_a=1)
-    return np.tril(raw[:n].T)
+    return _lower(raw[:n].T)
 
 
 def triangular_rows(rows: Matrix) -> Matrix:
     """Return the lower triangular factor of the rows, with the same inner products; the rows are copied once."""
     n, d = rows.shape
     raw, *_ = lapack.dgeqrf(np.array(rows, dtype=float, order="C").T, lwork=_BLOCK * n, overwrite_a=1)
-    return np.tril(raw[: min(n, d)].T)
+    return _lower(raw[: min(n, d)].T)
+
+
+def _lower(rows: Matrix) -> Matrix:
+    """Return a copy of the lower triangle, without the mask that NumPy would make."""
+    lower = np.array(rows, order="C")
+    for place, row in enumerate(lower):
+        row[place + 1 :] = 0
+    return lower
 
 
 _MEAN_STEPS = 1000

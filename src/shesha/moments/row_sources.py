@@ -108,7 +108,8 @@ def open_side(side: Any, name: str) -> Any:
         return open_matrix(side)
     if hasattr(side, "tocsr"):
         return side.tocsr()
-    if stays(side) or (hasattr(side, "shape") and hasattr(side, "dtype") and len(side.shape) == 2):
+    shape = getattr(side, "shape", None)
+    if stays(side) or (isinstance(shape, tuple) and hasattr(side, "dtype") and len(shape) == 2):
         return side
     array = to_host(side, name)
     check.shape(array.shape, name, 0, 0)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.kernels.spectrum import FourthMoments
 from shesha.moments.sums import SideSums, Sums
 from shesha.support.types import Index, Matrix, Vector
@@ -312,7 +313,9 @@ def _variances(source: SummedSource) -> Variances:
 
 
 def _magnitude(source: SummedSource) -> Magnitude:
-    return Magnitude(float(np.linalg.norm(source.side.mean)))
+    mean = source.side.mean
+    unit = safe_unit(mean)
+    return Magnitude(unit * float(np.linalg.norm(mean / unit)))
 
 
 _BUILDERS: dict[type[View], Callable[..., View]] = {

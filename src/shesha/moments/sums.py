@@ -23,6 +23,7 @@ from shesha.support.device_arrays import (
     convert_like,
     doubles,
     is_numpy,
+    largest,
     namespace,
     squared_lengths,
     stays,
@@ -388,7 +389,7 @@ def _add_blocks(
         z = block[: len(arrays[0]) - start]
         for side, pilot, span in zip(arrays, pilots, columns, strict=True):
             squares = _subtract(side[start : start + len(block)], pilot, z[:, span])
-            if not _is_safe(squares):
+            if not _is_safe(squares, z[:, span][:, :-1]):
                 return None
             z[:, span.stop - 1] = squares
         if start == 0:
@@ -467,7 +468,7 @@ def _centre(rows: Array) -> tuple[Matrix, Vector, float]:
     moved = z[:, :-1]
     lengths = _subtract(rows, pilot, z)
     unit = 1.0
-    if not _is_safe(lengths):
+    if not _is_safe(lengths, moved):
         _require_finite(rows)
         _require_near(moved)
         unit = length_unit(moved)
@@ -493,7 +494,7 @@ def _centre_on_device(rows: Any) -> tuple[Any, Vector, float]:
     moved = rows - convert_like(pilot, rows)
     lengths = squared_lengths(moved)
     unit = 1.0
-    if not _is_safe(to_host(lengths)):
+    if not _is_safe(to_host(lengths), moved):
         _require_finite(to_host(rows))
         _require_near(to_host(moved))
         unit = length_unit(moved)
@@ -510,10 +511,11 @@ def _pilot_row(rows: Array) -> Vector:
         return np.asarray(chosen[0] + (chosen - chosen[0]).mean(axis=0))
 
 
-def _is_safe(lengths: Vector) -> bool:
-    """Return whether the squares of the squared lengths stay within the range of doubles."""
+def _is_safe(lengths: Vector, moved: Any) -> bool:
+    """Return whether the squares of the squared lengths of rows stay within the range of doubles."""
     top = float(lengths.max())
-    return top == 0 or 1 / _SAFE < top < _SAFE
+    # The squares of tiny numbers vanish.
+    return not largest(moved) if top == 0 else 1 / _SAFE < top < _SAFE
 
 
 def _require_finite(rows: Array) -> None:

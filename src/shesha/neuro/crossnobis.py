@@ -353,8 +353,8 @@ def noise_of_runs(noise: Any, n_channels: int, run_names: Sequence[str]) -> list
                 f"{check.join_items(given)}"
             )
         matrices: Sequence[Any] = [given[name] for name in run_names]
-    elif np.ndim(noise) == 3 and not isinstance(noise, str):
-        matrices = list(np.asarray(noise))
+    elif noise is not None and not isinstance(noise, str) and check.real(noise, "noise").ndim == 3:
+        matrices = list(check.real(noise, "noise"))
     else:
         return None
     if not run_names:

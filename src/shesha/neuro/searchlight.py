@@ -266,6 +266,8 @@ def neighbours_in_radius(coordinates: ArrayLike, radius: float, centres: ArrayLi
     middles = places
     if centres is not None:
         middles = check.require_squarable(check.matrix(centres, "centres", min_rows=1), "centres")
+        if middles.shape[1] != places.shape[1]:
+            raise ValueError(f"centres must have {places.shape[1]} coordinates each, got {middles.shape[1]}")
     lists: Any = cKDTree(places).query_ball_point(middles, check.positive(radius, "radius"), return_sorted=True)
     indptr = np.concatenate([[0], np.cumsum([len(each) for each in lists])])
     indices = np.concatenate([np.asarray(each, dtype=np.intp) for each in lists])

@@ -133,6 +133,8 @@ class Gram(View):
             return 8 * n * d + triangle, 16 * n * d + triangle
         if _shares_features(n, d):
             return 24 * n * d + triangle, 8 * n * d
+        if _needs_no_rows(n, d):
+            return triangle, 8 * n * (n + d) - triangle
         # Copies of the features are freed before the triangle is allocated.
         return 8 * n * min(n, d) + triangle, max(0, 8 * n * d - triangle)
 
@@ -202,6 +204,11 @@ def _shares_features(n: int, d: int) -> bool:
     return 8 * n * d <= min(_LARGE, memory.memory_budget() // _SHARE)
 
 
+def _needs_no_rows(n: int, d: int) -> bool:
+    """Return whether a linear kernel is stored without rows, which would take twice the memory of its triangle."""
+    return d >= n and not _shares_features(n, d)
+
+
 def _norm_of_mean(mean: Gram) -> float:
     squared = mean.inner(mean)
     if squared <= _DEGENERATE:
@@ -262,14 +269,17 @@ def _linear(source: Representation, unbiased: bool, sampled: bool) -> Gram:
         if squared_norm <= _DEGENERATE:
             raise NotEstimable("without its diagonal, the kernel matrix is constant up to rounding")
     size = sqrt(squared_norm / _norm_of_all(squared_norm, self_products, n_features)) if sampled else 1.0
-    rows *= sqrt(size) * squared_norm**-0.25
-    gram = Gram(n, unbiased, rows, size=size)
+    entries = None
     if upper is not None:
         scale = squared_norm**-0.5
         upper *= scale
-        gram.__dict__["entries"] = (
-            _centred(upper, lengths * scale, True, size) if unbiased else (upper, lengths * scale)
-        )
+        entries = _centred(upper, lengths * scale, True, size) if unbiased else (upper, lengths * scale)
+        if _needs_no_rows(n, n_features):
+            return Gram(n, unbiased, None, entries, size)
+    rows *= sqrt(size) * squared_norm**-0.25
+    gram = Gram(n, unbiased, rows, size=size)
+    if entries is not None:
+        gram.__dict__["entries"] = entries
     return gram
 
 
