@@ -18,7 +18,7 @@ from shesha.doubting import warn_of_row_doubts
 from shesha.inputs import MissingRows, load_backed, split_names, validation as check
 from shesha.inputs.class_labels import NO_LABEL, class_name
 from shesha.inputs.column_words import CLUSTERS, is_picture
-from shesha.nulls.design_warnings import describe_repeats
+from shesha.nulls.design_warnings import describe_far_row, describe_repeats
 from shesha.results.base import Result
 from shesha.support import provenance, types as kinds, wording
 from shesha.support.sampling_units import is_batch_name, is_guide_name, is_unit_name, unit_labels
@@ -246,8 +246,6 @@ _CHECKED_ROWS = 200
 """Number of cells that are checked to distinguish raw counts from normalised values."""
 _FEWEST_LOOKED_AT, _MOST_LOOKED_AT = 20, 2000
 """Numbers of cells between which values are checked for outliers, and for features that determine distances."""
-_MOST_OF_ONE, _MOST_OF_MEAN = 0.5, 20
-"""Largest share of the sum of squares of one cell, at least this multiple of the mean share."""
 
 
 def require_anndata(adata: Any) -> None:
@@ -695,34 +693,29 @@ def warn_of_values(matrix: Any, name: str, rows: Index) -> None:
     sample = rows[:: 1 + len(rows) // _MOST_LOOKED_AT]
     values = _dense(matrix[sample])
     warn_of_row_doubts(values, name, "euclidean", sample)
-    values = values / max(float(np.abs(values).max(initial=0.0)), np.finfo(np.float64).tiny)
-    squares = ((values - np.median(values, axis=0)) ** 2).sum(axis=1)
-    farthest, share = int(squares.argmax()), float(squares.max() / max(squares.sum(), np.finfo(np.float64).tiny))
-    if share > max(_MOST_OF_ONE, _MOST_OF_MEAN / len(values)):
-        warn(
-            f"cell {sample[farthest]:,} has {100 * share:.0f} % of the sum of squares of {name}, so the means and "
-            "distances of its group are mostly its own. Look at this cell, or leave it out",
-            CalibrationWarning,
-        )
+    if text := describe_far_row(values, f"cell of {name}", sample):
+        warn(text, CalibrationWarning)
 
 
 def warn_of_counts(matrix: Any, name: str) -> bool:
     """Warn if values are raw counts, because sequencing depth then dominates all shifts."""
     first = _load(matrix[:_CHECKED_ROWS])
     values = np.asarray(first.data if hasattr(first, "toarray") else first)
-    if not values.size or values.min() < 0 or values.max() <= 1:
+    if not values.size or values.min() < 0 or not 1 < values.max() < 2.0**53:
         return False
-    totals = np.asarray(first.sum(axis=1), dtype=np.float64).ravel()
+    # Relative to the largest value, no sum overflows.
+    largest = float(values.max())
+    totals = np.asarray((first / largest).sum(axis=1), dtype=np.float64).ravel()
     text = ""
     if (values == np.floor(values)).all():
         text = (
             f"{name} contains raw counts, so sequencing depth dominates the shifts of cells. Normalise and "
             "log-transform the counts first"
         )
-    elif len(totals) > 1 and np.ptp(totals) < _SAME_TOTAL * totals.max() and totals.max() >= _LEAST_TOTAL:
+    elif len(totals) > 1 and np.ptp(totals) < _SAME_TOTAL * totals.max() and totals.max() >= _LEAST_TOTAL / largest:
         text = (
-            f"{name} contains counts per {totals.mean():,.0f} without a logarithm, so a few genes with high counts "
-            "dominate the shifts of cells. Log-transform them first (scanpy.pp.log1p)"
+            f"{name} contains counts per {totals.mean() * largest:,.0f} without a logarithm, so a few genes with high "
+            "counts dominate the shifts of cells. Log-transform them first (scanpy.pp.log1p)"
         )
     if text:
         warn(text, CalibrationWarning)
