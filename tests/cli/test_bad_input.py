@@ -1,5 +1,6 @@
 """Bad input ends the program with status 2 and one line that says what is wrong and what would be right."""
 
+import os
 import re
 
 import numpy as np
@@ -71,6 +72,14 @@ def test_what_is_no_option_or_command_is_refused_with_a_hint(invoke_main):
     assert ended.status == 2
     assert "Try 'shesha --help'" in ended.err
     assert "Missing argument 'FILE...'" in invoke_main("audit").err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+@pytest.mark.parametrize("name", ["a.txt", "a.safetensors", "a.json"])
+def test_pipes_in_a_folder_are_not_opened(tmp_path, invoke_main, X, name):
+    np.save(tmp_path / "good.npy", X)
+    os.mkfifo(tmp_path / name)
+    assert "good" in invoke_main("audit", tmp_path, *QUICK).out
 
 
 def test_a_representation_with_nan_is_named_and_the_others_are_scored(folder, process, X):

@@ -56,7 +56,13 @@ def test_a_causal_model_of_a_package_is_the_one_of_the_studies():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("vocab_size", 10**10), ("num_hidden_layers", 100_000), ("hidden_size", 10**12), ("intermediate_size", 10**30)],
+    [
+        ("vocab_size", 10**10),
+        ("num_hidden_layers", 100_000),
+        ("hidden_size", 10**12),
+        ("intermediate_size", 10**30),
+        ("num_attention_heads", -4),
+    ],
 )
 def test_a_configuration_that_its_weights_could_not_fill_is_refused_before_the_network_is_built(tmp_path, name, value):
     config = {"model_type": "bert", "hidden_size": 16, "num_hidden_layers": 2, "vocab_size": 40, name: value}

@@ -28,7 +28,7 @@ from shesha.io.json_vectors import is_own_result
 from shesha.results.json_loading import fits
 from shesha.runs import ResultStore
 from shesha.support import types as kinds
-from shesha.support.files import file_stamp, replacing
+from shesha.support.files import file_stamp, is_stream, replacing
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.progress import track
 from shesha.support.provenance import state, state_left_out
@@ -446,8 +446,8 @@ def _expand_paths(
 
 
 def list_files(folder: Path) -> list[Path]:
-    """Return the paths in a folder in natural order, with layer_2 before layer_10."""
-    return sorted(folder.iterdir(), key=natural_place)
+    """Return the paths in a folder in natural order, with layer_2 before layer_10, without pipes and devices."""
+    return sorted((path for path in folder.iterdir() if not is_stream(path)), key=natural_place)
 
 
 def is_folder(path: Path, *, distances: bool = False) -> bool:

@@ -184,7 +184,7 @@ def load_network(name: str, source: Source, auto_class: str = "AutoModel") -> nn
 
 
 def _require_plausible_sizes(source: Source) -> None:
-    """Refuse a configuration that declares a far larger network than the weights in its folder could fill.
+    """Refuse a configuration with negative sizes, or of a far larger network than the weights in its folder could fill.
 
     A network is built before its weights are read, so such a configuration would exhaust memory or time.
     """
@@ -202,7 +202,8 @@ def _require_plausible_sizes(source: Source) -> None:
         deep = "layers" in name or name == "n_layer"
         limit = max(_MOST_LAYERS, n_bytes >> 12) if deep else max(_MOST_ENTRIES, 4 * n_bytes)
         entries = value * width if name in ("vocab_size", *_WIDTHS) else value
-        if entries > limit and (deep or "size" in name or name in _WIDTHS):
+        counts = deep or "size" in name or "heads" in name or name in _WIDTHS
+        if counts and (value < 0 or entries > limit):
             raise ValueError(
                 f"{source.gguf or CONFIG} must describe the weights beside it ({n_bytes:,} bytes), got {name} = "
                 f"{str(value)[:20]} in {source.folder}"

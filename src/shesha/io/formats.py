@@ -31,6 +31,7 @@ from shesha.io.vector_files import (
     vecs_arrays,
 )
 from shesha.support.device_arrays import to_host
+from shesha.support.files import is_stream
 from shesha.support.optional import load_marks
 
 
@@ -121,7 +122,8 @@ def find_format(path: Path, *, distances: bool = False) -> Format | None:
 def is_readable(path: Path) -> bool:
     """Return whether a path is one input; files that may as well be notes are judged by their content."""
     found = find_format(path)
-    return found is not None and (found.recognises is None or found.recognises(path))
+    # To open a pipe would wait for another program.
+    return found is not None and (found.recognises is None or (not is_stream(path) and found.recognises(path)))
 
 
 def is_table(path: Path) -> bool:

@@ -31,6 +31,7 @@ from shesha.io.array_selection import Contents
 from shesha.io.file_checks import UnreadableFileError, require_existing, require_file
 from shesha.io.formats import find_format, formats, is_table
 from shesha.support import types as kinds
+from shesha.support.files import is_stream
 from shesha.support.layer_axis import LayerAxis, normalise_axis
 from shesha.support.provenance import state, state_left_out
 from shesha.support.types import Array, brief
@@ -101,7 +102,8 @@ def _record(path: Path) -> Any:
 
 def _files(path: Path) -> list[Path]:
     """Return a file or store itself, or the files of any other directory."""
-    return sorted(path.iterdir()) if path.is_dir() and path.suffix != ".zarr" else [path]
+    inside = sorted(path.iterdir()) if path.is_dir() and path.suffix != ".zarr" else [path]
+    return [file for file in inside if not is_stream(file)]
 
 
 _PATTERNS = "pattern_descriptors/"
