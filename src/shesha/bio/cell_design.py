@@ -692,7 +692,7 @@ def warn_of_values(matrix: Any, name: str, rows: Index) -> None:
         return
     sample = rows[:: 1 + len(rows) // _MOST_LOOKED_AT]
     values = _dense(matrix[sample])
-    warn_of_row_doubts(values, name, "euclidean", sample)
+    warn_of_row_doubts(values, name, "euclidean", numbers=sample)
     if text := describe_far_row(values, f"cell of {name}", sample):
         warn(text, CalibrationWarning)
 
