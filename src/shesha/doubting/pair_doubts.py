@@ -234,7 +234,11 @@ def repeated_rows(subject: Subject, side: int) -> Doubt | None:
     n_rows = len(subject.places)
     n_equal, n_other = (n_rows - subject.n_distinct[place] for place in (side, 1 - side))
     # Rows of few whole numbers, such as of classes, are equal by design.
-    if n_equal < SOME * n_rows or n_other >= SOME * n_rows or not (subject.samples[side] % 1 != 0).any():
+    if (
+        n_equal < SOME * n_rows
+        or n_other >= SOME * n_rows
+        or not (subject.samples[side] * subject.units[side] % 1 != 0).any()
+    ):
         return None
     text = (
         f"{n_equal:,} of {n_rows:,} checked rows of {subject.names[side]} repeat another row, and those of "
