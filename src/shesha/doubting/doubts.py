@@ -19,6 +19,7 @@ from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
 from shesha.nulls.dependence import DiagnosticRows
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Dependence, Doubt, Doubts
+from shesha.support.memory import MemoryBudgetError
 from shesha.support.provenance import keep_statements, state_warning
 from shesha.support.sampling_units import is_batch_name, unit_labels
 from shesha.support.types import Index, Labels, Vector
@@ -382,7 +383,7 @@ def _raise_doubts(subject: Subject, headline: str, *, only_cheap: bool, but: Col
             continue
         try:
             answer = mark.function(subject)
-        except NotEstimable as cause:
+        except (NotEstimable, MemoryBudgetError) as cause:
             # If the score is not estimable, its change is not estimable either.
             reason = str(cause)
             continue
