@@ -644,21 +644,23 @@ def recording_checks() -> Iterator[Check]:
             below,
         )
 
-    def coupled(rng: Rng, share: float, slow: float) -> Any:
+    def coupled(rng: Rng, share: float, slow: float, trend: float) -> Any:
         X = trials(rng, slow)
         slow_outcome = np.cumsum(rng.standard_normal(72)) / 4
         outcome = share * (np.linalg.norm(X, axis=1) - np.linalg.norm(X, axis=1).mean()) + rng.standard_normal(72)
-        return neuro.behaviour_coupling(X, outcome + slow * slow_outcome)
+        ramp = trend * np.linspace(-1.0, 1.0, 72)
+        return neuro.behaviour_coupling(X + ramp[:, None], outcome + slow * slow_outcome + 2 * ramp)
 
-    for truth, share, slow in (
-        ("outcome unrelated", 0.0, 0.0),
-        ("outcome and responses drift independently", 0.0, 1.0),
-        ("outcome follows the size of responses", 2.0, 0.0),
+    for truth, share, slow, trend in (
+        ("outcome unrelated", 0.0, 0.0, 0.0),
+        ("outcome and responses drift independently", 0.0, 1.0, 0.0),
+        ("outcome and responses rise over the session", 0.0, 0.0, 1.0),
+        ("outcome follows the size of responses", 2.0, 0.0, 0.0),
     ):
         yield Check(
             "neuro.behaviour_coupling",
             truth,
-            partial(coupled, share=share, slow=slow),
+            partial(coupled, share=share, slow=slow, trend=trend),
             presence(share > 0, "beyond chance", "not beyond chance"),
         )
 

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -102,20 +103,35 @@ def monitored(X, Y):
     return f"{monitor.dependence}\n{monitor.check(Y)}"
 
 
+def monitored_after_loading(X, Y):
+    with warnings.catch_warnings(), TemporaryDirectory() as folder:
+        warnings.simplefilter("ignore")
+        again = [X + 1e-3 * RNG.standard_normal(X.shape)] * 19
+        drift.DriftMonitor(X, nulls=again, false_alarm=0.05).save(f"{folder}/monitor")
+        return drift.DriftMonitor.load(f"{folder}/monitor").check(Y)
+
+
+def not_filled():
+    X, Y = noise(), noise()
+    X[50:] = Y[50:] = 0
+    return X, Y
+
+
 FAULTS = {
-    "a column of identifiers": (with_identifiers, r"without feature 16 of|few coordinates"),
+    "a column of identifiers": (with_identifiers, r"without feature 16 of|few coordinates|feature 16 is"),
     "a distant row": (with_outlier, r"(row|rows) .{0,30}\b7\b|\b7\b.{0,40}outli|outli.{0,40}\b7\b"),
     "repeated rows": (with_repeated_rows, r"repeat|duplicate|copies of the query"),
     "codes of missing values": (with_codes, r"-999|missing codes"),
     "counts of uneven depth": (with_depths, r"raw counts"),
-    "rows in another order": (reordered, r"in another order"),
+    "rows in another order": (reordered, r"in another order|60 of 60 rows"),
     "dependent rows": (random_walks, r"neighbouring rows|depend"),
     "unit length": (of_unit_length, r"length"),
-    "copies": (copied, r"cop(y|ies)|same values|equal|identical|unchanged"),
-    "half of the rows encoded again": (half_encoded_again, r"exactly equal|as if only some rows|share 30 rows"),
-    "shifted rows": (shifted, r"in another order"),
+    "copies": (copied, r"cop(y|ies)|same values|equal|identical|unchanged|rows of the ref"),
+    "half of the rows encoded again": (half_encoded_again, r"exactly equal|as if only some rows|30 of 60 rows"),
+    "shifted rows": (shifted, r"in another order|the same inputs"),
     "bytes of another type": (of_wrong_type, r"bytes of another type"),
     "half of the rows normalised": (half_normalised, r"have length 1 and the others"),
+    "rows of zeros": (not_filled, r"(zero|constant).{0,60}\b50, 51"),
 }
 FUNCTIONS = {
     "compare": lambda X, Y: shesha.compare(X, Y, n_permutations=50),
@@ -129,51 +145,42 @@ FUNCTIONS = {
     "match_units": lambda X, Y: shesha.match_units(X, Y, n_permutations=50),
     "noise_ceiling": lambda X, Y: shesha.noise_ceiling([X, Y, (X + Y) / 2]),
     "stored_vectors": lambda X, Y: changes.stored_vectors(X, {"b": Y}),
-    "two_sample_tests": lambda X, Y: drift.two_sample_tests(X, Y, n_permutations=50),
+    "two_sample_tests": lambda X, Y: drift.two_sample_tests(X, Y, n_permutations=99),
     "audit": lambda X, Y: shesha.audit({"a": X, "b": Y}, n_bootstrap=20, n_permutations=50),
     "estimate": lambda X, Y: shesha.estimate(X, n_permutations=50, n_bootstrap=20),
     "drift_path": lambda X, Y: shesha.drift_path([X, Y]),
     "monitor": lambda X, Y: monitored(X, Y),
+    "loaded monitor": lambda X, Y: monitored_after_loading(X, Y),
+    "update": lambda X, Y: drift.DriftMonitor(X).update(Y),
+    "two_sample": lambda X, Y: drift.two_sample(X, Y, n_permutations=50),
+    "index": lambda X, Y: shesha.diff(X, Y, measures=["RDM drift"], index=True, index_metric="ip"),
+    "explore": lambda X, Y: shesha.explore(X, Y),
 }
 UNHARMED = {
-    # Each unit is standardised, and units of another length are as similar; the answer lists equal units.
-    "match_units": {"a column of identifiers", "unit length", "copies"},
-    # The samples have no rows in common. Faults that both samples share do not make them differ.
-    "two_sample_tests": {
-        "a column of identifiers",
-        "a distant row",
-        "codes of missing values",
-        "counts of uneven depth",
-        "rows in another order",
-        "unit length",
-        "copies",
-        "half of the rows encoded again",
-        "shifted rows",
-        "bytes of another type",
-        "half of the rows normalised",
-    },
+    # The answer lists the units that are equal, which are no harm to the others.
+    "match_units": {"a column of identifiers", "copies"},
+    # New inputs that are like the reference are no change.
+    "update": {"shifted rows"},
     # Neighbours by angle do not depend on other rows; equal vectors are found, as the answer says.
     "stored_vectors": {"a distant row", "counts of uneven depth", "copies"},
-    # The closest pair, about which the answer is, contains the sum of both.
-    "compare_all": {"half of the rows encoded again", "half of the rows normalised"},
-    # Ranks of distances and the unbiased CKA hardly depend on a single row, nor correlations on the totals of rows.
+    # The other pairs are not named in the answer.
+    "compare_all": {"half of the rows encoded again"},
+    # Ranks of angles and the unbiased CKA hardly depend on a single row.
     "diff": {"a distant row"},
-    "rank_models": {"a distant row", "counts of uneven depth"},
+    "rank_models": {"a distant row"},
     "compare_layers": {"a distant row"},
     # Representations are scored one by one.
     "audit": {"unit length", "half of the rows encoded again"},
     "estimate": {
-        "a distant row",
-        "rows in another order",
-        "unit length",
-        "copies",
-        "half of the rows encoded again",
-        "shifted rows",
+        *("a distant row", "rows in another order", "unit length", "copies"),
+        *("half of the rows encoded again", "shifted rows"),
     },
     # Ranks of distances, without p-values.
     "drift_path": {"a distant row", "repeated rows", "dependent rows", "copies"},
-    # Only the geometry of the reference is compared, without its axes.
-    "monitor": {"a distant row", "copies", "half of the rows encoded again", "shifted rows"},
+    # Directions, without p-values; the answer says that all neighbours are kept.
+    "explore": {"a distant row", "repeated rows", "dependent rows", "unit length", "copies"},
+    # p-values are ranks among re-encodings of the same rows, whose own axes are not stored.
+    "loaded monitor": {"repeated rows", "dependent rows", "half of the rows encoded again", "shifted rows"},
 }
 CASES = [(name, fault) for name in FUNCTIONS for fault in FAULTS if fault not in UNHARMED.get(name, ())]
 
@@ -207,3 +214,31 @@ def test_data_without_fault_give_no_warning(name):
     text = " ".join(said(FUNCTIONS[name], (X, Y)).split())
     for fault in ("a column of identifiers", "a distant row", "codes of missing values", "rows in another order"):
         assert not re.search(FAULTS[fault][1], text), text
+
+
+def test_an_input_with_several_partners_is_named():
+    X = np.repeat(noise()[:12], 5, axis=0)[RNG.permutation(N)]
+    for name in ("compare", "diff", "explore", "drift_path", "match_units"):
+        assert "48 of 60 checked rows of" in " ".join(said(FUNCTIONS[name], (X, near(X))).split()), name
+    # Rows of counts are equal by chance.
+    assert "checked rows of" not in said(FUNCTIONS["explore"], (np.round(X), near(X)))
+
+
+@pytest.mark.parametrize("size", [1.0, 1e28])
+def test_a_distant_row_makes_no_copies(size):
+    X, Y = noise(), noise()
+    X[7] *= size
+    Y[7] *= size
+    answers = [said(FUNCTIONS[name], (X, Y)) for name in ("compare", "consensus")]
+    assert not any(re.search("cop(y|ies)", answer) for answer in answers), answers
+
+
+def test_a_distant_row_hardly_changes_scores_of_angles():
+    X, Y = with_outlier()
+    rest = np.arange(N) != 7
+    for score in (
+        lambda X, Y: shesha.estimate(X, n_bootstrap=0, n_permutations=20).value,
+        lambda X, Y: shesha.drift_path([X, Y]).from_first[1],
+        lambda X, Y: np.mean(shesha.explore(X, Y).neighbours_lost),
+    ):
+        assert abs(score(X, Y) - score(X[rest], Y[rest])) < 0.06

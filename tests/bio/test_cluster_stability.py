@@ -131,7 +131,7 @@ def test_leiden_is_that_of_scanpy():
 )
 def test_leiden_clusters_the_matrix_in_which_neighbours_were_found(params, source):
     pca = groups(0, 3, n=90)
-    adata = anndata.AnnData(np.full((90, 5), 2.0), obsm={"X_pca": pca, "X_harmony": pca + 1})
+    adata = anndata.AnnData(np.arange(450.0).reshape(90, 5) / 7, obsm={"X_pca": pca, "X_harmony": pca + 1})
     adata.uns["neighbors"] = {"params": params}
     with provenance.collect_statements() as said:
         X = _clustered_matrix(adata, "recorded", by_graph=True)

@@ -35,6 +35,7 @@ def test_they_are_differences_of_mean_squared_distances():
     assert matrix.loc["NT", "A"] == matrix.loc["A", "NT"] > 0 == matrix.loc["A", "A"]
 
 
+@pytest.mark.filterwarnings("ignore:wrong type")
 def test_two_groups_that_are_far_from_all_others_keep_their_digits():
     adata, far = cells(0, 1.0), cells(0, 1.0)
     far.obsm["X_pca"][60:] += 2.0**30

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from shesha import MeasureWarning, bio
+from shesha import CalibrationWarning, bio
 from shesha.coherence import coherence_by_group
 
-pytestmark = pytest.mark.filterwarnings("ignore:not declared")
+pytestmark = pytest.mark.filterwarnings("ignore:the column .(batch|donor)")
 """The cells have a batch and a donor, which most of these tests are not about."""
 
 SIZES = {"NT": 120, "STAT1": 30, "ATF2": 30, "rare": 4}
@@ -141,6 +141,7 @@ def test_the_namespace_of_anndata(adata):
     assert "coherence" in adata.uns
 
 
+@pytest.mark.filterwarnings("ignore:.* left out$")
 def test_cells_without_a_label_take_no_part(adata):
     some = np.arange(0, 184, 7)
     adata.obs["gene"] = adata.obs["gene"].cat.add_categories("unused")
@@ -200,7 +201,7 @@ def test_guides_of_a_set_are_controls_together(adata):
 
 def test_counts_are_warned_about(adata):
     with pytest.warns(
-        MeasureWarning, match=r"layers\['counts'\] contains raw counts, so sequencing depth dominates the shifts"
+        CalibrationWarning, match=r"layers\['counts'\] contains raw counts, so sequencing depth dominates the shifts"
     ):
         bio.coherence_table(adata, "gene", layer="counts", n_draws=0)
 

@@ -176,5 +176,6 @@ def test_cells_without_a_label_are_left_out(inputs):
     kept = bio.compute_coherence(adata, "perturbation")
     adata.obs["perturbation"] = adata.obs["perturbation"].astype("category").cat.add_categories("unused")
     adata.obs.loc[adata.obs["perturbation"] == "few", "perturbation"] = np.nan
-    found = bio.compute_coherence(adata, "perturbation")
+    with pytest.warns(shesha.MeasureWarning, match="12 cells with a missing label left out"):
+        found = bio.compute_coherence(adata, "perturbation")
     assert found == near({name: value for name, value in kept.items() if name != "few"})

@@ -126,6 +126,8 @@ def test_what_was_compared_is_stated(rng):
     assert found.inputs == ("4 of 5 layers compared, matched by name and suffix", "only after: head")
     assert found.layers["layer.2"].other == "model.layer.2"
     assert shesha.diff(X, X).inputs == ()
+    shallow = shesha.diff(X, {name: X[name] for name in ("layer.0", "layer.1")})
+    assert "before has 3 layers and after 2: in models of other depth" in " ".join(shallow.inputs)
 
 
 def test_layers_in_alphabetical_order_are_put_in_the_order_of_their_numbers(rng):

@@ -85,7 +85,7 @@ def test_equal_rows_differ_by_nothing(test):
     assert not found.significant
     if test in ("mmd", "c2st"):
         assert found.reason == "all rows are equal"
-        assert str(found) == f"{test}: not estimable (all rows are equal)"
+        assert str(found).startswith(f"{test}: not estimable (all rows are equal)")
 
 
 def test_too_few_permutations_for_several_tests_decide_nothing():

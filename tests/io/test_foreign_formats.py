@@ -587,3 +587,40 @@ def test_records_with_several_vectors_in_a_list_of_a_document_are_read(tmp_path)
         (tmp_path / "a.json").write_text(json.dumps(document))
         found = files.open_file(tmp_path / "a.json").representations
         assert found[f"{key}.image"].tolist() == [one["image"] for one in vectors]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [("resp_{}", True), ("{}", True), ("batch-{}_output", True), ("layer_{}", False), ("seed{}", False)],
+)
+def test_numbered_responses_in_a_folder_are_one_table(tmp_path, name, is_one):
+    for k in range(10):
+        body = {"object": "list", "data": [embedding(2 * k + i, i) for i in (1, 0)], "model": "m"}
+        (tmp_path / f"{name.format(k)}.json").write_text(json.dumps(body))
+    if not is_one:
+        with pytest.raises(ValueError, match="pass the files in it"):
+            files.open_file(tmp_path)
+        return
+    with collect_statements() as said:
+        (found,) = files.open_file(tmp_path).representations.values()
+    np.testing.assert_allclose(found, X, rtol=1e-6)
+    assert f"{tmp_path.name}: 10 files as one table" in said
+
+
+def test_similarities_beside_vectors_are_no_features(tmp_path):
+    np.savez(tmp_path / "clip.npz", image_embeds=X, text_embeds=-X, logits_per_image=X @ -X.T)
+    assert list(files.open_file(tmp_path / "clip.npz").representations) == ["image_embeds", "text_embeds"]
+    # Scores of 8 classes, and similarities alone, are representations.
+    np.savez(tmp_path / "scores.npz", logits=X, hidden=X)
+    np.savez(tmp_path / "alone.npz", similarity=X @ X.T)
+    assert list(files.open_file(tmp_path / "scores.npz").representations) == ["logits", "hidden"]
+    assert list(files.open_file(tmp_path / "alone.npz").representations) == ["similarity"]
+
+
+@pytest.mark.parametrize(
+    ("start", "kind"), [(b"IxF2", "FAISS"), (b"ARROW1", "Arrow"), (b"SQLite format 3\0", "SQLite")]
+)
+def test_files_under_a_wrong_ending_are_recognised(tmp_path, start, kind):
+    (tmp_path / "x.npy").write_bytes(start + bytes(100))
+    with pytest.raises(files.UnreadableFileError, match=f"content looks like an? .*{kind}"):
+        files.open_file(tmp_path / "x.npy")

@@ -101,6 +101,21 @@ def test_slow_changes_of_both_do_not_couple_them() -> None:
     assert hits["permute"] >= 30
 
 
+def test_rises_of_both_over_the_session_do_not_couple_them() -> None:
+    rng, rise = np.random.default_rng(4), np.linspace(0, 3, 90)
+    found = [
+        behaviour_coupling(STILL + rise[:, None], rng.choice([-2, 2]) * rise + rng.standard_normal(90))
+        for _ in range(20)
+    ]
+    assert all(one.p_value <= 0.05 for one in found)
+    assert sum(one.significant for one in found) <= 3
+    assert any("cubic trends of both" in note for note in found[0].notes)
+    # What is left of equal series without trends is equal.
+    same = behaviour_coupling(STILL + rise[:, None], np.linalg.norm(STILL + rise[:, None], axis=1))
+    assert same.significant
+    assert same.further["correlation without the trends over the session"] == pytest.approx(1)
+
+
 def test_too_few_trials() -> None:
     with pytest.raises(ValueError, match="X must have at least 4 rows, got 3"):
         centroid_drift(STILL[:3])

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from shesha.doubting import warn_of_row_doubts
 from shesha.inputs import MissingRows, load_backed, split_names, validation as check
 from shesha.inputs.class_labels import NO_LABEL, class_name
 from shesha.inputs.column_words import CLUSTERS, is_picture
-from shesha.nulls.design_warnings import describe_repeats
+from shesha.nulls.design_warnings import describe_far_row, describe_repeats
 from shesha.results.base import Result
 from shesha.support import provenance, types as kinds, wording
 from shesha.support.sampling_units import is_batch_name, is_guide_name, is_unit_name, unit_labels
@@ -245,6 +246,8 @@ _SAME_TOTAL, _LEAST_TOTAL = 1e-3, 100
 """Relative difference between totals of normalised cells, and the smallest usual total."""
 _CHECKED_ROWS = 200
 """Number of cells that are checked to distinguish raw counts from normalised values."""
+_FEWEST_LOOKED_AT, _MOST_LOOKED_AT = 20, 2000
+"""Numbers of cells between which values are checked for outliers, and for features that determine distances."""
 
 
 def require_anndata(adata: Any) -> None:
@@ -381,10 +384,10 @@ def cell_design(
     is_control = np.isin(labels, controls.labels)
     declared = {value for value in (groupby, per, blocks, groups) if isinstance(value, str)}
     undeclared = notes_on_units(adata.obs, rows, labels, is_control, declared, has_units=groups is not None)
-    distances = _doubts_about_distances(groupby, source, matrix, labels)
-    doubts = (*undeclared.values(), *distances, *_doubts_about_repeats(matrix, rows))
+    doubts = (*undeclared.values(), *doubts_about_cells(groupby, source, matrix, labels, rows))
     for note in doubts:
         provenance.state_warning(note)
+    warn_of_values(matrix, source, rows)
     if blocks is None and is_control.any():
         _warn_of_uneven_columns(adata.obs, rows, labels, is_control, matrix, declared)
     within = values_by_name.get("blocks")
@@ -418,8 +421,9 @@ _NUMBERED_GUIDE = re.compile(r"(?i)(sg|g|guide|[sg]?g?rna)?[\s_.-]*\d{1,2}")
 """Name of a guide without its target."""
 
 
-def _doubts_about_distances(groupby: str, source: str, matrix: Any, labels: NDArray[Any]) -> Iterator[str]:
-    """Yield why distances may mislead: groups chosen by technique or response, and embeddings made for plots."""
+def doubts_about_cells(groupby: str, source: str, matrix: Any, labels: NDArray[Any], rows: Index) -> Iterator[str]:
+    """Yield why distances may mislead: groups chosen by technique or response, plots of cells, and repeated cells."""
+    yield from doubts_about_repeats(matrix, rows)
     known = list(dict.fromkeys(labels.tolist()))
     if outcomes := _demultiplexing_outcomes(known):
         yield (
@@ -444,7 +448,7 @@ def _doubts_about_distances(groupby: str, source: str, matrix: Any, labels: NDAr
         )
 
 
-def _doubts_about_repeats(matrix: Any, rows: Index) -> Iterator[str]:
+def doubts_about_repeats(matrix: Any, rows: Index) -> Iterator[str]:
     """Yield that cells occur twice, or only contain zeros in an embedding; matrices on disk are not read."""
     is_read = isinstance(matrix, np.ndarray) or sparse.issparse(matrix)
     if not is_read or np.prod(np.shape(matrix)) > _MOST_PROJECTED:
@@ -542,7 +546,8 @@ def notes_on_units(
             continue
         notes[f"{option}={name!r}"] = (
             f"the column {name!r} of obs looks like {'batches' if is_batch else 'sampling units'}, whose values "
-            f"{relation}, but it is not declared. If its values differ, p-values are too small. Pass {option}={name!r}"
+            f"{relation}, but it is not declared. If its values differ, perturbations seem to differ, and "
+            f"p-values are too small. Pass {option}={name!r}"
         )
     return notes
 
@@ -629,10 +634,7 @@ class _SelectedRows:
 def _matrix(adata: Any, obsm: str | None, layer: str | None) -> tuple[Any, str]:
     """Return an embedding, a layer or X as it is, with its name for messages."""
     if layer is not None or obsm is None:
-        matrix = data_matrix(adata, layer)
-        name = "X" if layer is None else f"layers[{layer!r}]"
-        _warn_of_counts(matrix, name)
-        return matrix, name
+        return data_matrix(adata, layer), "X" if layer is None else f"layers[{layer!r}]"
     key = kinds.text(obsm, "obsm").removeprefix("obsm/")
     if key not in adata.obsm:
         raise ValueError(
@@ -672,27 +674,54 @@ def _complete_rows(matrix: Any) -> Mask:
     return complete
 
 
-def _warn_of_counts(matrix: Any, name: str) -> None:
+def cells_and_labels(adata: Any, groupby: str, layer: str | None, values: NDArray[Any], control: Any) -> Any:
+    """Return X or a layer, and warn of what makes scores of the labelled cells misleading; results cannot say it."""
+    matrix, source = _matrix(adata, None, layer)
+    rows = np.flatnonzero([label is not None for label in values])
+    known = values[rows]
+    units = notes_on_units(adata.obs, rows, known, known == control, {groupby}, has_units=False)
+    for note in (*units.values(), *doubts_about_cells(groupby, source, matrix, known, rows)):
+        warn(note, CalibrationWarning)
+    if len(rows) < len(values):
+        warn(f"{count(len(values) - len(rows), 'cell')} with a missing label left out", MeasureWarning)
+    warn_of_values(matrix, source, rows)
+    return matrix
+
+
+def warn_of_values(matrix: Any, name: str, rows: Index) -> None:
+    """Warn if values are counts, or if a few cells or features determine distances; some of the cells are looked at."""
+    if len(rows) < _FEWEST_LOOKED_AT or (not name.startswith("obsm") and warn_of_counts(matrix, name)):
+        return
+    sample = rows[:: 1 + len(rows) // _MOST_LOOKED_AT]
+    values = _dense(matrix[sample])
+    warn_of_row_doubts(values, name, "euclidean", numbers=sample)
+    if text := describe_far_row(values, f"cell of {name}", sample):
+        warn(text, CalibrationWarning)
+
+
+def warn_of_counts(matrix: Any, name: str) -> bool:
     """Warn if values are raw counts, because sequencing depth then dominates all shifts."""
     first = _load(matrix[:_CHECKED_ROWS])
     values = np.asarray(first.data if hasattr(first, "toarray") else first)
-    if not values.size or values.min() < 0 or values.max() <= 1:
-        return
-    totals = np.asarray(first.sum(axis=1), dtype=np.float64).ravel()
+    if not values.size or values.min() < 0 or not 1 < values.max() < 2.0**53:
+        return False
+    # Relative to the largest value, no sum overflows.
+    largest = float(values.max())
+    totals = np.asarray((first / largest).sum(axis=1), dtype=np.float64).ravel()
     text = ""
     if (values == np.floor(values)).all():
         text = (
             f"{name} contains raw counts, so sequencing depth dominates the shifts of cells. Normalise and "
             "log-transform the counts first"
         )
-    elif len(totals) > 1 and np.ptp(totals) < _SAME_TOTAL * totals.max() and totals.max() >= _LEAST_TOTAL:
+    elif len(totals) > 1 and np.ptp(totals) < _SAME_TOTAL * totals.max() and totals.max() >= _LEAST_TOTAL / largest:
         text = (
-            f"{name} contains counts per {totals.mean():,.0f} without a logarithm, so a few genes with high counts "
-            "dominate the shifts of cells. Log-transform them first (scanpy.pp.log1p)"
+            f"{name} contains counts per {totals.mean() * largest:,.0f} without a logarithm, so a few genes with high "
+            "counts dominate the shifts of cells. Log-transform them first (scanpy.pp.log1p)"
         )
     if text:
-        provenance.state_warning(text)
-        warn(text, MeasureWarning)
+        warn(text, CalibrationWarning)
+    return bool(text)
 
 
 def _labels(adata: Any, value: str | Sequence[Any], name: str) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.bio.cell_design import labels, require_anndata
+from shesha.bio.cell_design import doubts_about_cells, labels, require_anndata, warn_of_counts
 from shesha.inputs import validation as check
 from shesha.io import from_anndata
 from shesha.nulls.null_summary import number_against_null, p_of_draws, summarise
@@ -338,6 +338,10 @@ def _clustered_matrix(adata: Any, obsm: str | None, by_graph: bool) -> Matrix:
     if obsm is not None and n_columns is not None and 0 < int(n_columns) < X.shape[1]:
         X, source = X[:, : int(n_columns)], f"the first {int(n_columns)} columns of {source}"
     provenance.state(f"clusters of {source}")
+    if obsm is None:
+        warn_of_counts(X, source)
+    for note in doubts_about_cells("", source, X, np.empty(0), np.arange(len(X))):
+        provenance.state_warning(note)
     return X
 
 

@@ -21,8 +21,8 @@ from shesha.results.coherence import EDistance, EDistances
 from shesha.support import provenance, types as kinds
 from shesha.support.seeds import ALPHA, CONFIDENCE, default_draws, draw_seed, number
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
-from shesha.support.warnings import CalibrationWarning, warn
-from shesha.support.wording import agree, count, join_items
+from shesha.support.warnings import warn_of_statements
+from shesha.support.wording import agree, count
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -110,6 +110,7 @@ def coherence_table(
     return _score_cells(**locals())[0]
 
 
+@warn_of_statements
 def coherence_test(adata: AnnData, groupby: str, **options: Any) -> pd.DataFrame:
     """Return `coherence_table` as a DataFrame: one row per perturbation, most coherent first.
 
@@ -145,13 +146,12 @@ def coherence_test(adata: AnnData, groupby: str, **options: Any) -> pd.DataFrame
     ATF2       40  0.000    0.555      0.157             0.163
     """
     table = coherence_table(adata, groupby, **options)
-    if table.undeclared:
-        warn(f"not declared: {join_items(table.undeclared)}; if its values differ, p is too small", CalibrationWarning)
     frame = table.to_frame()
     frame.attrs |= {"headline": table.headline, "sentence": table.sentence()}
     return frame
 
 
+@warn_of_statements
 def coherence(
     adata: AnnData,
     groupby: str,

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from shesha.bio.cell_design import data_matrix, dense_rows, labels, require_anndata
+from shesha.bio.cell_design import cells_and_labels, dense_rows, labels, require_anndata
 from shesha.bio.perturbation_scores import (
     NO_LENGTH,
     both,
@@ -231,11 +231,12 @@ def split_half_reproducibility(
     n_splits = check.count(n_splits, "n_splits")
     min_cells = check.count(min_cells, "min_cells", minimum=2)
     random_state = check.count(random_state, "random_state", minimum=0)
-    values, matrix = labels(adata, perturbation_key, "perturbation_key"), data_matrix(adata, layer)
+    values = labels(adata, perturbation_key, "perturbation_key")
     known = sorted({label for label in values if label is not None})
     # A set compares hashes first, which avoids comparisons with pandas.NA, whose result has no truth value.
     if kinds.label(control_label, "control_label") not in set(known):
         raise ValueError(f"control_label must be one of {check.join_items(known) or 'none'}, got {control_label!r}")
+    matrix = cells_and_labels(adata, perturbation_key, layer, values, control_label)
     centre = dense_rows(matrix, values == control_label, "the control cells").mean(axis=0)
     lines: list[dict[str, Any]] = []
     for label in known:

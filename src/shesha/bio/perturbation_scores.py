@@ -9,13 +9,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from shesha.bio.cell_design import column, data_matrix, dense_rows, require_anndata
+from shesha.bio.cell_design import (
+    cells_and_labels,
+    column,
+    dense_rows,
+    doubts_about_repeats,
+    require_anndata,
+    warn_of_values,
+)
 from shesha.coherence.controls import warn_of_shared_rows
 from shesha.inputs import align_features, validation as check
 from shesha.kernels.rounding_and_scaling import length_unit, safe_unit
 from shesha.support import types as kinds
 from shesha.support.seeds import CONFIDENCE, generator
 from shesha.support.types import Matrix, Seed, Vector
+from shesha.support.warnings import CalibrationWarning, warn
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -356,6 +364,11 @@ def both(X_control: ArrayLike, X_perturbed: ArrayLike) -> tuple[Matrix, Matrix]:
         raise ValueError(
             f"X_perturbed must have the {controls.shape[1]} features of X_control, got {cells.shape[1]} features"
         )
+    for name, side in (("X_control", controls), ("X_perturbed", cells)):
+        rows = np.arange(len(side))
+        for note in doubts_about_repeats(side, rows):
+            warn(note, CalibrationWarning)
+        warn_of_values(side, name, rows)
     return controls, cells
 
 
@@ -371,13 +384,14 @@ def refuse_other_types(n_bootstrap_ci: object, return_type: object) -> None:
 def _perturbations(adata: Any, key: str, control: str, layer: str | None) -> Iterator[tuple[Any, Matrix, Matrix]]:
     """Yield the label, the controls and the cells of each perturbation, in order of first occurrence."""
     require_anndata(adata)
-    values, matrix = column(adata, key, "perturbation_key"), data_matrix(adata, layer)
+    values = column(adata, key, "perturbation_key")
     known = list(dict.fromkeys(label for label in values if label is not None))
     if kinds.label(control, "control_label") not in set(known):
         raise ValueError(
             f"control_label must be a label of adata.obs[{key!r}], one of {check.join_items(known) or 'none'}, "
             f"got {control!r}"
         )
+    matrix = cells_and_labels(adata, key, layer, values, control)
     controls = dense_rows(matrix, values == control, "the control cells")
     for label in known:
         if label != control:
@@ -427,8 +441,10 @@ def compute_coherence(
     >>> {name: round(value, 2) for name, value in compute_coherence(adata, "gene").items()}
     {'STAT1': 0.73}
     """
+    refuse_other_types(kwargs.pop("n_bootstrap_ci", None), kwargs.pop("return_type", "float"))
+    check.fraction(kwargs.pop("ci", CONFIDENCE), "ci", closed=False)
     return {
-        perturbation: perturbation_coherence(controls, cells, method=method, **kwargs)
+        perturbation: coherence_of_matrices(controls, cells, method, **kwargs)
         for perturbation, controls, cells in _perturbations(adata, perturbation_key, control_label, layer)
     }
 
@@ -554,6 +570,6 @@ def compute_magnitude(
     {'STAT1': 5.0}
     """
     return {
-        perturbation: perturbation_effect_size(controls, cells, metric=metric)
+        perturbation: effect_size_of_matrices(controls, cells, metric)
         for perturbation, controls, cells in _perturbations(adata, perturbation_key, control_label, layer)
     }

@@ -218,7 +218,9 @@ def diff(
     n_neighbours = count_neighbours(k, len(looked_at))
     before_rows, after_rows, floor = _select(layer, sides, looked_at)
     is_unchanged = layers[layer].verdict == "unchanged"
-    _warn_of_doubts((before_rows, after_rows), (first, second), known, looked_at, is_unchanged=is_unchanged)
+    # Ranks of angles hardly depend on a few distant rows. The answer says if nothing or only lengths changed.
+    stated = [*["few rows"] * (not index or index_metric == "cosine"), "copies", *["row lengths"] * is_unchanged]
+    _warn_of_doubts((before_rows, after_rows), (first, second), known, looked_at, stated)
     row_names, row_labels = name_rows(looked_at, sides, row_texts), label_rows(looked_at, known.get("labels"))
     # Unlike a loop, map does not hold a noisy copy of the rows while the next one is drawn.
     unchanged = map(_narrow_pair, floor.pairs(layer, before_rows, after_rows))
@@ -271,8 +273,7 @@ def _warn_of_doubts(
     names: tuple[str, str],
     known: Mapping[str, Any],
     rows: Index,
-    *,
-    is_unchanged: bool,
+    stated: Sequence[str],
 ) -> None:
     """Warn of problems with the rows or features of the most changed layer."""
     signs = "" if "groups" in known else find_undeclared_dependence([side.rows for side in sides])
@@ -282,9 +283,7 @@ def _warn_of_doubts(
         signs = find_undeclared_dependence(subtract_class_means([side.rows for side in sides], codes))
     if signs:
         warn(f"intervals may be too narrow: {signs}", CalibrationWarning)
-    # A few distant rows hardly change ranks of distances. The answer says if nothing or only lengths changed.
-    stated = ("row lengths",) * is_unchanged
-    warn_of_pair_doubts(dict(zip(names, sides, strict=True)), but=("few rows", "copies", *stated))
+    warn_of_pair_doubts(dict(zip(names, sides, strict=True)), but=stated)
 
 
 def _score_layers(

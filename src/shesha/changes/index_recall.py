@@ -482,7 +482,7 @@ def stored_vectors(
     if queries is None:
         but = _ANGLES if metric == "cosine" else _ANGLES[1:]
         if not any(warn_of_pair_doubts({"X": arrays["X"], name: arrays[name]}, but=but) for name in given):
-            warn_of_row_doubts(arrays["X"])
+            warn_of_row_doubts(arrays["X"], but=but)
 
     @cache
     def rough() -> str:
@@ -540,7 +540,7 @@ def _copies_share(vectors: Array, k: int) -> float:
     return float(np.mean([min(counts[row] - 1, k) for row in rows])) / k
 
 
-_ANGLES = ("few rows", "rare cluster", "copies", "row lengths", "raw counts")
+_ANGLES = ("few rows", "offset", "rare cluster", "copies", "row lengths", "raw counts")
 """Doubts that hardly change neighbours by angle, or that the answer states itself."""
 _INTERRUPTED = "Interrupted: the remaining ways of storing vectors were not searched."
 _ROUGH_ROWS = 2_000

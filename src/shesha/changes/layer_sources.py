@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -69,6 +70,14 @@ class Matching:
         for side, names in (("before", self.only_before), ("after", self.only_after)):
             if names:
                 provenance.state(f"only {side}: {join_items(names)}")
+        families = {re.sub(r"\d+", "#", name) for name in (*self.pairs, *self.only_before, *self.only_after)}
+        # Sides of other depth have layers in common by their numbers only.
+        if self.by == ("name",) and len(families) == 1 and bool(self.only_before) != bool(self.only_after):
+            n_before, n_after = (len(self.pairs) + len(names) for names in (self.only_before, self.only_after))
+            provenance.state_warning(
+                f"before has {n_before} layers and after {n_after}: in models of other depth, layers of one number do "
+                "not correspond; `shesha layers` (shesha.compare_layers) finds the closest ones"
+            )
 
 
 @dataclass

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.changes.layer_sources import Sides, matrix_rows
+from shesha.doubting import warn_of_pair_doubts, warn_of_row_doubts
 from shesha.drift.canary_check import row_movement
 from shesha.inputs import MissingRows, Names, RowChoice, labels_in_order, validation as check
 from shesha.kernels.distances import METRICS, Metric
@@ -273,8 +274,14 @@ def explore(
         side.require_finite()
     known = tuple(side.names for side in built.values() if side.names is not None)
     colours = labels_of_rows(_align_labels(labels, known, n_rows)) if labels is not None else ()
+    built = align_rows(built)
+    if len(built) == 2:
+        # The map shows copies; directions do not depend on lengths.
+        warn_of_pair_doubts(built, but=("copies", *["few rows", "row lengths"] * (metric != "euclidean")))
+    else:
+        warn_of_row_doubts(built[called[0]], called[0], metric, but=("few rows",) * (metric != "euclidean"))
     return map_rows(
-        align_rows(built),
+        built,
         _names_of_rows(row_names, known, n_rows),
         colours,
         metric=metric,

@@ -19,7 +19,7 @@ from shesha.comparison.compare import compare, seed_measures
 from shesha.comparison.engine import require_calibrate
 from shesha.comparison.input_manifest import Files
 from shesha.comparison.resumable_pairs import Request, Run, require_same_rows
-from shesha.doubting import irrelevant_doubts, warn_of_pair_doubts
+from shesha.doubting import irrelevant_doubts, warn_of_pair_doubts, warn_of_row_doubts
 from shesha.inputs import MissingRows, RowChoice, validation as check
 from shesha.inputs.matrix_shapes import state_shapes
 from shesha.measures import Measure, choose
@@ -414,8 +414,10 @@ def _compare_in_memory(
     )
 
 
+_OF_FEW = ("few rows", "few coordinates", "offset", "raw counts")
+"""Doubts whose effect depends on the pair."""
 _CHECKED = 1 << 26
-"""Largest number of values of two representations that are read again to check their comparison."""
+"""Largest number of values of representations that are read again to check their comparison."""
 
 
 def _warn_of_doubts(
@@ -434,6 +436,9 @@ def _warn_of_doubts(
         sides = {name: load(name) for name in (closest.first, closest.second)}
         # The answer says that the closest pair is alike as copies are.
         warn_of_pair_doubts(sides, but=("copies", *irrelevant_doubts(measure.invariant for measure in measures)))
+    others = [name for name in shapes if name not in (closest.first, closest.second)]
+    for name in others if sum(map(prod, shapes.values())) <= _CHECKED else ():
+        warn_of_row_doubts(load(name), name, but=_OF_FEW)
 
 
 def _pairs(measure: Measure, names: list[str]) -> list[engine.Pair]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import chain
 from math import erfc, sqrt
 from typing import Any, Literal, TypeVar
@@ -171,12 +171,12 @@ class Subject:
         return tuple(self.read(side, self.places) for side in range(len(self.sides)))
 
     @cached_property
-    def n_distinct(self) -> int:
-        """Number of distinct rows among those checked, on the side with fewer."""
+    def n_distinct(self) -> tuple[int, ...]:
+        """Number of distinct rows among those checked, on each side."""
         hashes = [side.hashes[self.places] for side in self.diagnostic_rows] or [
             row_hashes(sample) for sample in self.samples
         ]
-        return min(len(np.unique(side)) for side in hashes)
+        return tuple(len(np.unique(side)) for side in hashes)
 
     @cached_property
     def units(self) -> tuple[float, ...]:
@@ -324,6 +324,8 @@ def _n_far(lengths: Vector) -> int:
     return max(min(_LONGEST, max(1, n // 50)), min(_MOST_FAR, outlying, n // 10))
 
 
+SOME = 0.05
+"""Smallest share of rows of one kind, and of the others, that is reported as a mixture."""
 DoubtFunction = Callable[[Subject], Doubt | None]
 SubjectKind = Literal["rows", "pair", "both"]
 
@@ -350,6 +352,16 @@ def doubt(name: str, *, of: SubjectKind = "rows", cheap: bool = False) -> Callab
         return function
 
     return mark
+
+
+def on_each_side(function: Callable[[Subject, int], Doubt | None]) -> DoubtFunction:
+    """Make a check of one side a check of every side, which returns the first doubt."""
+
+    @wraps(function)
+    def check(subject: Subject) -> Doubt | None:
+        return next(filter(None, (function(subject, side) for side in range(len(subject.sides)))), None)
+
+    return check
 
 
 def list_doubts() -> list[RegisteredDoubt]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.doubting.doubt_input import Subject, list_doubts
+from shesha.doubting.doubt_input import SOME, Subject, list_doubts
 from shesha.doubting.feature_doubts import foreign_features
 from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels, validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
@@ -278,28 +278,32 @@ def find_pair_doubts(
         _ = checked.gram
     subject = Subject(tuple(used), "cosine", ordered=order, computed=computed, numbers=rows, names=names)
     found = _raise_doubts(subject, "RSA", only_cheap=only_cheap, but=but)
-    share = len(bad) / len(sources[0])
-    if share < _UNFILLED:
+    if len(bad) < SOME * len(sources[0]):
         return found
-    text = f"{len(bad):,} of {len(sources[0]):,} rows are zero, as in an array that was not filled"
-    zero = Doubt("zero rows", share, None, text, "Leave them out, unless zeros are data", tuple(bad.tolist()))
-    return replace(found, found=(zero, *found.found))
+    return replace(found, found=(_zero_rows(bad, len(sources[0]), " or ".join(names)), *found.found))
 
 
-_ONLY_STATED = ("equal rows", "zero rows")
+def _zero_rows(rows: Index, n: int, where: str) -> Doubt:
+    text = (
+        f"{len(rows):,} of {n:,} rows are zero in {where} ({check.join_items(rows)}), as failed encodings and arrays "
+        "that were not filled are"
+    )
+    return Doubt("zero rows", len(rows) / n, None, text, "Leave them out, unless zeros are data", tuple(rows.tolist()))
+
+
+_ONLY_STATED = ("copies", "equal rows", "repeated rows", "zero rows")
 """Doubts about data that may be as intended, such as inputs of which only some changed; answers state them."""
-_UNFILLED = 0.05
-"""Smallest share of rows of zeros that is reported."""
-_NO_WARNING = ("order", "alternating order", "duplicates", "copies")
-"""Doubts that raise no warning, because another warning or the score itself already shows the problem."""
+_NO_WARNING = ("order", "alternating order", "duplicates")
+"""Doubts that raise no warning, because another warning already shows the problem."""
 
 
 def warn_of_doubts(doubts: Doubts, but: Collection[str] = _NO_WARNING, *, only_state: bool = False) -> bool:
     """Warn of problems that change how a p-value or a score should be interpreted; return whether there are any.
 
-    With `only_state`, the answer states them, but no warning is raised.
+    With `only_state`, the answer states them, but no warning is raised. Callers that test nothing do so, and have not
+    warned of repeated rows either.
     """
-    problems = [doubt for doubt in doubts if doubt.name not in but]
+    problems = [doubt for doubt in doubts if doubt.name not in but or (only_state and doubt.name == "duplicates")]
     for doubt in problems:
         text = f"{doubt.name}: {doubt.text}. {doubt.advice}"
         if only_state or doubt.name in _ONLY_STATED:
@@ -325,16 +329,29 @@ def warn_of_pair_doubts(sides: Mapping[str, Any], *, but: Collection[str] = ()) 
     return warn_of_doubts(found, but=("duplicates", *but))
 
 
-def warn_of_row_doubts(X: Any, name: str = "X", metric: Metric = "cosine") -> bool:
-    """Make the cheap checks of one matrix, and return whether any of them warned; callers report dependence."""
-    source = X if isinstance(X, Rows) else Rows(X)
-    numbers = np.setdiff1d(np.arange(len(source)), rows_without_direction(source, metric))
-    source = source if len(numbers) == len(source) else source.take_rows(numbers)
+def warn_of_row_doubts(
+    X: Any, name: str = "X", metric: Metric = "cosine", *, but: Collection[str] = (), numbers: Index | None = None
+) -> bool:
+    """Make the cheap checks of one matrix, but for some, and return whether any of them warned.
+
+    Callers report dependence. `numbers` are the numbers of the rows in the caller's data.
+    """
+    if isinstance(X, Representation):
+        if X.has_distances_only:
+            return False
+        X = X.to_numpy.rows.reshape(X.n_rows, -1)
+    source = X if isinstance(X, Rows) else Rows(X, name, min_rows=1)
+    numbers = np.arange(len(source)) if numbers is None else numbers
+    zero = _extremes(source)[0]
+    if len(zero):
+        state_warning(f"zero rows: {_zero_rows(numbers[zero], len(source), name).text}")
+    kept = np.setdiff1d(np.arange(len(source)), np.union1d(zero, rows_without_direction(source, metric)))
+    source, numbers = source if len(kept) == len(source) else source.take_rows(kept), numbers[kept]
     looked = Dependence(len(source), 1.0, 0.5, 0.0)
     found = find_doubts(source, metric, order=False, dependence=looked, numbers=numbers, name=name, only_cheap=True)
     # Variances of principal components and of many other features differ as much as to determine most distances.
     gradual = "few coordinates" in found.names and not len(foreign_features(source.sample, np.inf))
-    return warn_of_doubts(found, but=(*_NO_WARNING, *["few coordinates"] * gradual))
+    return warn_of_doubts(found, but=(*_NO_WARNING, *but, *["few coordinates"] * gradual))
 
 
 def irrelevant_doubts(invariances: Iterable[Collection[str]]) -> tuple[str, ...]:
@@ -372,8 +389,8 @@ def _raise_doubts(subject: Subject, headline: str, *, only_cheap: bool, but: Col
         if answer is not None:
             doubts.append(answer)
     doubts.sort(key=lambda answer: -answer.effect)
-    if subject.n_distinct < _FEWEST:
-        reason = f"only {subject.n_distinct} of the {len(subject.places):,} checked rows are distinct"
+    if min(subject.n_distinct) < _FEWEST:
+        reason = f"only {min(subject.n_distinct)} of the {len(subject.places):,} checked rows are distinct"
     return Doubts(tuple(doubts), headline, subject.value, len(subject.places), reason)
 
 

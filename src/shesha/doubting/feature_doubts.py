@@ -123,7 +123,7 @@ def _shares(sample: Matrix, metric: str) -> Vector:
     return np.asarray(variances / total if total > 0 else variances)
 
 
-@doubt("offset")
+@doubt("offset", cheap=True)
 def offset(subject: Subject) -> Doubt | None:
     """Check whether all rows point the same way, so that angles between them carry little information."""
     if subject.metric == "euclidean":

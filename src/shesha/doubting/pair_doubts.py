@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha.doubting.doubt_input import Subject, doubt
+from shesha.doubting.doubt_input import SOME, Subject, doubt, on_each_side
 from shesha.doubting.feature_doubts import foreign_features, list_features
 from shesha.doubting.row_doubts import COUNTS_ADVICE, FEW_ROWS_ADVICE, far_rows_first, normalise_counts
 from shesha.doubting.row_lengths import describe_changes
@@ -189,16 +189,17 @@ def copies(subject: Subject) -> Doubt | None:
     first, second = subject.samples
     if not 1 - linear_cka(grams, np.arange(len(subject.places))) < _SAME:
         return None
+    # A single far row can hide all others.
+    rows, n_far = far_rows_first(subject)
+    others = [subject.centred_products(side, np.sort(rows[n_far:])) for side in range(2)]
+    if n_far and not 1 - linear_cka(others, np.arange(len(rows) - n_far)) < _SAME:
+        return None
     if first.shape == second.shape and np.array_equal(first * subject.units[0], second * subject.units[1]):
         text = "both representations contain the same values"
     else:
         text = "each representation is a rotated, shifted or rescaled copy of the other"
     advice = "Check that two different files or layers were compared: copies are always similar"
     return Doubt("copies", 1.0, None, text, advice)
-
-
-_SOME = 0.05
-"""Smallest share of rows that are equal on both sides, and of others, if only some were encoded again."""
 
 
 @doubt("equal rows", of="pair", cheap=True)
@@ -215,7 +216,7 @@ def equal_rows(subject: Subject) -> Doubt | None:
         ]
     )
     share = float(equal.mean())
-    if not _SOME <= share <= 1 - _SOME:
+    if not SOME <= share <= 1 - SOME:
         return None
     rows = subject.caller_rows(subject.places[equal])
     text = (
@@ -224,6 +225,28 @@ def equal_rows(subject: Subject) -> Doubt | None:
     )
     advice = "Encode all rows in the same way, or compare the changed rows only"
     return Doubt("equal rows", min(share, 1 - share), None, text, advice, rows)
+
+
+@doubt("repeated rows", of="pair", cheap=True)
+@on_each_side
+def repeated_rows(subject: Subject, side: int) -> Doubt | None:
+    """Check whether rows of one side repeat, such as an image with several captions, and those of the other do not."""
+    n_rows = len(subject.places)
+    n_equal, n_other = (n_rows - subject.n_distinct[place] for place in (side, 1 - side))
+    # Rows of few whole numbers, such as of classes, are equal by design.
+    if (
+        n_equal < SOME * n_rows
+        or n_other >= SOME * n_rows
+        or not (subject.samples[side] * subject.units[side] % 1 != 0).any()
+    ):
+        return None
+    text = (
+        f"{n_equal:,} of {n_rows:,} checked rows of {subject.names[side]} repeat another row, and those of "
+        f"{subject.names[1 - side]} do not, as if one input had several partners. Ties decide which neighbours such "
+        "rows have"
+    )
+    advice = "Pass the sets of equal rows as groups=, or average their partners"
+    return Doubt("repeated rows", n_equal / n_rows, None, text, advice)
 
 
 @doubt("row lengths", of="pair", cheap=True)

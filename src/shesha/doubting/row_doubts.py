@@ -7,7 +7,7 @@ from math import gcd
 
 import numpy as np
 
-from shesha.doubting.doubt_input import CovariateShare, Subject, doubt
+from shesha.doubting.doubt_input import SOME, CovariateShare, Subject, doubt, on_each_side
 from shesha.kernels.neighbours import separate_clusters
 from shesha.kernels.ranks import midranks
 from shesha.nulls.dependence import p_of_first, pairs_of_places
@@ -42,10 +42,8 @@ _MISSING_CODES = frozenset(
 """Numbers that programs and file formats write for missing values."""
 _SIGNED, _MOST_SPREAD, _SIZED = 0.1, 1e9, 1 << 16
 """Smallest share of values of each sign, largest ratio of sizes of 90 % of numbers, and about how many are checked."""
-_UNIT, _NOT_ONE, _SOME, _FAR_FROM_1 = 1e-3, 0.95, 0.05, 0.1
-"""Largest difference from length 1, limit of single values, smallest share of rows of a kind, and smallest difference
-of the other lengths.
-"""
+_UNIT, _NOT_ONE, _FAR_FROM_1 = 1e-3, 0.95, 0.1
+"""Largest difference from length 1, limit of single values, and smallest difference of the other lengths."""
 _FEWEST_LENGTHS = 3
 """Smallest number of rows of each kind; one random row can have length 1."""
 _APART = 2.0
@@ -74,78 +72,80 @@ def duplicates(subject: Subject) -> Doubt | None:
 
 
 @doubt("missing codes", of="both", cheap=True)
-def missing_codes(subject: Subject) -> Doubt | None:
+@on_each_side
+def missing_codes(subject: Subject, side: int) -> Doubt | None:
     """Check whether a number far from all others, such as -999, stands for missing values."""
-    for side, sample in enumerate(subject.samples):
-        rows = np.union1d(subject.places, subject.farthest_rows[side])
-        values, unit = sample if len(rows) == len(sample) else subject.read(side, rows), subject.units[side]
-        for found in (values.min(), values.max()):
-            coded, extreme = values == found, found * unit
-            if coded.all() or coded.sum() < 2 or float(f"{extreme:.6g}") not in _MISSING_CODES:
-                continue
-            low = float(values.min(where=~coded, initial=np.inf) * unit)
-            high = float(values.max(where=~coded, initial=-np.inf) * unit)
-            if max(low - extreme, extreme - high) > _APART * max(high - low, 1e-12):
-                n_rows = int(coded.any(axis=1).sum())
-                text = (
-                    f"{extreme:g} occurs in {n_rows:,} of {len(rows):,} checked rows, far from all other values "
-                    f"({low:.3g} to {high:.3g}), like a code for missing values"
-                )
-                advice = "If it means that a value is missing, replace it by NaN, and pass missing='drop'"
-                return Doubt("missing codes", n_rows / len(rows), None, text, advice)
+    sample, unit = subject.samples[side], subject.units[side]
+    rows = np.union1d(subject.places, subject.farthest_rows[side])
+    values = sample if len(rows) == len(sample) else subject.read(side, rows)
+    for found in (values.min(), values.max()):
+        coded, extreme = values == found, found * unit
+        if coded.all() or coded.sum() < 2 or float(f"{extreme:.6g}") not in _MISSING_CODES:
+            continue
+        low = float(values.min(where=~coded, initial=np.inf) * unit)
+        high = float(values.max(where=~coded, initial=-np.inf) * unit)
+        if max(low - extreme, extreme - high) > _APART * max(high - low, 1e-12):
+            n_rows = int(coded.any(axis=1).sum())
+            text = (
+                f"{extreme:g} occurs in {n_rows:,} of {len(rows):,} checked rows of {subject.names[side]}, far from "
+                f"all other values ({low:.3g} to {high:.3g}), like a code for missing values"
+            )
+            advice = "If it means that a value is missing, replace it by NaN, and pass missing='drop'"
+            return Doubt("missing codes", n_rows / len(rows), None, text, advice)
     return None
 
 
 @doubt("wrong type", of="both", cheap=True)
-def wrong_type(subject: Subject) -> Doubt | None:
+@on_each_side
+def wrong_type(subject: Subject, side: int) -> Doubt | None:
     """Check whether values differ by so many orders of magnitude that their bytes were read as another type."""
-    for name, sample, unit in zip(subject.names, subject.samples, subject.units, strict=False):
-        step = max(1, sample.size // _SIZED)
-        while gcd(step, sample.shape[1]) > 1:
-            step += 1
-        values = sample.ravel()[::step]
-        values = values[values != 0]
-        # Probabilities, which can be as small, have one sign.
-        if not len(values) or not _SIGNED <= float((values < 0).mean()) <= 1 - _SIGNED:
-            continue
-        # A single distant row does not matter to quantiles.
-        low, high = np.quantile(np.abs(values), [0.05, 0.95])
-        if high <= _MOST_SPREAD * low:
-            continue
-        low, high = low * unit, high * unit
-        text = f"values of {name} have sizes from {low:.0e} to {high:.0e} (90 % of them), like bytes of another type"
-        advice = (
-            "Check the type (such as float32 or float64) and the byte order with which the file was written and read"
-        )
-        return Doubt("wrong type", 1.0, None, text, advice)
-    return None
+    sample = subject.samples[side]
+    step = max(1, sample.size // _SIZED)
+    while gcd(step, sample.shape[1]) > 1:
+        step += 1
+    values = sample.ravel()[::step]
+    values = values[values != 0]
+    # Probabilities, which can be as small, have one sign.
+    if not len(values) or not _SIGNED <= float((values < 0).mean()) <= 1 - _SIGNED:
+        return None
+    # A single distant row does not matter to quantiles.
+    low, high = np.quantile(np.abs(values), [0.05, 0.95])
+    if high <= _MOST_SPREAD * low:
+        return None
+    low, high = (size * subject.units[side] for size in (low, high))
+    text = (
+        f"values of {subject.names[side]} have sizes from {low:.0e} to {high:.0e} (90 % of them), like bytes of "
+        "another type"
+    )
+    advice = "Check the type (such as float32 or float64) and the byte order with which the file was written and read"
+    return Doubt("wrong type", 1.0, None, text, advice)
 
 
 @doubt("mixed lengths", of="both", cheap=True)
-def mixed_lengths(subject: Subject) -> Doubt | None:
+@on_each_side
+def mixed_lengths(subject: Subject, side: int) -> Doubt | None:
     """Check whether some rows have length 1 and the others have not, as if only some were normalised."""
-    for name, sample, size in zip(subject.names, subject.samples, subject.units, strict=False):
-        # A length beyond the largest number is not 1 either.
-        with np.errstate(over="ignore"):
-            lengths = np.sqrt(np.einsum("ij,ij->i", sample, sample)) * size
-            highest = np.maximum(sample.max(axis=1), -sample.min(axis=1)) * size
-        # Rows of a 1 and zeros, such as of classes, were not normalised.
-        unit = (np.abs(lengths - 1) < _UNIT) & (highest < _NOT_ONE)
-        share = float(unit.mean())
-        few = min(np.count_nonzero(unit), np.count_nonzero(~unit)) < _FEWEST_LENGTHS
-        if few or not _SOME <= share <= 1 - _SOME or np.median(np.abs(lengths[~unit] - 1)) < _FAR_FROM_1:
-            continue
-        rows = subject.caller_rows(subject.places[unit])
-        text = (
-            f"{len(rows):,} of {len(unit):,} checked rows of {name} have length 1 and the others have not (median "
-            f"{np.median(lengths[~unit]):.3g}), as if two encoders or settings were mixed"
-        )
-        advice = "Encode all rows in the same way; lengths and distances of the two kinds cannot be compared"
-        return Doubt("mixed lengths", min(share, 1 - share), None, text, advice, rows)
-    return None
+    sample, size = subject.samples[side], subject.units[side]
+    # A length beyond the largest number is not 1 either.
+    with np.errstate(over="ignore"):
+        lengths = np.sqrt(np.einsum("ij,ij->i", sample, sample)) * size
+        highest = np.maximum(sample.max(axis=1), -sample.min(axis=1)) * size
+    # Rows of a 1 and zeros, such as of classes, were not normalised.
+    unit = (np.abs(lengths - 1) < _UNIT) & (highest < _NOT_ONE)
+    share = float(unit.mean())
+    few = min(np.count_nonzero(unit), np.count_nonzero(~unit)) < _FEWEST_LENGTHS
+    if few or not SOME <= share <= 1 - SOME or np.median(np.abs(lengths[~unit] - 1)) < _FAR_FROM_1:
+        return None
+    rows = subject.caller_rows(subject.places[unit])
+    text = (
+        f"{len(rows):,} of {len(unit):,} checked rows of {subject.names[side]} have length 1 and the others have not "
+        f"(median {np.median(lengths[~unit]):.3g}), as if two encoders or settings were mixed"
+    )
+    advice = "Encode all rows in the same way; lengths and distances of the two kinds cannot be compared"
+    return Doubt("mixed lengths", min(share, 1 - share), None, text, advice, rows)
 
 
-@doubt("few rows")
+@doubt("few rows", cheap=True)
 def few_rows(subject: Subject) -> Doubt | None:
     """Check whether a few distant rows dominate linear measures."""
     rows, n_far = far_rows_first(subject)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from shesha.doubting import warn_of_pair_doubts, warn_of_row_doubts
 from shesha.doubting.row_lengths import describe_lengths
 from shesha.drift.canary_reference import Reference, check_same_rows, require_count
 from shesha.inputs import MissingRows, RowChoice, orders, split_names, validation as check
@@ -290,6 +291,8 @@ class Setting:
     tolerance: float
     n_resamples: int
     seed: int
+    doubts: Sequence[str] = ()
+    """Warnings about the reference and its re-encodings, which each check repeats."""
 
     @cached_property
     def tiers(self) -> list[str]:
@@ -347,7 +350,8 @@ def run_check(current: Any, setting: Setting) -> CheckResult:
         return CheckResult(tuple(_missing_scores(setting, reason)), reason=reason)
     representation = Representation.build(array, "current")
     representation.names = names
-    after = check_same_rows(representation, reference, "current")
+    after = check_same_rows(representation, reference, "current", setting.reference.rows)
+    _warn_of_doubts(setting, after)
     values, reasons = drifts(setting.measures, reference, after)
     scores = (
         _rank_among_reencodings(setting, setting.unchanged.drifts, values, reasons)
@@ -363,6 +367,20 @@ def run_check(current: Any, setting: Setting) -> CheckResult:
         )
     lengths = describe_lengths(reference.rows, after.to_numpy.rows, paired=True) if same_width else ""
     return CheckResult(tuple(scores), _rows(setting, moved), _classes(setting, moved), scores[0].reason, lengths)
+
+
+def _warn_of_doubts(setting: Setting, after: Representation) -> None:
+    """Repeat what was wrong with the reference, and warn of what is wrong with the rows to check."""
+    texts = [text.removeprefix("warning: ") for text in setting.doubts]
+    for text in texts:
+        state_warning(f"when the monitor was made: {text}")
+    # The verdict describes lengths, and rows that did not change at all.
+    but = ("copies", "offset", "row lengths", *(text.partition(":")[0] for text in texts))
+    if setting.reference.rows is not None:
+        warn_of_pair_doubts({"the reference": setting.reference.rows, "the new rows": after}, but=but)
+    else:
+        # Rows whose axes are hidden have no features to compare.
+        warn_of_row_doubts(after, "the new rows", but=but)
 
 
 def _score(setting: Setting, i: int, value: float, **fields: Any) -> DriftScore:

@@ -209,13 +209,15 @@ def restrict_encodings(encodings: Iterable[Any], names: Names | None, n_rows: in
         yield np.asarray(values)[order[kept]]
 
 
-def check_same_rows(given: Any, reference: Representation, name: str) -> Representation:
-    """Check another encoding of the reference rows, and align it with them."""
+def check_same_rows(given: Any, reference: Representation, name: str, rows: Matrix | None = None) -> Representation:
+    """Check another encoding of the reference rows, whose own axes `rows` have if known, and align it with them."""
     source = Representation.build(given, name)
     if source.has_distances_only or len(source.shape) != 2:
         raise ValueError(f"{name} must be a matrix (n_rows, n_features), got shape {source.shape}")
     require_count(source.n_rows, reference, name)
-    if (reference.names is None or source.names is None) and are_reordered(reference.rows, source.rows):
+    if (reference.names is None or source.names is None) and are_reordered(
+        reference.rows if rows is None else rows, source.rows
+    ):
         raise ValueError(
             f"{name} must have the rows of the reference in the same order, got them in another order; save the "
             "reference with row names (--id), and pass rows with names"

@@ -36,7 +36,7 @@ from shesha.results.base import draws_axes
 from shesha.results.drift import State
 from shesha.support import types as kinds
 from shesha.support.device_arrays import array_shape
-from shesha.support.provenance import keep_statements, state_warning
+from shesha.support.provenance import collect_statements, is_warning, keep_statements, state, state_warning
 from shesha.support.seeds import draw_seed, draws_needed
 from shesha.support.types import Seed
 from shesha.views import select_rows
@@ -166,7 +166,7 @@ AnyVerdict = TypeVar("AnyVerdict", DriftVerdict, StreamVerdict)
 _EVIDENCE, _STREAM = "evidence", "stream"
 _MANY = 20.0
 """Ratio of the largest to the smallest drift above which the axis of a chart is logarithmic."""
-_PLAIN = ("level", "tolerance", "n_resamples", "seed")
+_PLAIN = ("level", "tolerance", "n_resamples", "seed", "doubts")
 
 
 def as_number(value: Any) -> float:
@@ -276,28 +276,30 @@ class DriftMonitor:
             most=MOST_CANARIES,
             seed=seed,
         )
-        ref = Reference.build(sides["reference"], along["labels"], chosen, along["groups"])
-        ref = replace(ref, features=column_names(reference))
-        if ref.rows is not None:
-            warn_of_row_doubts(ref.rows, "reference")
-        if names is None and len(along["kept"]) < n_rows:
-            ref = replace(ref, positions=along["kept"], n_inputs=n_rows)
-        unchanged = None
-        if encodings is not None:
-            if len(along["kept"]) < n_rows:
-                encodings = restrict_encodings(encodings, names, n_rows, along["kept"])
-            unchanged = NoiseFloor.build(encodings, ref.representation, chosen, ref.codes, len(ref.classes))
-        level = check_level(false_alarm, run_length, unchanged, n_resamples)
-        allowed = TOLERANCE if unchanged is None else 0.0
-        self.run_length = run_length
-        self.about = plain_about(about)
-        limit = allowed if tolerance is None else check.require_at_least(tolerance, "tolerance", 0.0)
-        if unchanged is not None and limit == 0 and not unchanged.drifts[:, 0].any():
-            state_warning(
-                f"all {len(unchanged):,} re-encodings equal the reference, so any change beyond rounding raises an "
-                "alert; vary what differs between checks, such as the batch size, or pass tolerance="
-            )
-        self._setting = Setting(ref, chosen, unchanged, level, limit, n_resamples, draw_seed(seed))
+        with collect_statements() as statements:
+            ref = Reference.build(sides["reference"], along["labels"], chosen, along["groups"])
+            ref = replace(ref, features=column_names(reference))
+            if ref.rows is not None:
+                warn_of_row_doubts(ref.rows, "reference", but=("offset",))
+            if names is None and len(along["kept"]) < n_rows:
+                ref = replace(ref, positions=along["kept"], n_inputs=n_rows)
+            unchanged = None
+            if encodings is not None:
+                if len(along["kept"]) < n_rows:
+                    encodings = restrict_encodings(encodings, names, n_rows, along["kept"])
+                unchanged = NoiseFloor.build(encodings, ref.representation, chosen, ref.codes, len(ref.classes))
+            level = check_level(false_alarm, run_length, unchanged, n_resamples)
+            allowed = TOLERANCE if unchanged is None else 0.0
+            self.run_length = run_length
+            self.about = plain_about(about)
+            limit = allowed if tolerance is None else check.require_at_least(tolerance, "tolerance", 0.0)
+            if unchanged is not None and limit == 0 and not unchanged.drifts[:, 0].any():
+                state_warning(
+                    f"all {len(unchanged):,} re-encodings equal the reference, so any change beyond rounding raises an "
+                    "alert; vary what differs between checks, such as the batch size, or pass tolerance="
+                )
+        doubts = tuple(text for text in statements if is_warning(text))
+        self._setting = Setting(ref, chosen, unchanged, level, limit, n_resamples, draw_seed(seed), doubts)
         self._history: History = InMemory()
 
     @property
@@ -433,6 +435,8 @@ class DriftMonitor:
         def extend(stored: str | None) -> tuple[StreamVerdict, str]:
             stream = updates.begin() if stored is None else Stream.from_text(stored)
             verdict = updates.broken(stream, len(rows), broken) if broken else updates.apply(stream, rows)
+            if verdict.state in ("alert", "watch") and (lengths := updates.describe_lengths(rows)):
+                state(lengths)
             return verdict, stream.as_text()
 
         return self._store("update", _STREAM, extend)
@@ -527,7 +531,7 @@ class DriftMonitor:
         nulls = [arrays[f"null_{part}"] for part in ("drifts", "rows", "classes") if f"null_{part}" in arrays]
         monitor = cls.__new__(cls)
         floor = NoiseFloor(*nulls) if nulls else None
-        monitor._setting = Setting(ref, measures, floor, *(plain[name] for name in _PLAIN))
+        monitor._setting = Setting(ref, measures, floor, *(plain.get(name, ()) for name in _PLAIN))
         monitor.run_length, monitor.about, monitor._history = plain["run_length"], plain["about"], history
         return monitor
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from shesha.doubting import warn_of_row_doubts
+from shesha.doubting.row_lengths import describe_lengths
 from shesha.drift.canary_reference import Reference
 from shesha.drift.row_dependence import dependence_text, group_means, n_equal_rows
 from shesha.inputs import Names, split_names, validation as check
@@ -18,7 +20,6 @@ from shesha.kernels.condition_distances import ledoit_wolf
 from shesha.kernels.rounding_and_scaling import is_constant, length_unit
 from shesha.results import CheckSequence, StreamVerdict
 from shesha.results.drift import State
-from shesha.support.provenance import state_warning
 from shesha.support.sqlite import StoreError
 from shesha.support.types import Index, Matrix, Vector
 
@@ -471,9 +472,10 @@ class Updates:
         self._require_new(array, names)
         broken = np.flatnonzero(~np.isfinite(array).all(axis=1))
         reason = f"batch has NaN or infinity in {len(broken):,} of {len(array):,} rows: {check.join_items(broken)}"
-        if len(zero := np.flatnonzero(~array.any(axis=1))):
-            rows = check.join_items(zero)
-            state_warning(f"{len(zero):,} of {len(array):,} rows of the batch are zero, like failed encodings ({rows})")
+        if not len(broken):
+            warn_of_row_doubts(self._reference.rows, "the reference", but=("offset",))
+            # The verdict names the strangest new rows.
+            warn_of_row_doubts(array, "the batch", but=("few rows", "offset"))
         if groups is None and self._reference.groups is not None:
             raise ValueError("groups must be a group for each new row, as the reference has groups")
         if groups is not None and self._reference.groups is None:
@@ -510,6 +512,10 @@ class Updates:
         self._dependence = self._reference.dependence or dependence_text(sample, "stream", unit)
         stream.dependent |= bool(stream.alarm_since and self._dependence)
         return self._verdict(stream, len(rows), float(p.mean()), tuple(order.tolist()))
+
+    def describe_lengths(self, rows: Matrix) -> str:
+        """Describe how the lengths of new rows differ from those of the reference; empty if they do not."""
+        return describe_lengths(self._reference.units, rows, paired=False)
 
     def broken(self, stream: Stream, n_rows: int, reason: str) -> StreamVerdict:
         """Return the verdict for a batch with invalid rows, which is not added to the stream."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.doubting import warn_of_row_doubts
 from shesha.doubting.row_lengths import describe_lengths
 from shesha.drift.canary_check import p_value, threshold
 from shesha.drift.row_dependence import dependence_text, n_equal_rows
@@ -43,6 +44,8 @@ _ROUGH_ROWS, _ROUGH_DRAWS = 250, 99
 """Fewest rows of each sample, and divisions, of the test that answers if Ctrl-C comes before the first result."""
 _INTERRUPTED = "Interrupted: the remaining tests were not computed."
 _SHARED = "both samples share"
+_ALIKE = 0.5
+"""Share of the smallest statistic of random divisions below which samples are too alike to be different inputs."""
 _DOMINANT = 0.9
 """Share of the variance above which distances depend on little but one feature."""
 
@@ -83,6 +86,7 @@ def _same_features(reference: ArrayLike, window: ArrayLike) -> tuple[dict[str, A
     return {"reference": reference, "window": align_features(reference, window, "reference", "window")}, shared
 
 
+@keep_statements
 def two_sample(
     reference: ArrayLike,
     window: ArrayLike,
@@ -131,7 +135,12 @@ def two_sample(
     check.fraction(alpha, "alpha", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
     sides, shared = _same_features(reference, window)
-    return _test_sides(sides, shared, test, n_permutations, alpha, seed)
+    found = _test_sides(sides, shared, test, n_permutations, alpha, seed)
+    _state_faults(sides["reference"], sides["window"], column_names(reference))
+    rows = (_some_rows(split_names(side)[0], name) for name, side in sides.items())
+    if found.significant and (lengths := describe_lengths(*rows, paired=False)):
+        state(lengths)
+    return found
 
 
 def _test_sides(
@@ -161,6 +170,11 @@ def _test_sides(
     # Equal sums may differ by rounding if their terms are in another order.
     tolerance = 1e-13 * float(np.abs(values).max())
     null = np.where(np.isclose(values[1:], values[0], rtol=1e-10, atol=tolerance), values[0], values[1:])
+    if values[0] < _ALIKE * null.min():
+        state_warning(
+            "the samples are more alike than random divisions of their rows, as if both had the same inputs; "
+            "`shesha diff` (shesha.diff) compares two encodings of the same inputs"
+        )
     # Random rows are not neighbours, so the first rows show whether neighbours depend on each other.
     stretches = few if few is sides else {name: np.asarray(side[:_MOST_ROWS]) for name, side in sides.items()}
     found = (dependence_text(check.matrix(side, name), name, group_advice=False) for name, side in stretches.items())
@@ -193,25 +207,22 @@ def _few_rows(sides: dict[str, Any], seed: Seed) -> dict[str, Any]:
     return few
 
 
-def _state_separating_features(reference: Any, window: Any, features: Names | None) -> None:
-    """State which features are constant in each sample, with other values, and which one determines the distances."""
-    if np.ndim(reference) != 2 or np.ndim(window) != 2:
-        return
-    first, second = _some_rows(reference, "reference"), _some_rows(window, "window")
-    if first.shape[1:] != second.shape[1:] or not (len(first) and len(second)):
-        return
+def _state_faults(reference: Any, window: Any, features: Names | None) -> None:
+    """State faults of each sample, which features separate them, and which one determines the distances."""
+    sides = {"reference": split_names(reference)[0], "window": split_names(window)[0]}
+    first, second = rows_of_sides = [_some_rows(side, name) for name, side in sides.items()]
 
     def listing(places: Index) -> str:
         known = features is not None and len(features) == first.shape[1]
         words = join_names(map(str, features.values[places])) if known and features is not None else join_items(places)
         return f"feature{'s' * (len(places) != 1)} {words} {agree(len(places), 'is', 'are')}"
 
-    for name, rows in (("reference", first), ("window", second)):
+    for (name, side), rows in zip(sides.items(), rows_of_sides, strict=True):
         if (rows == rows[0]).all():
             state_warning(f"all {len(rows):,} checked rows of the {name} are equal, as those of a broken encoder are")
             return
-        if len(zero := np.flatnonzero(~rows.any(axis=1))):
-            state_warning(f"{len(zero):,} of {len(rows):,} checked rows of the {name} are zero, like failed encodings")
+        numbers = np.arange(len(side))[:: _step(side)]
+        warn_of_row_doubts(rows, f"the {name}", "euclidean", but=("few coordinates",), numbers=numbers)
     constant = np.flatnonzero((np.ptp(first, axis=0) == 0) & (np.ptp(second, axis=0) == 0) & (first[0] != second[0]))
     if len(constant):
         state_warning(f"{listing(constant)} constant in each sample with another value, which alone separates them")
@@ -224,7 +235,11 @@ def _state_separating_features(reference: Any, window: Any, features: Names | No
 
 def _some_rows(side: Any, name: str) -> Matrix:
     """Return evenly spaced rows, which suffice to describe their lengths."""
-    return check.matrix(side[:: max(1, len(side) // _MOST_ROWS)], name)
+    return check.matrix(side[:: _step(side)], name)
+
+
+def _step(side: Any) -> int:
+    return max(1, len(side) // _MOST_ROWS)
 
 
 def _distances(rows: Matrix) -> Matrix:
@@ -439,7 +454,6 @@ def sample_differences(
     }
     n_permutations = check.count(n_permutations, "n_permutations")
     check.fraction(alpha, "alpha", closed=False)
-    _state_separating_features(sides["reference"], sides["window"], features)
     runs = [partial(_test_sides, test=cast(Test, name), alpha=alpha, seed=seed) for name in names]
     with best_answer(lambda: _describe_tests([runs[0](_evenly_spaced(sides), "", n_permutations=_ROUGH_DRAWS)])):
         results, interrupted = collect(
@@ -449,6 +463,7 @@ def sample_differences(
             fewest=1,
             describe=_describe_tests,
         )
+    _state_faults(sides["reference"], sides["window"], features)
     numbers = []
     for each in results:
         one: Number = number_against_null(
@@ -481,6 +496,8 @@ def sample_differences(
         lengths += "" if interrupted else f"; with rows of length 1, {found} a difference"
     dependence = results[0].dependence
     doubt = (f"p-values are too small: {dependence}",) if dependence and not shared else ()
+    if doubt and min(corrected) > alpha:
+        state_warning(doubt[0])
     return TwoSampleTests(
         numbers=tuple(replace(each, corrected_p_value=float(p)) for each, p in zip(numbers, corrected, strict=True)),
         n_reference=results[0].n_reference,
@@ -488,7 +505,7 @@ def sample_differences(
         dependence=dependence,
         shares_rows=bool(shared),
         lengths=lengths,
-        notes=(*doubt, *[_INTERRUPTED] * interrupted),
+        notes=(*doubt * bool(min(corrected) <= alpha), *[_INTERRUPTED] * interrupted),
         interrupted=interrupted,
     )
 

@@ -96,6 +96,12 @@ def kind_of_value(value: Any) -> tuple[Kind, str]:
         return "text", "text"
     if isinstance(value, bytes | bytearray | memoryview):
         return "bytes", "bytes"
+    first = value[0] if isinstance(value, list | tuple) and value else None
+    if isinstance(first, Mapping):
+        return (
+            "lists",
+            f"lists of records of {', '.join(map(str, list(first)[:4]))}, which are no single vector per row",
+        )
     if isinstance(value, list | tuple | Mapping) or hasattr(value, "shape"):
         return "lists", "lists"
     if isinstance(value, int | float):

@@ -77,6 +77,9 @@ def shape(found: tuple[int, ...], name: str, min_rows: int, min_columns: int) ->
     if len(found) != 2:
         n = condensed_rows(found)
         hint = f"; if these are the distances between {n} rows, pass shesha.Rdm({name})" * (n > 2)
+        if len(found) in (3, 4):
+            mean = f"X.mean(axis={'(2, 3)' if len(found) == 4 else 1})"
+            hint = f"; average tokens or places, {mean}, or use all of them as features, X.reshape(len(X), -1)"
         raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {tuple(found)}{hint}")
     if found[0] < min_rows:
         raise ValueError(f"{name} must have at least {wording.count(min_rows, 'row')}, got {found[0]}")

@@ -79,6 +79,11 @@ _NUMBERS_OF_ROWS = re.compile(
     re.IGNORECASE,
 )
 """Names of integers that number tokens, or the nearest neighbours of each row."""
+_PRODUCTS = re.compile(
+    r"(?:^|[./_])(?:logits?(?:_per_\w+)?|(?:cos(?:ine)?_?)?sim(?:ilarit(?:y|ies))?|scores?|gram|kernel)(?:_?matrix)?$",
+    re.IGNORECASE,
+)
+"""Names of square matrices of the similarities between rows, such as CLIP returns beside its embeddings."""
 _RECORDING = re.compile(
     r"(?:^|[./_-])(?:(?:spikes?|spike_?counts?|spks|firing_?rates?|psths?|rasters?|lfp|i?eeg|meg|ecog|d_?ff|calcium"
     r"|betas?|bold|fmri|voxels?|volumes?|neural|evoked)(?:$|[./_-])|(?:rates?|trials?|epochs?|responses?)$)",
@@ -463,11 +468,17 @@ def refuse_parts(path: Path | str, matrices: Mapping[str, Any]) -> None:
 
 
 def _find_by_products(matrices: Mapping[str, StoredArray]) -> dict[str, str]:
-    """Return masks, numbers of tokens, and lists of neighbours with their distances, which lie beside others."""
+    """Return masks, numbers of tokens, similarities of rows, and lists of neighbours, which lie beside others."""
     numbers = [n for n, a in matrices.items() if _NUMBERS_OF_ROWS.search(n) and a.dtype.kind in "iu"]
     shapes = {matrices[name].shape for name in numbers}
     found = {name: "is a mask" for name in matrices if MASK.search(name)}
     found |= dict.fromkeys(numbers, "numbers tokens or rows")
+    lengths = {array.shape[0] for name, array in matrices.items() if array.shape and not _PRODUCTS.search(name)}
+    found |= {
+        name: "contains similarities of rows"
+        for name, array in matrices.items()
+        if _PRODUCTS.search(name) and len(array.shape) == 2 and array.shape[0] == array.shape[1] in lengths
+    }
     found |= {
         name: "contains the distances of neighbours"
         for name, array in matrices.items()

@@ -41,6 +41,7 @@ _MOST_UNASKED = 1 << 28
 """Number of bytes that any file may need in memory, however small it is on disk."""
 _TIGHTEST = 1000
 """Largest plausible number of unpacked bytes per stored byte; zeros packed with deflate reach it."""
+_RENAME = "; for the lines that read it, let its name end in"
 _SIGNATURES = {
     b"\x93NUMPY": "a .npy file",
     b"PK\x03\x04": "a zip archive such as .npz or .pt",
@@ -50,7 +51,11 @@ _SIGNATURES = {
     b"\x80\x03": "a Python pickle, which is never read",
     b"\x80\x04": "a Python pickle, which is never read",
     b"\x80\x05": "a Python pickle, which is never read",
+    **dict.fromkeys((b"IxF", b"IxM", b"IxP", b"IwF", b"IwP", b"IHN", b"IBx"), f"an index of FAISS{_RENAME} .faiss"),
+    b"ARROW1": f"an Arrow file{_RENAME} .arrow",
+    b"SQLite format 3": f"a database of SQLite{_RENAME} .sqlite",
 }
+"""First bytes of files, and what they are."""
 
 
 TOKENS = ", which look like the tokens of each row; average them (numpy.mean, axis=0)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -16,7 +17,7 @@ from shesha.io.array_selection import StoredArray, labels_of_arrays
 from shesha.io.file_checks import COMPRESSED, UnreadableFileError, file_ending, open_hdf5, reading
 from shesha.io.folders import FOLDERS, ITEMS, holds_items
 from shesha.io.hdf5_arrays import hdf5_arrays, matlab_arrays, matlab_hdf5_arrays, nwb_arrays
-from shesha.io.json_vectors import holds_embeddings, labels_of_json, open_json
+from shesha.io.json_vectors import holds_embeddings, json_parts, labels_of_json, open_json
 from shesha.io.large_matrices import npy_arrays, npz_arrays
 from shesha.io.list_columns import dataset_table
 from shesha.io.netcdf_files import netcdf_arrays
@@ -115,6 +116,7 @@ def find_format(path: Path, *, distances: bool = False) -> Format | None:
     known = formats()
     if path.is_dir() and file_ending(path) not in known:
         found = next((folder_format for recognises, folder_format in FOLDERS if recognises(path)), None)
+        found = replace(_JSON, folder=True, recognises=None) if found is None and json_parts(path) else found
         return ITEMS if found is None and not distances and holds_items(path) else found
     return known.get(file_ending(path))
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -19,12 +19,21 @@ from shesha.inputs import NamedRows, Names
 from shesha.inputs.vector_columns import Vectors
 from shesha.io._unsupported_formats import array_contents
 from shesha.io.array_selection import Contents, Keys, NamedArrays, flatten, gather, in_memory, labels_of_arrays
-from shesha.io.file_checks import TOKENS, UnreadableFileError, file_ending, file_stem, open_bytes, reading
+from shesha.io.file_checks import (
+    TOKENS,
+    UnreadableFileError,
+    file_ending,
+    file_stem,
+    open_bytes,
+    reading,
+    require_plain,
+)
 from shesha.io.tables import Table, contents_of_table, frame_table, labels_of_table
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.memory import format_bytes, memory_budget
 from shesha.support.provenance import state
 from shesha.support.types import Array
+from shesha.support.wording import natural_place
 
 _PER_OBJECT, _PER_VALUE = 72, 40
 """Bytes of memory that a list or dictionary, and any value, need when they are parsed."""
@@ -200,7 +209,40 @@ def _decode_text(text: Any) -> Any:
     return np.frombuffer(data, "<f4") if data and len(data) % 4 == 0 else text
 
 
+_PARTS = re.compile(
+    r"(?P<family>(?:(?:.*[-_.])?(?:resp(?:onse)?s?|batch|chunks?|parts?|shards?|pages?|outputs?|results?)[-_.]?)?)\d+"
+    r"(?P<end>(?:[-_.](?:outputs?|results?|responses?))?)",
+    re.IGNORECASE,
+)
+"""Names of the files in which a program stored one batch of embeddings after another."""
+
+
+def json_parts(path: Path) -> list[Path]:
+    """List the files of a folder, in natural order, if they are numbered batches of embeddings; otherwise none."""
+    if not path.is_dir():
+        return []
+    files = [file for file in path.iterdir() if not file.name.startswith((".", "_")) and file.is_file()]
+    names = [_PARTS.fullmatch(file_stem(file)) for file in files]
+    kinds = {(name["family"], name["end"], file_ending(file)) for name, file in zip(names, files, strict=True) if name}
+    one = len(files) > 1 and all(names) and len(kinds) == 1 and file_ending(files[0]).startswith((".json", ".ndjson"))
+    files = sorted(files, key=natural_place) if one else []
+    return files if files and holds_embeddings(files[0]) and holds_embeddings(files[-1]) else []
+
+
+def _documents(path: Path) -> Iterator[Any]:
+    """Yield the documents of a file, or the records of its only document if this is a list."""
+    document = None if file_ending(path).startswith((".jsonl", ".ndjson")) else _document(path)
+    if document is None:
+        yield from _lines(path)
+    else:
+        yield from document if isinstance(document, list) else [document]
+
+
 def _parse(path: Path) -> Records | NamedArrays:
+    if files := json_parts(path):
+        require_plain(path, files)
+        state(f"{path.name}: {len(files)} files as one table")
+        return _collect(path, chain.from_iterable(map(_documents, files)))
     document = None if file_ending(path).startswith((".jsonl", ".ndjson")) else _document(path)
     if document is None:
         return _collect(path, _lines(path))

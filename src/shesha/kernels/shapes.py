@@ -95,6 +95,10 @@ _COPY = 1e-3
 """Procrustes distance below which two shapes of unit size are copies, perhaps in another precision."""
 
 
+_LOST = 1e-13
+"""Share of the size of a shape below which the rows other than a far one are lost to rounding."""
+
+
 def find_copies(shapes: Mapping[str, Matrix]) -> dict[str, str]:
     """Return the centred shapes that equal an earlier one up to rotation and scale, with the name of that one.
 
@@ -121,7 +125,14 @@ def find_copies(shapes: Mapping[str, Matrix]) -> dict[str, str]:
 
 
 def _is_copy(rows: Matrix, others: Matrix) -> bool:
-    """Return whether two centred shapes are equal up to rotation, scale and rounding."""
+    """Return whether two centred shapes are equal up to rotation, scale and rounding, without a distant row as well."""
+    rest = np.arange(len(rows)) != np.argmax(np.einsum("ij,ij->i", rows, rows))
+    parts = [side[rest] - side[rest].mean(axis=0) for side in (rows, others)]
+    is_lost = np.linalg.norm(parts[0]) <= _LOST * np.linalg.norm(rows)
+    return _are_equal(rows, others) and not is_lost and _are_equal(*parts)
+
+
+def _are_equal(rows: Matrix, others: Matrix) -> bool:
     sizes = float(np.linalg.norm(rows) * np.linalg.norm(others))
     # Of single columns, such as distances, one with the other sign is no copy.
     near = float((rows.T @ others).sum()) if rows.shape[1] == others.shape[1] == 1 else closeness(rows, others)

@@ -17,7 +17,7 @@ from shesha.inputs.identity import words_of
 from shesha.kernels.condition_distances import Cube, count_trials, equal_sums
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.kernels.rounding_and_scaling import safe_unit
-from shesha.nulls.design_warnings import describe_repeats
+from shesha.nulls.design_warnings import describe_far_row, describe_repeats
 from shesha.support import provenance, types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.seeds import generator, spawn
@@ -122,6 +122,8 @@ class Trials:
         number = np.cumsum(counts >= min_trials) - 1
         codes = np.where(counts[codes] >= min_trials, number[codes], -1).astype(np.intp)
         kept = tuple(condition for k, condition in enumerate(names) if counts[k] >= min_trials)
+        if runs is None:
+            _state_slow_drift(trials.rates, codes, name)
         left_out = check.join_items(names[k] for k in few)
         note = (f"conditions with fewer than {min_trials} trials are left out: {left_out}",) if len(few) else ()
         return replace(trials, codes=codes, names=kept, notes=(*trials.notes, *note))
@@ -159,8 +161,12 @@ class Trials:
         rows = trials.values.reshape(trials.n_trials, -1)
         check.shape(rows.shape, name, min_trials, 1)
         n_repeats = len(repeats(_telling_hashes(rows)))
-        if text := describe_repeats(n_repeats, trials.n_trials, "trial"):
-            provenance.state_warning(text if name == "X" else f"{name}: {text}")
+        for text in (
+            describe_repeats(n_repeats, trials.n_trials, "trial"),
+            describe_far_row(rows, "trial", trials.used),
+        ):
+            if text:
+                provenance.state_warning(text if name == "X" else f"{name}: {text}")
         return trials
 
     def keep(self, mask: Mask, why: str, name: str = "X") -> Trials:
@@ -261,6 +267,32 @@ class Trials:
     def take_neurons(self, neurons: Index | Mask) -> Trials:
         """Return the same trials for some of the neurons."""
         return replace(self, values=self.values[:, neurons], source=None)
+
+
+def _state_slow_drift(rates: Matrix, codes: Labels, name: str) -> None:
+    """State that trials that follow one another deviate alike from the means of their conditions."""
+    inside = codes >= 0
+    rows, codes = rates[inside], np.unique(codes[inside], return_inverse=True)[1]
+    if len(rows) < _MANY_TRIALS:
+        return
+    largest = float(np.abs(rows).max(initial=0.0))
+    rows = rows / largest if largest > 0 else rows
+    sums = np.zeros((codes.max() + 1, rows.shape[1]))
+    np.add.at(sums, codes, rows)
+    rows = rows - (sums / np.bincount(codes)[:, None])[codes]
+    total = float((rows**2).sum())
+    alike = float((rows[1:] * rows[:-1]).sum()) / total if total > 0 else 0.0
+    if alike > _ALIKE:
+        text = (
+            "trials that follow one another deviate alike from the means of their conditions (correlation "
+            f"{alike:.2f}), as with offsets of runs, a drift, or frames of one trial as rows, so their distances show "
+            "this rather than conditions. Subtract the mean of each run, or average the frames of a trial"
+        )
+        provenance.state_warning(text if name == "X" else f"{name}: {text}")
+
+
+_ALIKE = 0.5
+"""Correlation of the deviations of neighbouring trials above which they are mostly a drift."""
 
 
 def state_uneven_neurons(values: Array, name: str) -> None:

@@ -312,6 +312,36 @@ _MOST_REPEATS = 0.05
 """Share of copies of other rows from which on they are named."""
 
 
+def describe_far_row(values: Matrix, noun: str, numbers: Sequence[int] | Index | None = None) -> str:
+    """Return why means mislead if a single row has most of the sum of squares; otherwise an empty string.
+
+    Parameters
+    ----------
+    values : array of shape (n_rows, n_features)
+    noun : str
+        What a row is.
+    numbers : sequence of int, optional
+        Numbers of the rows in the input. Default: their places.
+    """
+    if len(values) < _FEWEST_ROWS:
+        return ""
+    largest = float(np.abs(values).max(initial=0.0))
+    scaled = values / largest if largest > 0 else values
+    squares = ((scaled - np.median(scaled, axis=0)) ** 2).sum(axis=1)
+    place, total = int(squares.argmax()), float(squares.sum())
+    if not total or squares[place] <= total * max(_MOST_OF_ONE, _MOST_OF_MEAN / len(values)):
+        return ""
+    number = place if numbers is None else int(numbers[place])
+    return (
+        f"row {number:,}, a {noun}, has {100 * squares[place] / total:.0f} % of the sum of squares of all, so means "
+        "and distances of its group are mostly its own. Look at this row, or leave it out"
+    )
+
+
+_FEWEST_ROWS, _MOST_OF_ONE, _MOST_OF_MEAN = 20, 0.5, 20
+"""Fewest rows that are looked at, and the largest share of the sum of squares of one row, also by the mean share."""
+
+
 def describe_repeats(n_repeats: int, n_rows: int, what: str) -> str:
     """Return the note that rows are copies of others, as in data joined with themselves; empty for few copies."""
     if n_repeats <= _MOST_REPEATS * n_rows:

@@ -352,7 +352,9 @@ def _warn_of_doubts(request: Request) -> None:
     """Warn of features that dominate, raw counts, codes of missing values and other faults of the rows."""
     rows = request.source
     if isinstance(rows, Rows) and not (rows.is_sparse or isinstance(rows.sample, np.memmap)):
-        warn_of_row_doubts(rows, metric=request.options.get("metric", "cosine"))
+        metric = request.options.get("metric", "cosine")
+        # A row at any distance from the others is one row among the angles.
+        warn_of_row_doubts(rows, metric=metric, but=("few rows",) * (metric != "euclidean"))
 
 
 _AXES = 128

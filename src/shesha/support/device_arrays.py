@@ -99,7 +99,15 @@ def to_host(array: Any, name: str = "X") -> NDArray[Any]:
             raise TypeError(
                 f"{name} must be an array, got {type(array).__name__}, which cannot be converted: {error}"
             ) from error
-        raise ValueError(f"{name} must be an array, got lists of unequal lengths: {error}") from error
+        rows = [row for row in array if hasattr(row, "__len__")]
+        lengths = sorted(map(len, rows)) or [0]
+        tokens = (
+            "; join batches (numpy.concatenate), and pass the means of the tokens of each input (numpy.mean, axis=0)"
+        )
+        matrices = any(hasattr(item, "__len__") for row in rows[:1] for item in row)
+        raise ValueError(
+            f"{name} must be an array, got lists of unequal lengths ({lengths[0]} to {lengths[-1]}){tokens * matrices}"
+        ) from error
 
 
 def to_dense(array: Any) -> NDArray[Any]:

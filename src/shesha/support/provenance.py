@@ -24,19 +24,20 @@ _WARNING = "warning: "
 _FEW, _MOST = 2, 6
 """Number of contents left out that are named with their reasons, and that are named at all."""
 
-_statements: ContextVar[dict[str, None] | None] = ContextVar("statements", default=None)
+_statements: ContextVar[dict[str, bool] | None] = ContextVar("statements", default=None)
 
 
-def state(text: str) -> None:
+def state(text: str, *, is_raised: bool = False) -> None:
     """State a decision about an input in a few words without a full stop, such as 'rows matched by id'.
 
     A statement that begins with a count of rows, such as '180 of 200 rows shared by id', restricts the answer, so texts
-    and pages show it before the answer.
+    and pages show it before the answer. A warning that was already raised is not raised again (see
+    `warnings.warn_of_statements`).
     """
     collected = _statements.get()
     # Rows are aligned again where they are used, which then changes nothing.
     if collected is not None and not any(known.startswith(f"{text},") for known in collected):
-        collected[text] = None
+        collected[text] = is_raised
 
 
 def state_left_out(source: str, reasons: Mapping[str, str]) -> None:
@@ -72,14 +73,20 @@ def state_other_settings(records: Mapping[str, Mapping[str, Any]]) -> None:
             state(f"the tokenizers of {first} and {name} give other tokens for the same texts")
 
 
-def state_warning(message: str) -> None:
+def state_warning(message: str, *, is_raised: bool = False) -> None:
     """State why numbers may mislead, so that the result and its sentence for a paper keep the warning."""
-    state(f"{_WARNING}{message}")
+    state(f"{_WARNING}{message}", is_raised=is_raised)
 
 
 def is_warning(statement: str) -> bool:
     """Return whether a statement says that numbers may mislead."""
     return statement.startswith(_WARNING)
+
+
+def unraised_warnings(statements: Mapping[str, bool]) -> list[str]:
+    """Return the warnings among the statements that were not raised."""
+    found = statements.items()
+    return [text.removeprefix(_WARNING) for text, is_raised in found if is_warning(text) and not is_raised]
 
 
 def distinct_warnings(statements: Iterable[str]) -> list[str]:
@@ -99,10 +106,15 @@ def restricts_rows(statement: str) -> bool:
     return _RESTRICTION.match(statement) is not None
 
 
+def restricts(statement: str) -> bool:
+    """Return whether a statement says that something was left out."""
+    return restricts_rows(statement) or statement.endswith(" left out")
+
+
 @contextmanager
-def collect_statements() -> Iterator[dict[str, None]]:
+def collect_statements() -> Iterator[dict[str, bool]]:
     """Collect the statements of a block, each once and in order; an outer block receives them as well."""
-    outer, own = _statements.get(), dict[str, None]()
+    outer, own = _statements.get(), dict[str, bool]()
     token = _statements.set(own)
     try:
         yield own

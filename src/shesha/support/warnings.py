@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from shesha.support import conflicting_distributions, provenance
 
 # Nearly every module imports this one, so the check runs even if another distribution replaced our `__init__.py`.
 conflicting_distributions.notice()
 _PACKAGES = ("shesha", "shesha_studies")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class NotEstimableWarning(UserWarning):
@@ -54,8 +59,24 @@ def warn(message: str, category: type[UserWarning]) -> None:
     A result keeps warnings that its numbers may mislead.
     """
     if category is CalibrationWarning:
-        provenance.state_warning(message)
+        provenance.state_warning(message, is_raised=True)
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PACKAGES:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+def warn_of_statements(function: Callable[P, R]) -> Callable[P, R]:
+    """Raise the warnings that a public function states, because its result, such as a table of pandas, prints none."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        with provenance.collect_statements() as statements:
+            result = function(*args, **kwargs)
+        for text in provenance.unraised_warnings(statements):
+            warn(text, CalibrationWarning)
+        for text in filter(provenance.restricts, statements):
+            warn(text, MeasureWarning)
+        return result
+
+    return call

@@ -192,7 +192,7 @@ class SessionTable(Listed[Group], Result):
                         (name, score.value),
                         (f"{name}_chance", score.chance),
                         (f"{name}_sd", score.chance_sd),
-                        (f"{name}_p", score.p_value),
+                        (f"{name}_p", score.deciding_p_value),
                     )
                 }
                 for line in self.lines
@@ -702,7 +702,7 @@ def _mean(lines: Sequence[AreaLine], score: str, interval: str, confidence: floa
     values = np.array([line.scores[score].value for line in known])
     low, high = mean_interval(values, [getattr(line, interval) for line in known], confidence)
     chance = float(np.mean([line.scores[score].chance for line in known]))
-    n_beyond = sum(reaches_level(line.scores[score].p_value, alpha) for line in known)
+    n_beyond = sum(reaches_level(line.scores[score].deciding_p_value, alpha) for line in known)
     return GroupMean(
         value=float(values.mean()), low=low, high=high, chance=chance, n_rows=len(known), n_beyond=n_beyond
     )
