@@ -369,8 +369,8 @@ def fraction(value: float, name: str, *, closed: bool = True) -> float:
     """Check that a value lies in (0, 1], or in (0, 1) if not `closed`."""
     limits = f"in (0, 1{']' if closed else ')'}"
     share = _number_that(value, name, limits, lambda number: 0 < number < 1 or (closed and number == 1))
-    limits = f"at least {_SMALLEST_SHARE:g} and at most 1 - {_SMALLEST_SHARE:g}"
-    return _number_that(share, name, limits, lambda number: number == 1 or min(number, 1 - number) >= _SMALLEST_SHARE)
+    least, limits = _SMALLEST_SHARE, f"at least {_SMALLEST_SHARE:g} and at most 1 - {_SMALLEST_SHARE:g}"
+    return _number_that(share, name, limits, lambda number: number == 1 or least <= number <= 1 - least)
 
 
 def positive(value: float, name: str, *, most: float | None = None) -> float:
