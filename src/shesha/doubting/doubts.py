@@ -292,8 +292,8 @@ def _zero_rows(rows: Index, n: int, where: str) -> Doubt:
     return Doubt("zero rows", len(rows) / n, None, text, "Leave them out, unless zeros are data", tuple(rows.tolist()))
 
 
-_ONLY_STATED = ("copies", "equal rows", "repeated rows", "zero rows")
-"""Doubts about data that may be as intended, such as inputs of which only some changed; answers state them."""
+_ONLY_STATED = ("copies", "equal rows", "offset", "repeated rows", "zero rows")
+"""Doubts about data that may be as intended, such as features of nonnegative values; answers state them."""
 _NO_WARNING = ("order", "alternating order", "duplicates")
 """Doubts that raise no warning, because another warning already shows the problem."""
 
