@@ -9,6 +9,7 @@ import pytest
 
 import shesha
 from shesha.io import open_file, read_labels
+from shesha.io.array_selection import short_paths
 from shesha.support.wording import csv_text
 
 ROOT = Path(__file__).parents[2]
@@ -57,6 +58,7 @@ def test_names_of_files_and_values_of_options_stay_in_their_line(tmp_path, rng, 
     """Commands to copy, errors and what was written contain them."""
     monkeypatch.chdir(tmp_path)
     np.save(f"{HOSTILE}.npy", rng.standard_normal((12, 5)))
+    assert short_paths([f"{HOSTILE}.npy", "b.npy"]) == [f"{ESCAPED}.npy", "b.npy"]
     ended = invoke_main("audit", f"{HOSTILE}.npy", "--bootstrap", "0", "--permutations", "0", *more)
     assert ESCAPED.split()[0] in ended.out + ended.err
     for line in (ended.out + ended.err).splitlines():

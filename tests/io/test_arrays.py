@@ -182,6 +182,7 @@ def test_missing_values_and_empty_arrays_are_kept(tmp_path):
 STACKS = {
     "hidden": (None, ()),
     "last_hidden_state": ("got tokens along axis 1 of .*, as its name shows. Average the tokens", ()),
+    "forward_features": ("got tokens along axis 1 of .*, as its name shows. Average the tokens", ()),
     "encoder.token_embeddings": ("got tokens along axis 1", ()),
     "output": ("as attention_mask shows", ("attention_mask",)),
     "states": (None, ("mask_of_others",)),

@@ -198,7 +198,7 @@ def main() -> None:
         text = str(error)
         if isinstance(error, OSError) and error.filename and error.strerror:
             # Without the number of the error, which says nothing to most readers.
-            text = f"{error.filename}: {error.strerror.lower()}"
+            text = f"{error.filename}: {error.strerror}"
         _say(name_options(text) or type(error).__name__, "red")
         sys.exit(BAD_INPUT)
     except SystemExit as stop:

@@ -19,6 +19,7 @@ from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
 from shesha.nulls.dependence import DiagnosticRows
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Dependence, Doubt, Doubts
+from shesha.support.memory import MemoryBudgetError
 from shesha.support.provenance import keep_statements, state_warning
 from shesha.support.sampling_units import is_batch_name, unit_labels
 from shesha.support.types import Index, Labels, Vector
@@ -291,8 +292,8 @@ def _zero_rows(rows: Index, n: int, where: str) -> Doubt:
     return Doubt("zero rows", len(rows) / n, None, text, "Leave them out, unless zeros are data", tuple(rows.tolist()))
 
 
-_ONLY_STATED = ("copies", "equal rows", "repeated rows", "zero rows")
-"""Doubts about data that may be as intended, such as inputs of which only some changed; answers state them."""
+_ONLY_STATED = ("copies", "equal rows", "offset", "repeated rows", "zero rows")
+"""Doubts about data that may be as intended, such as features of nonnegative values; answers state them."""
 _NO_WARNING = ("order", "alternating order", "duplicates")
 """Doubts that raise no warning, because another warning already shows the problem."""
 
@@ -382,7 +383,7 @@ def _raise_doubts(subject: Subject, headline: str, *, only_cheap: bool, but: Col
             continue
         try:
             answer = mark.function(subject)
-        except NotEstimable as cause:
+        except (NotEstimable, MemoryBudgetError) as cause:
             # If the score is not estimable, its change is not estimable either.
             reason = str(cause)
             continue

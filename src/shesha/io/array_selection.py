@@ -59,14 +59,17 @@ def short_paths(paths: Iterable[str | os.PathLike[str]], *, endings: bool = True
             for name, path, depth in zip(names, chosen, depths, strict=True)
         ]
         if longer == depths:
-            return [f"{name} ({names[:i].count(name) + 1})" if uses[name] > 1 else name for i, name in enumerate(names)]
+            numbered = (
+                f"{name} ({names[:i].count(name) + 1})" if uses[name] > 1 else name for i, name in enumerate(names)
+            )
+            return list(map(visible_name, numbered))
         depths = longer
 
 
 def full_name(path: Path, short: str, name: str, taken: Container[str], *, alone: bool) -> str:
     """Return the name of an array, with the short or whole path of its file if needed to be unique."""
-    full = name if alone else short if name == file_stem(path) else f"{short}:{name}"
-    return f"{path}:{name}" if full in taken else full
+    full = name if alone else short if name == visible_name(file_stem(path)) else f"{short}:{name}"
+    return visible_name(f"{path}:{name}") if full in taken else full
 
 
 Keys = Sequence[str] | None

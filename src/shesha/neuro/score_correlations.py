@@ -117,7 +117,7 @@ def behaviour_coupling(
     (0.82, True)
     """
     trials = Trials.from_responses(X, missing=missing)
-    values = trials.take(check_outcome(align_labels(X, outcome, "outcome"), trials.n_total))
+    values = trials.take(check_outcome(align_labels(X, outcome, "outcome"), trials))
     trials = trials.keep(~np.isnan(values), "without an outcome")
     orders = Orders.draw(trials, n_permutations, null, blocks=blocks, block_length=block_length, alpha=alpha, seed=seed)
     return coupling_score(trials, values[~np.isnan(values)], orders)
@@ -171,14 +171,16 @@ def _without_trends(first: Vector, second: Vector, alpha: float) -> tuple[float,
     return values[0], float(null_evidence(values[0], np.array(values[1:]), "either", alpha, None)["p_value"])
 
 
-def check_outcome(outcome: ArrayLike, n_trials: int, name: str = "outcome") -> Vector:
+def check_outcome(outcome: ArrayLike, trials: Trials, name: str = "outcome") -> Vector:
     """Check that the outcome has one number per trial, and return it; NaN marks a trial without an outcome."""
     array = to_host(table_values(outcome, name))
     if array.dtype.kind == "O":
         array = numbers_of_objects(array, name)
-    if array.shape != (n_trials,) or array.dtype.kind not in "fiub":
+    if array.shape != (trials.n_total,) or array.dtype.kind not in "fiub":
+        turned = array.shape == (trials.n_neurons,)
         raise ValueError(
-            f"{name} must be one number for each of the {n_trials} trials, got {array.dtype} of shape {array.shape}"
+            f"{name} must be one number for each of the {trials.n_total} trials, got {array.dtype} of shape "
+            f"{array.shape}{'; if the rows of the responses are neurons, pass X.T' if turned else ''}"
         )
     values = np.asarray(array, dtype=np.float64)
     if np.isinf(values).any():

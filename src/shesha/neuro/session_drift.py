@@ -186,6 +186,7 @@ class _Session:
     @classmethod
     def build(cls, name: str, X: Any, conditions: Any, missing: MissingRows) -> _Session:
         trials = Trials.build(X, conditions, f"session {name}", missing=missing)
+        trials.state_blocked_conditions()
         if not trials.n_conditions:
             raise ValueError(
                 f"session {name} must have a condition with at least 2 trials, got {count(trials.n_trials, 'trial')} "

@@ -177,6 +177,8 @@ def _match_clouds(
         Trials.build(data, shown, name, min_trials=_FEWEST_TRIALS, missing=missing)
         for data, shown, name in ((X, of_x, "X"), (Y, of_y, "Y"))
     ]
+    for side in sides:
+        side.state_blocked_conditions()
     shared = [name for name in sides[0].names if name in sides[1].names]
     if len(shared) < _FEWEST_CONDITIONS:
         raise ValueError(

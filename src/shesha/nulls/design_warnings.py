@@ -344,7 +344,8 @@ _FEWEST_ROWS, _MOST_OF_ONE, _MOST_OF_MEAN = 20, 0.5, 20
 
 def describe_repeats(n_repeats: int, n_rows: int, what: str) -> str:
     """Return the note that rows are copies of others, as in data joined with themselves; empty for few copies."""
-    if n_repeats <= _MOST_REPEATS * n_rows:
+    # One or two copies may be a coincidence.
+    if n_repeats <= max(2, _MOST_REPEATS * n_rows):
         return ""
     return (
         f"{n_repeats:,} of {count(n_rows, what)} repeat another {what} exactly, and count as independent, so p-values "

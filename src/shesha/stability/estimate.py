@@ -353,8 +353,8 @@ def _warn_of_doubts(request: Request) -> None:
     rows = request.source
     if isinstance(rows, Rows) and not (rows.is_sparse or isinstance(rows.sample, np.memmap)):
         metric = request.options.get("metric", "cosine")
-        # A row at any distance from the others is one row among the angles.
-        warn_of_row_doubts(rows, metric=metric, but=("few rows",) * (metric != "euclidean"))
+        # A row at any distance from the others is one row among the angles and ranks.
+        warn_of_row_doubts(rows, metric=metric, but=("few rows",))
 
 
 _AXES = 128

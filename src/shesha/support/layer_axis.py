@@ -30,7 +30,10 @@ MOST_LAYERS = 300
 """Largest number of layers into which an array is split along a guessed axis."""
 
 MASK = re.compile(r"(?:^|[./_])(?:attention|padding|pad|token)_?mask$", re.IGNORECASE)
-_TOKENS = re.compile(r"(?:^|[./_])(?:last_hidden_states?|(?:token|word)_embeddings)$", re.IGNORECASE)
+_TOKENS = re.compile(
+    r"(?:^|[./_])(?:last_hidden_states?|(?:token|word|patch)_embeddings|(?:patch|image)_?tokens|forward_features)$",
+    re.IGNORECASE,
+)
 """Names of arrays that contain the tokens of one layer."""
 _STATES = re.compile(r"(?:^|[./_])(?:all_|encoder_|decoder_)?hidden_states$", re.IGNORECASE)
 """Names of arrays that contain the tokens of all layers."""

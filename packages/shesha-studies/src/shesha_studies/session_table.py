@@ -375,7 +375,7 @@ class Checked:
         of_neurons = names.astype(str)[codes if trials.neurons is None else codes[trials.neurons]]
         outcome = None
         if given.outcome is not None:
-            outcome = trials.take(check_outcome(given.outcome, trials.n_total, f"outcome of {name}"))
+            outcome = trials.take(check_outcome(given.outcome, trials, f"outcome of {name}"))
         return cls(name, str(given.animal) or name, trials, of_neurons, outcome)
 
 

@@ -1,0 +1,152 @@
+"""The same faulty trials through every function of recordings: the fault is named, or cannot harm the number."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+from shesha import neuro
+
+N_CONDITIONS, N_NEURONS = 6, 20
+N = 16 * N_CONDITIONS
+
+
+def session(seed=0):
+    """Spike counts of tuned neurons: (responses, responses of another session, conditions, runs, outcome)."""
+    rng = np.random.default_rng(seed)
+    shown = np.concatenate([rng.permutation(np.repeat(np.arange(N_CONDITIONS), 2)) for _ in range(8)])
+    rates = np.random.default_rng(7).gamma(2, 2, (N_CONDITIONS, N_NEURONS))[shown] + 1
+    X, Y = rng.poisson(rates, (2, *rates.shape)).astype(float)
+    return X, Y, shown, np.repeat(np.arange(4), N // 4), rng.standard_normal(N) + 0.3 * X[:, 0]
+
+
+def with_change(change):
+    """Return a fault that changes the responses of both sessions."""
+
+    def make(X, Y, *others):
+        return change(X), change(Y), *others
+
+    return make
+
+
+def set_to(value, where):
+    def change(X):
+        X[where] = value
+        return X
+
+    return with_change(change)
+
+
+def scale(by, where):
+    def change(X):
+        X[where] *= by
+        return X
+
+    return with_change(change)
+
+
+def repeat(X):
+    X[1::2] = X[::2]
+    return X
+
+
+def add_walk(X):
+    return X + 3 * np.random.default_rng(3).standard_normal(X.shape).cumsum(axis=0)
+
+
+def without_labels(X, Y, shown, *others):
+    shown = shown.astype(float)
+    shown[:4] = np.nan
+    return X, Y, shown, *others
+
+
+def once_each(*arrays):
+    first = [np.flatnonzero(arrays[2] == k)[0] for k in range(N_CONDITIONS)]
+    return tuple(array[first] for array in arrays)
+
+
+def sorted_trials(*arrays):
+    order = np.argsort(arrays[2], kind="stable")
+    return (*(array[order] for array in arrays[:3]), *arrays[3:])
+
+
+FAULTS = {
+    "a lost trial": (set_to(np.nan, np.s_[5]), r"1 of 96 trials without any number"),
+    "a lost neuron": (set_to(np.nan, np.s_[:, 3]), r"1 of 20 neurons without any number"),
+    "NaN": (set_to(np.nan, np.s_[5, 3]), r"must have a number for every neuron in every trial, got NaN"),
+    "missing conditions": (without_labels, r"4 of 96 trials without a condition left out"),
+    "silent neurons": (set_to(0, np.s_[:, :4]), r"4 of 20 neurons are 0 in all trials|silent"),
+    "one loud neuron": (scale(200, np.s_[:, 2]), r"of the variance of all"),
+    "a distant trial": (scale(300, np.s_[9]), r"row 9, a trial, has \d+ % of the sum of squares"),
+    "repeated trials": (with_change(repeat), r"trials repeat another"),
+    "offsets of runs": (with_change(lambda X: X + 20 * np.arange(N)[:, None] // (N // 4)), r"deviate alike"),
+    "frames as trials": (with_change(add_walk), r"deviate alike"),
+    "neurons in rows": (with_change(np.transpose), r"pass X\.T|must have one entry for each of the 20 trials"),
+    "one trial for each condition": (once_each, r"two trials|2 trials|fewer than|one trial|at least"),
+    "sorted trials": (sorted_trials, r"follow one another \("),
+}
+FEW = {"n_permutations": 39}
+FUNCTIONS = {
+    "crossnobis": lambda X, Y, shown, runs, outcome: neuro.crossnobis(X, shown, runs),
+    "crossnobis without runs": lambda X, Y, shown, runs, outcome: neuro.crossnobis(X, shown),
+    "crossnobis_test": lambda X, Y, shown, runs, outcome: neuro.crossnobis_test(X, shown, runs),
+    "discriminability": lambda X, Y, shown, runs, outcome: neuro.discriminability(X, shown, runs, **FEW),
+    "trial_split": lambda X, Y, shown, runs, outcome: neuro.trial_split(X, shown, **FEW),
+    "wuc": lambda X, Y, shown, runs, outcome: neuro.wuc(X, shown, **FEW),
+    "noise_ceiling": lambda X, Y, shown, runs, outcome: neuro.noise_ceiling(X, shown, runs),
+    "over_time": lambda X, Y, shown, runs, outcome: neuro.over_time(np.stack([X, Y], 2), shown, **FEW),
+    "time_clusters": lambda X, Y, shown, runs, outcome: neuro.time_clusters(np.stack([X, Y], 2), shown, **FEW),
+    "trials_needed": lambda X, Y, shown, runs, outcome: neuro.trials_needed(X, shown, **FEW),
+    "session_drift": lambda X, Y, shown, runs, outcome: neuro.session_drift(
+        {"X": (X, shown), "Y": (Y, shown)}, n_permutations=79
+    ),
+    "behaviour_coupling": lambda X, Y, shown, runs, outcome: neuro.behaviour_coupling(X, outcome, **FEW),
+    "centroid_drift": lambda X, Y, shown, runs, outcome: neuro.centroid_drift(X, **FEW),
+    "permutation_null": lambda X, Y, shown, runs, outcome: neuro.permutation_null(X, lambda A: A[0].mean(), **FEW),
+}
+WITHIN_RUNS = {
+    # Residuals and distances are within runs, in which a constant cancels, and runs are crossed with conditions.
+    *("offsets of runs", "frames as trials", "sorted trials"),
+}
+WITHOUT_CONDITIONS = {
+    # Trials have no condition, and the order of trials is the subject or is permuted by circular shifts.
+    *("missing conditions", "offsets of runs", "frames as trials", "one trial for each condition", "sorted trials"),
+    # Any matrix can be trials by neurons if nothing is paired with its rows.
+    "neurons in rows",
+}
+UNHARMED = {
+    "crossnobis": WITHIN_RUNS,
+    "crossnobis_test": WITHIN_RUNS,
+    "discriminability": WITHIN_RUNS,
+    "noise_ceiling": WITHIN_RUNS,
+    "behaviour_coupling": WITHOUT_CONDITIONS - {"neurons in rows"},
+    "centroid_drift": WITHOUT_CONDITIONS,
+    "permutation_null": WITHOUT_CONDITIONS,
+}
+CASES = [(name, fault) for name in FUNCTIONS for fault in FAULTS if fault not in UNHARMED.get(name, ())]
+
+
+def said(name, data):
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            answer = FUNCTIONS[name](*data)
+            answer = f"{answer}\n{getattr(answer, 'read', '')}"
+        except (TypeError, ValueError) as error:
+            answer = str(error)
+    return " ".join("\n".join([answer, *(str(one.message) for one in warned)]).split())
+
+
+@pytest.mark.parametrize(("name", "fault"), CASES)
+def test_a_fault_of_trials_is_named(name, fault):
+    make, pattern = FAULTS[fault]
+    text = said(name, make(*session()))
+    assert re.search(pattern, text), text
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_trials_without_fault_are_not_doubted(name):
+    text = said(name, session(1))
+    for fault in set(FAULTS) - {"one trial for each condition"}:
+        assert not re.search(FAULTS[fault][1], text), (fault, text)
