@@ -83,7 +83,7 @@ def monitor(
     options = {"false_alarm": false_alarm, "run_length": run_length, "measures": measures, "tolerance": tolerance}
     made = drift.DriftMonitor(X, nulls=nulls, labels=labels, about=about, n_resamples=n_resamples, seed=seed, **options)
     made.check(current)
-    return made.update(current[:9])
+    return made.update(current if hasattr(current, "toarray") else current[:9])
 
 
 def monitor_history(X: Any, kind: Any = "check", last: Any = None) -> Any:

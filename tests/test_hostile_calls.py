@@ -5,6 +5,7 @@ import subprocess
 import sys
 import warnings
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -96,6 +97,34 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.measures.Groups([None, 1, 2]),
         lambda: shesha.measures.Groups([np.nan, 1, 2]),
         lambda: shesha.io.save("new.npz", {"a": X}, overwrite=pd.DataFrame({"a": [1]})),
+        lambda: shesha.io.open_file("new.npz", flatten=pd.NA),
+        lambda: shesha.compare_layers([X], [X], truncate=pd.DataFrame({"a": [1]})),
+        lambda: shesha.calibrate(X, X, exact=X[0], n_permutations=19),
+        lambda: shesha.diff({"a": X}, {"a": X}, match=X[0]),
+        lambda: shesha.measures.rsa(X, X, method=pd.NA),
+        lambda: shesha.diff({"a": X}, {"a": np}),
+        lambda: shesha.compare(X, np, "CKA"),
+        lambda: shesha.drift.two_sample_tests(np, X),
+        lambda: shesha.drift.DriftMonitor(np),
+        lambda: shesha.drift.DriftMonitor(X, nulls=np),
+        lambda: shesha.drift.DriftMonitor(LARGEST),
+        lambda: shesha.drift.DriftMonitor(X, false_alarm=1e-320),
+        lambda: shesha.drift.conformal_stream(LARGEST, X),
+        lambda: shesha.compare(X, X, "CKA", confidence=1 - 2**-53),
+        lambda: shesha.doubts(X, covariates=[]),
+        lambda: shesha.steering.rank_layers({"a": X}, y, C=1e308),
+        lambda: shesha.neuro.spike_counts([[0.1], [0.2]], RAGGED),
+        lambda: shesha.neuro.spike_counts([np, [0.2]], [0.0]),
+        lambda: shesha.neuro.trial_split(X, [sparse.csr_matrix([[1]])] * 40),
+        lambda: shesha.neuro.trial_split(X, np.zeros(40, dtype="V4")),
+        lambda: shesha.neuro.noise_ceiling(pd.Series([[1.0, 2.0]] * 40).to_numpy(), {}),
+        lambda: shesha.neuro.discriminability(X, [None, *CLASSES[1:]], blocks=CLASSES[:-1]),
+        lambda: shesha.neuro.check_tracked([[0, 1]], RAGGED[:2]),
+        lambda: shesha.bio.find_controls(np.array("a")),
+        lambda: perturbation_tables.correlation(pd.DataFrame(X), np.inf, 0),
+        lambda: perturbation_tables.fake_tables(LARGEST, {"a": 5}),
+        lambda: perturbation_tables.null_model(effect=1e308),
+        lambda: perturbation_tables.null_model(n_cells=[[1], [1, 2]]),
     ],
 )
 def test_lists_of_several_lengths_are_refused_by_name(call):
@@ -149,6 +178,9 @@ def test_the_largest_numbers_have_a_direction():
         lambda: shesha.compare(X, LARGEST, "CKA", calibrate=True, n_permutations=19),
         lambda: [SimpleNamespace(value=shesha.measures.rsa(LARGEST, X, covariates=X[:, 0]))],
         lambda: shesha.compare(LARGEST, X, ["sliced Wasserstein", "RSMDiff", "MMD"]),
+        lambda: [shesha.drift.DriftMonitor(X, false_alarm=0.1).check(LARGEST).scores[0]],
+        lambda: shesha.diff({"a": X * 1e-160}, {"a": X}).layers.values(),
+        lambda: [SimpleNamespace(value=shesha.measures.cka(X, X, covariates=LARGEST[:, 0]))],
         lambda: [SimpleNamespace(value=shesha.bio.perturbation_coherence_whitened(ONE_HUGE, X))],
         lambda: [shesha.estimate(LARGEST, CLASSES, "label_conditioned_split", n_bootstrap=3, n_permutations=19)],
         lambda: [
@@ -188,6 +220,35 @@ def test_whole_numbers_of_numpy_count_as_whole_numbers(width):
     counted = check.count(number, "n")
     assert counted == 20 and type(counted) is int
     assert shesha.calibrate(X, X, n_permutations=number).p_value == shesha.calibrate(X, X, n_permutations=20).p_value
+
+
+@pytest.mark.parametrize("width", ["int8", "uint8", "uint32"])
+def test_narrow_whole_numbers_count_as_python_numbers(width):
+    number = np.dtype(width).type(6)
+    random, drawn = partial(shesha.neuro.trial_split, X, CLASSES, how="random"), {"n_permutations": 0}
+    assert random(n_splits=number, **drawn).value == random(n_splits=6, **drawn).value
+    assert shesha.explore(X, k=number).trustworthiness == shesha.explore(X, k=6).trustworthiness
+
+
+def test_rows_of_a_table_are_taken_by_position():
+    """Slices of a table whose row names are numbers are of names, not of positions."""
+    table = pd.DataFrame(X, index=[None, *range(39)])
+    groups = np.where(CLASSES == 0, "control", "a")
+    found = (shesha.coherence.coherence_by_group(rows, groups, control="control", seed=0) for rows in (table, X))
+    assert len({group.groups[0].value for group in found}) == 1
+
+
+def test_names_that_can_be_read_once_are_names():
+    pair = {("a", "b"): 1.0, ("a", "c"): 2.0, ("b", "c"): 3.0}
+    once, again = (
+        score_prediction(shesha.measures.get("CKA"), pair, names, {"accuracy": pair}, seed=0)
+        for names in (iter("abc"), "abc")
+    )
+    assert once == again
+
+
+def test_labels_may_be_numbers_of_any_length():
+    assert len(check.labels([10**400, "b"] * 20, 40)[1]) == len(check.labels([10**400, 0.5] * 20, 40)[1]) == 2
 
 
 @pytest.mark.parametrize("number", [2**31, 2**63, 2**70, np.uint64(2**63)])

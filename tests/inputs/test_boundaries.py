@@ -8,8 +8,8 @@ from shesha.inputs import validation as check
 SMALLEST = 5e-324
 NAN, INFINITY = float("nan"), float("inf")
 TAKEN = {
-    "fraction": (check.fraction, {}, [SMALLEST, 0.5, 1, 1.0]),
-    "open fraction": (check.fraction, {"closed": False}, [SMALLEST, np.nextafter(1, 0)]),
+    "fraction": (check.fraction, {}, [1e-15, 0.5, 1, 1.0]),
+    "open fraction": (check.fraction, {"closed": False}, [1e-15, 1 - 1e-15]),
     "positive": (check.positive, {}, [SMALLEST, 1e308, 3]),
     "at least": (check.require_at_least, {"minimum": 2.0}, [2, 2.0, 1e308]),
     "finite": (check.finite_number, {}, [0, -1e308, np.float32(2)]),
@@ -20,6 +20,9 @@ TAKEN = {
 REFUSED = {
     "fraction": (check.fraction, {}, [0, 0.0, np.nextafter(1, 2), -0.5, NAN, INFINITY], r"in \(0, 1\]"),
     "open fraction": (check.fraction, {"closed": False}, [0, 1, 1.0, NAN], r"in \(0, 1\)"),
+    "fraction at an end": (check.fraction, {}, [SMALLEST, np.nextafter(1, 0)], "at least 1e-15 and at most 1 - 1e-15"),
+    "positive with a limit": (check.positive, {"most": 9.0}, [0, 10.0, INFINITY], "positive and at most 9"),
+    "at least, with a limit": (check.require_at_least, {"minimum": 2.0, "most": 9.0}, [1, 10, NAN], "at most 9"),
     "positive": (check.positive, {}, [0, -SMALLEST, NAN, INFINITY, 10**400], "positive and finite"),
     "at least": (
         check.require_at_least,

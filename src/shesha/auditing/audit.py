@@ -463,7 +463,7 @@ def audit(
     7        trained    0.6  above chance
     """
     check.choice(metric, METRICS, "metric")
-    runs.require_workers(workers, scheduler)
+    workers = runs.require_workers(workers, scheduler)
     settings = Settings(
         metric=metric,
         confidence=check.fraction(confidence, "confidence", closed=False),

@@ -104,7 +104,9 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
     Traceback (most recent call last):
     ValueError: control must be given if several labels resemble controls (DMSO, control), got None
     """
-    known = list(dict.fromkeys(str(label) for label in kinds.instance(labels, Iterable, "labels", "labels")))
+    if not kinds.has_entries(labels):
+        raise TypeError(f"labels must be a sequence of labels, got {type(labels).__name__}")
+    known = list(dict.fromkeys(map(str, labels)))
     if control is not None:
         return _check_named_controls(known, control)
     stages: tuple[tuple[str, Callable[[str], bool]], ...] = (

@@ -174,9 +174,9 @@ def cluster_stability(
     kinds.label(groupby, "groupby")
     check.fraction(alpha, "alpha", closed=False)
     check.fraction(share, "share", closed=False)
-    check.count(n_subsamples, "n_subsamples", minimum=2)
-    check.count(max_cells, "max_cells", minimum=20)
-    if check.count(n_draws, "n_draws") < (fewest := draws_needed(1, alpha)):
+    n_subsamples = check.count(n_subsamples, "n_subsamples", minimum=2)
+    max_cells, n_draws = check.count(max_cells, "max_cells", minimum=20), check.count(n_draws, "n_draws")
+    if n_draws < (fewest := draws_needed(1, alpha)):
         raise ValueError(f"n_draws must be at least {fewest}, because fewer cannot reach p = {alpha:g}, got {n_draws}")
     method, text = _method(adata, groupby, cluster, n_neighbors)
     X = _clustered_matrix(adata, obsm, not callable(cluster))
@@ -192,7 +192,8 @@ def cluster_stability(
     if len(clusters) < 2:
         raise ValueError(f"groupby must have at least 2 clusters, got {len(clusters)}; raise the resolution")
     X, codes = X[known], np.array([clusters.index(name) for name in names[known]])
-    size = round(share * len(X))
+    if (size := round(share * len(X))) < 2:
+        raise ValueError(f"share must leave at least 2 of the {len(X)} cells in a subsample, got {share:g}")
     observed = _Again(X, codes, method, size, n_subsamples, np.random.default_rng([base, 2]))
     own = _codes(method(X), len(X))
     found = _Again(X, own, method, size, n_subsamples, np.random.default_rng([base, 2]))

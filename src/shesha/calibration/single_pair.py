@@ -33,7 +33,7 @@ from shesha.support import progress
 from shesha.support.memory import format_bytes, memory_budget
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import ALPHA, N_PERMUTATIONS, number, spawn
-from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.types import Index, Matrix, Seed, Vector, is_array
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.support.wording import duration
 from shesha.views import Adjusted, Covariates, Gram, Rdm, Representation, select_rows
@@ -506,9 +506,7 @@ def calibrate(
         "seed": number(seed),
         "options": described if covariates is None else described | {"covariates": _plain(covariates)},
     }
-    if exact != "auto" and not isinstance(exact, bool):
-        raise ValueError(f"exact must be True, False or 'auto', got {exact!r}")
-    if exact is False and not can_sample(subject):
+    if check.choice(exact, ("auto", True, False), "exact") is False and not can_sample(subject):
         raise ValueError(f"exact must be True or 'auto' for {subject.name} of these data, got False: no sample can do")
     sampled, why = None, reason_to_sample(subject, len(orders)) if exact == "auto" else ""
     if exact is False or why:
@@ -544,7 +542,7 @@ def _plain(value: Any) -> Any:
         return value.item()
     if value is None or isinstance(value, str | bool | int | float):
         return value
-    shape = f" of shape {value.shape}" if isinstance(getattr(value, "shape", None), tuple) else ""
+    shape = f" of shape {tuple(value.shape)}" if is_array(value) else ""
     return f"{getattr(value, '__name__', type(value).__name__)}{shape}"
 
 

@@ -452,7 +452,7 @@ def stored_vectors(
     names = () if known is None or known.counts_rows else tuple(map(str, known.values))
     arrays: dict[str, Array] = {name: check.raw_matrix(side, name) for name, side in sides.items()}
     n, width = arrays["X"].shape
-    metric = cast(IndexMetric, check.choice(index_metric, get_args(IndexMetric), "index_metric"))
+    metric = check.choice(index_metric, get_args(IndexMetric), "index_metric")
     k = check.count(k, "k")
     if k > n - 1:
         raise ValueError(f"k must be at most the number of other rows ({n - 1}), got {k}")

@@ -315,8 +315,8 @@ def _squared_cosine(X: Matrix, Y: Matrix) -> float:
 
 
 def _ratio(part: np.floating[Any], whole: np.floating[Any]) -> float:
-    """Return a ratio; NaN if the whole is zero, as for numbers that vanish in the unit of the other side."""
-    return float(part / whole) if whole > 0 else NAN
+    """Return a ratio; NaN if the whole is zero or far smaller, as for numbers that vanish in the other side's unit."""
+    return float(part / whole) if whole > np.finfo(float).tiny * max(1.0, float(part)) else NAN
 
 
 def separation_change(

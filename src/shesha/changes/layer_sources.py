@@ -119,9 +119,9 @@ def match_layers(before: Sequence[str], after: Sequence[str], match: Match = Non
     search = _Search(list(before), list(after))
     if isinstance(match, Mapping):
         search.add(_parse_pairs(match, before, after), "the given names")
-    elif match not in (None, "name", "position"):
-        raise ValueError(f"match must be a mapping of names of layers, 'name' or 'position', got {match!r}")
-    if match == "position":
+    elif match is not None and not kinds.is_word(match, ("name", "position")):
+        raise ValueError(f"match must be a mapping of names of layers, 'name' or 'position', got {kinds.brief(match)}")
+    if isinstance(match, str) and match == "position":
         _require_same_number(before, after)
         search.add(dict(zip(before, after, strict=True)), "position")
     else:
@@ -541,11 +541,7 @@ def matrix_rows(values: Any, name: str) -> Rows:
 
 def _list_of_encodings(encodings: Any, name: str) -> list[Any]:
     """Return encodings as a list; refuse a single encoding, whose layers would be mistaken for encodings."""
-    if (
-        isinstance(encodings, Mapping | str | os.PathLike)
-        or hasattr(encodings, "shape")
-        or hasattr(encodings, "forward")
-    ):
+    if isinstance(encodings, Mapping | str | os.PathLike) or kinds.is_array(encodings) or hasattr(encodings, "forward"):
         raise TypeError(
             f"{name} must be a list of encodings, got a single {type(encodings).__name__}: put it in a list"
         )
@@ -586,7 +582,7 @@ def _as_mapping(side: Any, name: str, layer_axis: LayerAxis) -> Mapping[Any, Any
 
 def _is_matrix(value: Any) -> bool:
     """Return whether a value is a whole layer rather than a row of numbers."""
-    return len(getattr(value, "shape", ())) > 1 or (
+    return len(kinds.shape_of(value)) > 1 or (
         isinstance(value, list | tuple) and len(value) > 0 and isinstance(value[0], list | tuple)
     )
 

@@ -45,7 +45,8 @@ def count_neighbours(k: int | None, n_rows: int) -> int:
     """Return the number of neighbours to use: by default 10, or a third of the rows if that is less."""
     if k is None:
         return min(_NEIGHBOURS, max(1, (n_rows - 1) // 3))
-    if check.count(k, "k") >= n_rows:
+    k = check.count(k, "k")
+    if k >= n_rows:
         raise ValueError(f"k must be below the number of rows, {n_rows}, got {k}")
     return k
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shesha.inputs import split_names, validation as check
 from shesha.inputs.validation import require_squarable
 from shesha.support.device_arrays import to_host
-from shesha.support.types import Index, Matrix, Vector
+from shesha.support.types import Index, Matrix, Vector, is_array
 
 _ENTRIES = 1 << 23
 """Maximum number of entries in a dense piece (64 MiB)."""
@@ -36,12 +36,14 @@ class RowPieces:
     def __init__(self, X: Any, name: str = "X", *, moved: bool = True) -> None:
         # Coordinates have no slices of rows.
         X = X.tocsr() if hasattr(X, "tocsr") else X
-        in_memory = isinstance(X, np.ndarray) or not hasattr(X, "__getitem__") or not hasattr(X, "shape")
+        in_memory = isinstance(X, np.ndarray) or not hasattr(X, "__getitem__") or not is_array(X)
         self._X: Any = check.raw_matrix(X, name, min_rows=1) if in_memory else X
+        # Slices of a table of pandas may be of names instead of positions.
+        self._rows = getattr(self._X, "iloc", self._X)
         self._name = name
         check.shape(tuple(self._X.shape), name, 1, 1)
         self.shape: tuple[int, int] = (int(self._X.shape[0]), int(self._X.shape[1]))
-        self.sparse = hasattr(_read(self._X[:1]), "toarray")
+        self.sparse = hasattr(_read(self._rows[:1]), "toarray")
         self._step = _SPARSE_ROWS if self.sparse else max(1, _ENTRIES // self.shape[1])
         self._seen = False
         self._only: Any = None
@@ -51,7 +53,7 @@ class RowPieces:
 
     def _piece(self, start: int, stop: int) -> Any:
         """Return the rows from start to stop as float64: an array, or a sparse matrix in row format."""
-        block = _read(self._X[start:stop])
+        block = _read(self._rows[start:stop])
         if hasattr(block, "toarray"):
             block = block.tocsr().astype(np.float64, copy=False)
             values = block.data

@@ -475,8 +475,8 @@ def compare(
 def _n_rows(side: Any) -> int:
     if isinstance(side, Rdm):
         return side.n_rows
-    if getattr(side, "shape", ()):
-        return int(side.shape[0])
+    if shape := kinds.shape_of(side):
+        return int(shape[0])
     return len(side) if kinds.is_sequence(side) else 0
 
 

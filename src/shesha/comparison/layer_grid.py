@@ -46,7 +46,7 @@ from shesha.results import LayerComparison, Score
 from shesha.support.layer_axis import LayerAxis, layer_sequence, without_single_values
 from shesha.support.provenance import ignore_statements, keep_statements
 from shesha.support.seeds import ALPHA, N_PERMUTATIONS, number
-from shesha.support.types import Index, Matrix, Seed, Vector, brief
+from shesha.support.types import Index, Matrix, Seed, Vector, brief, is_word
 from shesha.support.warnings import NotEstimable
 from shesha.support.wording import layers_by_depth
 from shesha.views import (
@@ -171,7 +171,7 @@ def compare_layers(
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     calibrate = _require_calibrate(
         calibrate, [*nonempty_arguments(design)], permutations=permutations is not None,
-        aggregate=not isinstance(aggregate, str) or aggregate != "max", truncate=truncate, maximum=maximum,
+        aggregate=not is_word(aggregate, ["max"]), truncate=truncate is not None, maximum=maximum is not None,
     )  # fmt: skip
     models = dict(zip(labels, (layers_a, cast(Layers, layers_b)), strict=True))
     chosen_one = as_measure(measure)
@@ -218,7 +218,7 @@ def compare_layers(
     return _add_intervals(found, (first, second), as_measure(measure).with_options(**options), design, confidence, seed)
 
 
-def _require_calibrate(calibrate: bool | None, design: list[str], **options: Any) -> bool | None:
+def _require_calibrate(calibrate: bool | None, design: list[str], **options: bool) -> bool | None:
     """Return True, or raise an error if `calibrate` is False, if an option needs it."""
     needs = [*design, *(name for name, value in options.items() if value)]
     if calibrate is not None and not check.boolean(calibrate, "calibrate") and needs:

@@ -173,7 +173,7 @@ def compare_all(
     >>> compare_all(folder, "CKA", store=folder / "a.sqlite").matrix("CKA").round(2).loc["step0"].to_list()
     [1.0, 0.59, 0.34]
     """
-    runs.require_workers(workers, scheduler)
+    workers = runs.require_workers(workers, scheduler)
     check.fraction(alpha, "alpha", closed=False)
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     if _are_named_pairs(representations):

@@ -171,8 +171,7 @@ class Sampling:
         exact: Exact = "auto",
     ) -> Sampling:
         """Check the options and return the sampling."""
-        if exact != "auto" and not isinstance(exact, bool):
-            raise ValueError(f"exact must be True, False or 'auto', got {exact!r}")
+        check.choice(exact, ("auto", True, False), "exact")
         if queries is not None:
             queries = check.count(queries, "queries", minimum=2)
         if pairs is not None:

@@ -16,7 +16,7 @@ _EQUAL = 0.02
 def _spread(lengths: Vector) -> float:
     """Return half the range of the middle 90 % of positive numbers, relative to their median."""
     low, middle, high = np.quantile(lengths, [0.05, 0.5, 0.95])
-    return float((high - low) / (2 * middle))
+    return float((high - low) / middle / 2)
 
 
 def _range(lengths: Vector) -> str:
@@ -38,14 +38,19 @@ def describe_lengths(before: Matrix, after: Matrix, *, paired: bool) -> str:
     ''
     """
     unit = safe_unit(before, after)
-    return describe_changes(*(unit * np.linalg.norm(rows / unit, axis=1) for rows in (before, after)), paired=paired)
+    # Lengths beyond the largest number count as the largest.
+    norms = (np.minimum(np.linalg.norm(rows / unit, axis=1), np.finfo(float).max / unit) for rows in (before, after))
+    return describe_changes(*(unit * lengths for lengths in norms), paired=paired)
 
 
 def describe_changes(first: Vector, second: Vector, *, paired: bool) -> str:
     """Describe the lengths of rows before and after if they differ, from these lengths."""
     if not (first.all() and second.all()):
         return ""
-    ratios = second / first if paired else np.array([np.median(second) / np.median(first)])
+    if not paired:
+        first, second = np.median(first, keepdims=True), np.median(second, keepdims=True)
+    # The ratio of a large and a subnormal length could overflow.
+    ratios = np.exp(np.clip(np.log(second) - np.log(first), -700, 700))
     is_changed = float(np.median(np.abs(np.log(ratios)))) > np.log1p(_MATERIAL)
     if not is_changed and (paired or _is_unit(first) == _is_unit(second)):
         return ""

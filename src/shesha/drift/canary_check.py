@@ -25,7 +25,7 @@ from shesha.support import memory
 from shesha.support.progress import best_answer, track
 from shesha.support.provenance import state, state_warning
 from shesha.support.seeds import draws_needed
-from shesha.support.types import Index, Labels, Matrix, Vector
+from shesha.support.types import Index, Labels, Matrix, Vector, is_array
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, aligned, select_rows
 
@@ -264,7 +264,7 @@ class NoiseFloor:
 
 def many(nulls: Any) -> Iterable[Any]:
     """Iterate over re-encodings, given as an array (K, n, d), a mapping, or any iterable of matrices."""
-    if hasattr(nulls, "shape") and not hasattr(nulls, "values"):
+    if is_array(nulls):
         if len(nulls.shape) != 3:
             raise ValueError(f"nulls must be re-encodings (K, n_rows, n_features), got shape {tuple(nulls.shape)}")
         return (nulls[k] for k in range(len(nulls)))

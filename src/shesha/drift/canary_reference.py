@@ -19,7 +19,7 @@ from shesha.io.file_checks import reading
 from shesha.kernels.distances import find_undirected_rows
 from shesha.kernels.shapes import triangular_rows
 from shesha.measures import Measure
-from shesha.support.device_arrays import input_precision
+from shesha.support.device_arrays import input_precision, largest
 from shesha.support.files import open_regular, replacing
 from shesha.support.optional import require
 from shesha.support.progress import mute_progress, track
@@ -68,6 +68,9 @@ class Reference:
         if names is not None and names.doubtful and not names.distinct:
             names = None
         rows = check.matrix(values, "reference")
+        top, most = largest(rows), np.finfo(float).max / rows.shape[1]
+        if top > most:
+            raise ValueError(f"reference must have entries below {most:.1e} in size, got {top:.1e}; rescale all data")
         zero = find_undirected_rows(rows, "cosine")
         if len(zero):
             raise ValueError(check.zero_rows("reference", zero, len(rows), names))

@@ -263,7 +263,7 @@ class DriftMonitor:
         missing: MissingRows = "refuse",
         seed: Seed = 0,
     ) -> None:
-        n_rows = next(iter(getattr(reference, "shape", None) or array_shape(reference)), 4)
+        n_rows = next(iter(kinds.shape_of(reference) or array_shape(reference)), 4)
         chosen = choose_measures(measures, n_rows)
         encodings = None if nulls is None else many(nulls)
         names = split_names(reference, "reference")[1]

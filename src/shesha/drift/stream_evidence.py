@@ -276,8 +276,9 @@ class ReferenceDistribution:
                 f"reference must have rows that differ, got {n} equal rows; pass a sample of typical inputs"
             )
         unit = length_unit(rows)
-        if unit < _SMALLEST:
-            raise ValueError(f"reference must contain values above {_SMALLEST:.0e}, got {unit:.0e}; multiply all rows")
+        if not _SMALLEST <= unit <= 1 / _SMALLEST:
+            limits = f"above {_SMALLEST:.0e} and below {1 / _SMALLEST:.0e}"
+            raise ValueError(f"reference must contain values {limits}, got {unit:.0e}; multiply all rows")
         centre = rows.mean(axis=0)
         # Constant columns are set to 0, because their rounding errors would otherwise count as variance.
         centred = np.where(fixed, 0.0, rows / unit - centre / unit)

@@ -69,7 +69,7 @@ def _shared_rows_text(reference: Names | None, window: Names | None) -> str:
 def _same_features(reference: ArrayLike, window: ArrayLike) -> tuple[dict[str, Any], str]:
     """Return both samples, with the features of tables in the order of the reference, and which rows they share."""
     reference, window = (
-        X if hasattr(X, "shape") and not hasattr(X, "toarray") else check.raw_matrix(X, name)
+        X if kinds.is_array(X) and not hasattr(X, "toarray") else check.raw_matrix(X, name)
         for X, name in ((reference, "reference"), (window, "window"))
     )
     (first, names), (second, others) = (split_names(side) for side in (reference, window))

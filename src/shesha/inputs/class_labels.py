@@ -61,7 +61,9 @@ def _merge_rounded(classes: NDArray[Any], codes: NDArray[Any]) -> tuple[NDArray[
     largest = np.maximum(np.abs(classes[1:]), np.abs(classes[:-1])).astype(np.float64)
     # Zero computed from large numbers, such as the sine of 180 degrees, is not exactly 0.
     allowed = limit * np.maximum(largest, 1e-3 * np.abs(classes).max())
-    group = np.concatenate([[0], np.cumsum(np.diff(classes.astype(np.float64)) > allowed)]).astype(np.intp)
+    with np.errstate(over="ignore"):
+        gaps = np.diff(classes.astype(np.float64))
+    group = np.concatenate([[0], np.cumsum(gaps > allowed)]).astype(np.intp)
     if group[-1] == len(classes) - 1:
         return classes, codes
     members = np.split(classes, np.flatnonzero(np.diff(group)) + 1)
@@ -74,7 +76,7 @@ def class_name(value: Any) -> str:
         value = value.decode(errors="replace")
     if isinstance(value, str):
         return _WHOLE_TEXT.sub(r"\1", visible_name(value.strip()))
-    return str(int(value)) if _is_number(value) and float(value).is_integer() else str(value)
+    return str(int(value)) if _is_number(value) and _is_whole(value) else str(value)
 
 
 def state_suspicious_classes(labels: NDArray[Any], name: str) -> None:
@@ -128,7 +130,14 @@ def _as_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
     if not all(map(_is_number, values)):
         return None
     whole = all(isinstance(value, int | np.integer) for value in values)
-    return np.array(values) if whole else np.array(values, dtype=np.float64)
+    try:
+        return np.array(values) if whole else np.array(values, dtype=np.float64)
+    except OverflowError:
+        return None
+
+
+def _is_whole(number: Any) -> bool:
+    return isinstance(number, int | np.integer) or float(number).is_integer()
 
 
 def _is_number(value: Any) -> bool:

@@ -18,7 +18,7 @@ SAMPLE = 20
 """Number of values of a column that are looked at."""
 _UNNAMED = re.compile(r"(Unnamed: \d+|__index_level_\d+__)(\.\d+)?")
 """Names of columns without a name of their own; a table that is saved twice has two."""
-_KINDS = {"M": "dates", "m": "durations", "c": "complex numbers"}
+_KINDS = {"M": "dates", "m": "durations", "c": "complex numbers", "V": "raw bytes"}
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from shesha.inputs.column_words import PICTURE_COLUMNS
 from shesha.inputs.identity import NamedRows
 from shesha.support.device_arrays import to_host
 from shesha.support.provenance import state
+from shesha.support.types import shape_of
 from shesha.support.wording import count
 
 _LOOKED_AT = 20
@@ -27,7 +28,7 @@ def one_row_per_input(X: Any, name: str) -> Any:
     >>> one_row_per_input(np.zeros((5, 2, 3, 3)), "maps").shape
     (5, 18)
     """
-    kind = _KINDS.get(len(getattr(X, "shape", ())))
+    kind = _KINDS.get(len(shape_of(X)))
     if kind is None or 0 in X.shape:
         return X
     values, names = split_names(X, name)

@@ -12,10 +12,10 @@ from shesha.inputs import Names, split_names, table_values
 from shesha.inputs.class_labels import class_codes
 from shesha.inputs.identity import look_like_genes
 from shesha.support import memory as memory, wording
-from shesha.support.device_arrays import array_shape, doubles, namespace, stays, to_host
+from shesha.support.device_arrays import doubles, namespace, stays, to_host
 from shesha.support.layer_axis import has_channels_last
 from shesha.support.provenance import state
-from shesha.support.types import Index, Labels, Matrix, Vector, brief
+from shesha.support.types import Index, Labels, Matrix, T, Vector, brief, is_array, is_word, shape_of
 from shesha.support.warnings import NotEstimableWarning, warn
 from shesha.support.wording import join_items as join_items
 
@@ -246,7 +246,7 @@ def paired(X: ArrayLike, Y: ArrayLike) -> tuple[Matrix, Matrix]:
 def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) -> tuple[Labels, NDArray[Any]]:
     """Return labels as class codes counted from 0, and the class names."""
     y = label_column(y, name)
-    array = label_vector(to_host(table_values(y, name) if hasattr(y, "shape") else y, name), n_rows)
+    array = label_vector(to_host(table_values(y, name) if is_array(y) else y, name), n_rows)
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-D, one label per row, got shape {array.shape}")
     if len(array) != n_rows:
@@ -255,14 +255,9 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
         raise ValueError(
             f"{name} must be free of NaN, got NaN or infinity in rows {join_items(np.flatnonzero(~np.isfinite(array)))}"
         )
+    require_scalars(array, name)
     if array.dtype.kind in "OMm" and set(map(type, array.tolist())) != {str}:
         from pandas import isna
-
-        lists = [
-            row for row, label in enumerate(array) if array_shape(label) or isinstance(label, list | tuple | dict | set)
-        ]
-        if lists:
-            raise TypeError(f"{name} must be one label per row, got {array[lists[0]]!r} in row {lists[0]}")
 
         missing = np.flatnonzero(isna(array))
         if len(missing):
@@ -274,10 +269,22 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
     return codes, classes
 
 
+def require_scalars(labels: NDArray[Any], name: str) -> None:
+    """Refuse labels of which some are lists, such as several tags per row."""
+    if labels.dtype.kind == "V" and labels.dtype.names is None:
+        raise TypeError(f"{name} must be one label per row, got an array of dtype {labels.dtype}")
+    several = (list, tuple, set, dict)
+    kinds = set(map(type, labels.tolist())) if labels.dtype.kind == "O" else set()
+    if any(issubclass(kind, several) or hasattr(kind, "shape") for kind in kinds):
+        for row, label in enumerate(labels):
+            if isinstance(label, several) or shape_of(label):
+                raise TypeError(f"{name} must be one label per row, got {type(label).__name__} {label} in row {row}")
+
+
 def label_column(labels: Any, name: str) -> Any:
     """Return the column of a table (pandas, polars, pyarrow) with one column; other labels as they are."""
     columns = getattr(labels, "columns", None)
-    if columns is None or not hasattr(labels, "shape") or len(labels.shape) != 2:
+    if columns is None or len(shape_of(labels)) != 2:
         return labels
     known = list(getattr(labels, "column_names", columns))
     if len(known) != 1:
@@ -298,10 +305,10 @@ def label_vector(labels: NDArray[Any], n_rows: int) -> NDArray[Any]:
     return labels
 
 
-def choice(value: str, known: Sequence[str], name: str) -> str:
-    """Return the value if it is one of the known values, or raise an error that lists these."""
-    if not isinstance(value, str) or value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
+def choice(value: T, known: Sequence[Any], name: str) -> T:
+    """Return the value if it is one of the known words, booleans or None, or raise an error that lists these."""
+    if not is_word(value, known):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {brief(value)}")
     return value
 
 
@@ -354,20 +361,28 @@ def _number_that(value: Any, name: str, expected: str, is_valid: Callable[[float
     return number
 
 
+_SMALLEST_SHARE = 1e-15
+"""Distance from 0 and 1 below which quantiles are infinite and reciprocals overflow."""
+
+
 def fraction(value: float, name: str, *, closed: bool = True) -> float:
     """Check that a value lies in (0, 1], or in (0, 1) if not `closed`."""
     limits = f"in (0, 1{']' if closed else ')'}"
-    return _number_that(value, name, limits, lambda number: 0 < number < 1 or (closed and number == 1))
+    share = _number_that(value, name, limits, lambda number: 0 < number < 1 or (closed and number == 1))
+    least, limits = _SMALLEST_SHARE, f"at least {_SMALLEST_SHARE:g} and at most 1 - {_SMALLEST_SHARE:g}"
+    return _number_that(share, name, limits, lambda number: number == 1 or least <= number <= 1 - least)
 
 
-def positive(value: float, name: str) -> float:
-    """Check that a number is positive and finite."""
-    return _number_that(value, name, "positive and finite", lambda number: number > 0)
+def positive(value: float, name: str, *, most: float | None = None) -> float:
+    """Check that a number is positive, finite, and not above a limit."""
+    limits = "positive and finite" if most is None else f"positive and at most {most:g}"
+    return _number_that(value, name, limits, lambda number: number > 0 and (most is None or number <= most))
 
 
-def require_at_least(value: float, name: str, minimum: float) -> float:
-    """Check that a number is finite and not below the minimum."""
-    return _number_that(value, name, f"finite and at least {minimum:g}", lambda number: number >= minimum)
+def require_at_least(value: float, name: str, minimum: float, *, most: float | None = None) -> float:
+    """Check that a number is finite, not below the minimum, and not above a limit."""
+    limits = f"finite and at least {minimum:g}" if most is None else f"at least {minimum:g} and at most {most:g}"
+    return _number_that(value, name, limits, lambda number: number >= minimum and (most is None or number <= most))
 
 
 def finite_number(value: float, name: str) -> float:

@@ -180,7 +180,7 @@ def open_file(
     """
     if not isinstance(ids, str | None):
         raise TypeError(f"ids must be a name or None, got {brief(ids)}")
-    distances = check.boolean(distances, "distances")
+    distances, flatten = check.boolean(distances, "distances"), check.boolean(flatten, "flatten")
     if check.boolean(transpose, "transpose") and distances:
         raise ValueError("transpose must come with features, got distances between rows")
     target, file_format = _locate(path, distances=distances)

@@ -15,13 +15,14 @@ from shesha.measures import registry
 from shesha.measures.registry import SUPERPOSITION, SYMMETRIC_INPUTS, TEXT_LENGTH, measure
 from shesha.support.types import Seed
 from shesha.views import Comparisons, Distances, RankedRdm, RowRanks
-from shesha.views.rdm import CORRELATIONS, Method
+from shesha.views.rdm import CORRELATIONS, METHODS, Method
 
 DISTANCES = "distances"
 
 
 def _declare_method(*, method: Method, **_: Any) -> dict[str, Any]:
     """Return the properties of RSA that depend on how distances are compared."""
+    check.choice(method, METHODS, "method")
     return {
         "inner_product": method != "tau-a",
         "self_value": None if method in ("rho-a", "tau-a") else 1.0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -328,7 +328,7 @@ def check_noise(noise: Any, n_channels: int) -> Estimate | Matrix | float | None
     if noise is None:
         return None
     if isinstance(noise, str):
-        return check.choice(noise, ESTIMATES, "noise")  # type: ignore[return-value]
+        return cast(Estimate, check.choice(cast(Any, noise), ESTIMATES, "noise"))
     if np.ndim(noise) == 0:
         return check.fraction(noise, "noise")
     return _check_precision(noise, n_channels)

@@ -14,7 +14,7 @@ from shesha.inputs import MissingRows, align_labels, table_values, validation as
 from shesha.inputs.class_labels import state_suspicious_classes
 from shesha.kernels.mean_intervals import t_margin
 from shesha.kernels.ranks import centred_ranks
-from shesha.kernels.rounding_and_scaling import is_constant
+from shesha.kernels.rounding_and_scaling import is_constant, safe_unit
 from shesha.neuro.trial_order_null import Null, Orders, null_evidence, over_orders
 from shesha.neuro.trials import Trials, numbers_of_objects
 from shesha.results import TrialScore
@@ -126,7 +126,8 @@ def behaviour_coupling(
 def coupling_score(trials: Trials, outcome: Vector, orders: Orders) -> TrialScore:
     """Score the coupling for trials and outcomes that have been checked."""
     # Sizes that differ only by rounding, such as those of unit-length responses, count as ties.
-    size, other = centred_ranks(np.stack([np.linalg.norm(trials.rates, axis=1), outcome]))
+    rates = trials.rates / safe_unit(trials.rates)
+    size, other = centred_ranks(np.stack([np.linalg.norm(rates, axis=1), outcome]))
     score = orders.summarise(
         "coupling between response size and outcome",
         over_orders(lambda order: float(size @ other[order]), orders),

@@ -86,11 +86,12 @@ def check_tracked(
             "lacks, got "
             f"{table.dtype} of shape {table.shape}"
         )
-    if n_neurons is not None:
-        kinds.sequence(n_neurons, "n_neurons", "whole numbers")
+    counts = None if n_neurons is None else kinds.sequence(n_neurons, "n_neurons", "whole numbers")
+    n_neurons = None if counts is None else [check.count(n, "n_neurons", minimum=0) for n in counts]
     if n_neurons is not None and table.shape[1] != len(n_neurons):
         raise ValueError(f"tracked must have one column per session ({len(n_neurons)}), got {table.shape[1]}")
-    if names is not None and len(kinds.sequence(names, "names")) != table.shape[1]:
+    names = None if names is None else list(kinds.sequence(names, "names"))
+    if names is not None and len(names) != table.shape[1]:
         raise ValueError(f"names must be one per column of tracked ({table.shape[1]}), got {len(names)}")
     table = table.astype(np.intp)
     if (

@@ -126,8 +126,9 @@ def _spikes_before(train: NDArray[np.floating[Any]], edges: NDArray[np.float64])
 def _trains(spikes: Any, clusters: Any) -> list[Any]:
     """Return the spike times of each neuron; flat times are divided by cluster."""
     kinds.iterable(spikes, "spikes", "spike times, one array per neuron")
-    if clusters is None and isinstance(spikes, list | tuple) and len(spikes) == 2 and _is_flat_pair(*spikes):
-        spikes, clusters = spikes
+    if clusters is None and isinstance(spikes, list | tuple) and len(spikes) == 2:
+        pair = [to_host(side, "spikes") for side in spikes]
+        spikes, clusters = pair if _is_flat_pair(*pair) else (spikes, None)
     if hasattr(spikes, "columns"):
         spikes, clusters = _from_table(spikes, clusters)
     if clusters is not None:
@@ -175,9 +176,9 @@ def _from_table(table: Any, clusters: Any) -> tuple[Any, Any]:
     return table[times[0]], table[units[0]] if listed and clusters is None else clusters
 
 
-def _is_flat_pair(times: Any, clusters: Any) -> bool:
+def _is_flat_pair(times: NDArray[Any], clusters: NDArray[Any]) -> bool:
     """Return whether two arrays are the times and the clusters of spikes, not the spike times of two neurons."""
-    sizes = [np.size(array) if np.size(array) == max(np.shape(array), default=0) else 0 for array in (times, clusters)]
+    sizes = [array.size if array.size == max(array.shape, default=0) else 0 for array in (times, clusters)]
     if sizes[0] != sizes[1] or sizes[0] < 2:
         return False
     first, second = (np.ravel(array) for array in (times, clusters))
@@ -218,7 +219,7 @@ def _times(events: Any, name: str, *, missing: bool = False) -> NDArray[np.float
     if hasattr(events, "columns"):
         columns = check.join_items(map(repr, events.columns))
         raise TypeError(f"{name} must be one array of times, got a table; pass one of its columns: {columns}")
-    given = np.asarray(events)
+    given = to_host(events, name)
     if given.dtype.kind == "O":
         with contextlib.suppress(TypeError, ValueError):
             events = given.astype(np.float64)

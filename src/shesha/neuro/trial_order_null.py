@@ -65,7 +65,7 @@ class Orders:
         if null != "stretches" and blocks is None and not isinstance(trials, int):
             trials.state_blocked_conditions(shifted=null == "shift")
         if blocks is not None and not isinstance(trials, int):
-            blocks = trials.take(align_labels(trials.given, blocks, "blocks"))
+            blocks = trials.take(align_labels(trials.given, blocks, "blocks"), "blocks")
         design: Design = {"blocks": blocks, "shift": null == "shift", "block_length": block_length}
         drawn, text = draw_permutations(n_trials, n_permutations, alpha, design=design, seed=seed)
         return cls(tuple(identity_first(drawn)), text, alpha, number(seed))

@@ -87,7 +87,7 @@ class Trials:
         try:
             columns = _columns(source, conditions, trials.n_total, name)
         except ValueError as error:
-            n_columns = np.shape(X)[1]
+            n_columns = (*np.shape(X), 0, 0)[1]
             if np.ndim(X) == 3 and trials.source is None:
                 axes = [k for k, n in enumerate(np.shape(X)) if k and str(error).endswith(f"trials, got {n}")]
                 hint = (
@@ -178,9 +178,14 @@ class Trials:
         used = np.flatnonzero(mask) if self.used is None else self.used[mask]
         return replace(self, values=self.values[mask], codes=self.codes[mask], used=used)
 
-    def take(self, labels: Any) -> Any:
+    def take(self, labels: Any, name: str = "labels") -> Any:
         """Return one entry per trial of the input for the trials that are used."""
-        return labels if self.used is None or labels is None else np.asarray(labels)[self.used]
+        if self.used is None or labels is None:
+            return labels
+        array = to_host(labels, name)
+        if array.shape[:1] != (self.n_total,):
+            raise ValueError(f"{name} must have one entry per trial ({self.n_total}), got shape {array.shape}")
+        return array[self.used]
 
     def label_codes(self, X: Any, labels: Conditions, name: str) -> tuple[Labels, tuple[str, ...]]:
         """Return codes of further labels, such as runs, for the trials that are used."""
@@ -293,7 +298,8 @@ _ALIKE = 0.5
 def state_uneven_neurons(values: Array, name: str) -> None:
     """State how many neurons are 0 in all trials, and warn in the result if one has nearly all of the variance."""
     about = "" if name == "X" else f"{name}: "
-    rows = np.nan_to_num(values if values.ndim == 2 else values.mean(axis=2))
+    with np.errstate(over="ignore"):
+        rows = np.nan_to_num(values if values.ndim == 2 else values.mean(axis=2))
     n_silent = int((~values.any(axis=(0, 2) if values.ndim == 3 else 0)).sum())
     total = rows.shape[1]
     if n_silent:
@@ -461,6 +467,7 @@ def _columns(X: Any, labels: Conditions, n_trials: int, name: str, role: str = "
             raise ValueError(f"{role} must be 1-D, one label per trial, got shape {vector.shape}")
         if len(vector) != n_trials:
             raise ValueError(f"{role} must have one entry for each of the {n_trials} trials, got {len(vector)}")
+        check.require_scalars(vector, role)
     return vectors
 
 
@@ -690,7 +697,7 @@ class EqualTrials:
     @classmethod
     def build(cls, numbers: Numbers, halves: Halves, n_draws: int, seed: Seed) -> EqualTrials | None:
         """Draw trials from each split, repeatedly if there are few splits; return None if all trials are used."""
-        check_numbers(numbers, "trials_per_half")
+        numbers, n_draws = check_numbers(numbers, "trials_per_half"), check.count(n_draws, "n_splits")
         return cls.draw(numbers, (~halves.masks).astype(np.intp), n_draws, seed, FEWEST_IN_HALF)
 
     @classmethod

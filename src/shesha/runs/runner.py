@@ -165,16 +165,15 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
-def require_workers(workers: int | None, scheduler: str | None) -> None:
-    """Check the number of processes and the cluster address before anything is written."""
+def require_workers(workers: int | None, scheduler: str | None) -> int | None:
+    """Return the number of processes, after checking it and the cluster address before anything is written."""
     if scheduler is None:
-        if workers is not None:
-            workers = check.count(workers, "workers")
-        return
+        return None if workers is None else check.count(workers, "workers")
     if workers is not None:
         raise ValueError("workers must not be given with a scheduler: the cluster has its own workers")
     _import_distributed()
     _require_listener(scheduler)
+    return None
 
 
 def _require_listener(address: str) -> None:

@@ -108,7 +108,7 @@ def rank_layers(
         check.count(n_draws, "n_draws", minimum=19),
         generator(seed),
     )
-    setup = Setup(grid, method, check.positive(C, "C"), 0)
+    setup = Setup(grid, method, check.positive(C, "C", most=check.SQUARABLE[1]), 0)
     outcomes_of_layers = {
         name: outcomes(X, known.n_classes, plan, replace(setup, alphas=grid * (X.norm if units == "norm" else 1.0)))
         for name, X in track(rows.items(), len(rows), "layers")

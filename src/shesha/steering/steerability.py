@@ -320,7 +320,7 @@ def steerability(
     warn_of_dependence(rows.values, known)
     grid, steps = strengths(alphas, units, rows.norm)
     check.choice(method, METHODS, "method")
-    setup = Setup(steps, method, check.positive(C, "C"), NEIGHBOURS)
+    setup = Setup(steps, method, check.positive(C, "C", most=check.SQUARABLE[1]), NEIGHBOURS)
     rng = generator(seed)
     plan = draw_plan(known, check.count(n_splits, "n_splits"), shuffle_count(n_draws), rng)
     all_outcomes = outcomes(rows, known.n_classes, plan, setup)

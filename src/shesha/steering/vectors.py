@@ -18,6 +18,7 @@ from shesha.results import SteeringScore
 from shesha.results.base import Result
 from shesha.steering.labelled_rows import Labelled, check_labelled, coordinates, score_against_null, shuffle_count
 from shesha.support import wording
+from shesha.support.device_arrays import to_host
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import N_BOOTSTRAP, spawn
 from shesha.support.types import Labels, Matrix, Seed, Vector
@@ -108,7 +109,7 @@ RELATIVE: Sequence[float] = (-0.5, -0.25, -0.1, 0.0, 0.1, 0.25, 0.5)
 def strengths(alphas: ArrayLike, units: Units, norm: float) -> tuple[Vector, Vector]:
     """Return the given strengths sorted, and the same strengths in units of the features."""
     check.choice(units, UNITS, "units")
-    values = np.asarray(alphas)
+    values = to_host(alphas, "alphas")
     if values.ndim != 1 or values.dtype.kind not in "fiu" or len(values) < 2:
         raise ValueError(f"alphas must be at least two numbers, got {alphas!r}")
     values = np.sort(values.astype(np.float64))
@@ -494,7 +495,7 @@ def vector(
     rows = coordinates(X)
     known = check_labelled(X, y, groups, len(rows.values), halved=False)
     check.choice(method, METHODS, "method")
-    strength = check.positive(C, "C")
+    strength = check.positive(C, "C", most=check.SQUARABLE[1])
     probe, converged, weights, intercepts = fit_probe(rows.values, known.codes, known.n_classes, method, strength)
     if not probe.direction.any():
         raise ValueError(f"the classes in X must have different means, got a {method} vector of length 0 between them")

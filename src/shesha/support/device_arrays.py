@@ -99,7 +99,7 @@ def to_host(array: Any, name: str = "X") -> NDArray[Any]:
             raise TypeError(
                 f"{name} must be an array, got {type(array).__name__}, which cannot be converted: {error}"
             ) from error
-        rows = [row for row in array if hasattr(row, "__len__")]
+        rows = [row for row in array if array_shape(row)]
         lengths = sorted(map(len, rows)) or [0]
         tokens = (
             "; join batches (numpy.concatenate), and pass the means of the tokens of each input (numpy.mean, axis=0)"

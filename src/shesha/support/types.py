@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence, ValuesView
+from collections.abc import Callable, Collection, Iterable, KeysView, Mapping, Sequence, ValuesView
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,6 +37,11 @@ def instance(value: T, kind: type | tuple[type, ...], name: str, expected: str) 
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be {expected}, got {type(value).__name__}")
     return value
+
+
+def is_word(value: Any, known: Collection[Any]) -> bool:
+    """Return whether a value is one of the known words, booleans or None; arrays cannot be compared with them."""
+    return isinstance(value, str | bool | None) and value in known
 
 
 def text(value: str, name: str) -> str:
@@ -87,7 +92,7 @@ def is_sequence(value: Any) -> bool:
     """Return whether a value is an ordered collection with a length, but not text."""
     if isinstance(value, str | bytes) or hasattr(value, "toarray"):
         return False
-    return isinstance(value, Sequence | KeysView | ValuesView) or _has_axes(value)
+    return isinstance(value, Sequence | KeysView | ValuesView) or shape_of(value) != ()
 
 
 def several(values: Iterable[T], kind: type[T], name: str, of: str) -> list[T]:
@@ -101,9 +106,14 @@ def several(values: Iterable[T], kind: type[T], name: str, of: str) -> list[T]:
     return items
 
 
-def _has_axes(value: Any) -> bool:
-    shape = getattr(value, "shape", None)
-    return isinstance(shape, tuple) and shape != ()
+def is_array(value: Any) -> bool:
+    """Return whether a value has a shape; modules of array libraries have a function of this name."""
+    return isinstance(getattr(value, "shape", None), Iterable)
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """Return the shape of an array; empty for anything else."""
+    return tuple(value.shape) if is_array(value) else ()
 
 
 def iterable(value: T, name: str, of: str = "names") -> T:

@@ -30,7 +30,7 @@ from shesha.support import memory
 from shesha.support.device_arrays import array_shape, take_rows as take_array_rows, to_host
 from shesha.support.provenance import state
 from shesha.support.seeds import spawn
-from shesha.support.types import Index, Seed
+from shesha.support.types import Index, Seed, is_array, shape_of
 from shesha.support.warnings import RowNamesWarning, warn
 from shesha.views.representation import Rdm, Representation, Rows
 
@@ -221,7 +221,7 @@ def _sample_size(
 ) -> tuple[int, float]:
     """Return how many random rows to use, 0 for all, and the bytes that all rows need; 0 if they are no matrices."""
     plain = [split_names(side.value)[0] for side in sides if not isinstance(side.value, Rdm | Representation | Rows)]
-    shapes = [tuple(getattr(X, "shape", ())) for X in plain]
+    shapes = [shape_of(X) for X in plain]
     if len(plain) < len(sides) or {len(shape) for shape in shapes} != {2} or len({n for n, _ in shapes}) > 1:
         return 0, 0.0
     widths, budget = [int(d) for _, d in shapes], memory.memory_budget()
@@ -373,7 +373,7 @@ class _Side:
         if hasattr(values, "tocsr"):
             values = values.tocsr()[chosen]
         else:
-            values = take_array_rows(values if hasattr(values, "shape") else to_host(values), chosen)
+            values = take_array_rows(values if is_array(values) else to_host(values), chosen)
         return _Side(values if names is None else NamedRows(values, names), names, len(chosen))
 
     def blocks(self) -> Iterator[tuple[int, NDArray[Any]]]:
@@ -441,9 +441,8 @@ def _n_entries(value: Any) -> int | None:
     if isinstance(value, Mapping):
         counts = {_n_entries(entry) for entry in value.values()}
         return counts.pop() if len(counts) == 1 else None
-    shape = getattr(value, "shape", None)
-    if isinstance(shape, tuple):
-        return int(shape[0]) if shape else None
+    if is_array(value):
+        return int(value.shape[0]) if value.shape else None
     return len(value) if hasattr(value, "__len__") else None
 
 
@@ -456,7 +455,7 @@ def _names(value: Any, name: str) -> Names | None:
     if hasattr(value, "iloc") and hasattr(value, "index"):
         names = Names.build(value.index, named_index(value.index.names))
     else:
-        names = split_names(value, name)[1] if hasattr(value, "shape") else None
+        names = split_names(value, name)[1] if is_array(value) else None
     return names if names is not None and names.certain else None
 
 
@@ -493,15 +492,7 @@ def _lacks_numbers(array: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which rows of a covariate contain NaN."""
     if array.dtype.kind != "f" or not array.ndim:
         return np.zeros(array.shape[:1] or (0,), dtype=bool)
-    return np.asarray(np.isnan(array.reshape(len(array), -1)).any(axis=1))
-
-
-def _require_scalars(labels: NDArray[Any], name: str) -> None:
-    """Refuse labels of which some are lists, such as several tags per row."""
-    several = (list, tuple, set, dict, np.ndarray)
-    if any(issubclass(kind, several) for kind in set(map(type, labels.tolist()))):
-        row, label = next((row, label) for row, label in enumerate(labels) if isinstance(label, several))
-        raise TypeError(f"{name} must be one label per row, got {type(label).__name__} {label} in row {row}")
+    return np.asarray(np.isnan(array).any(axis=tuple(range(1, array.ndim))))
 
 
 def _find_unlabelled(name: str, value: Any) -> NDArray[np.bool_]:
@@ -510,19 +501,18 @@ def _find_unlabelled(name: str, value: Any) -> NDArray[np.bool_]:
     if name == "covariates" and not isinstance(value, Rdm):
         parts = list(value.values()) if isinstance(value, Mapping) else [value]
         try:
-            arrays = [to_host(split_names(part, name)[0] if hasattr(part, "shape") else part, name) for part in parts]
+            arrays = [to_host(split_names(part, name)[0] if is_array(part) else part, name) for part in parts]
         except (TypeError, ValueError):
             return nobody
         return np.any([_lacks_numbers(array) for array in arrays], axis=0) if arrays else nobody
     if name not in _LABELS or isinstance(value, Mapping | Rdm):
         return nobody
     try:
-        array = to_host(split_names(value, name)[0] if hasattr(value, "shape") else value, name)
+        array = to_host(split_names(value, name)[0] if is_array(value) else value, name)
     except (TypeError, ValueError):
         return nobody
     if array.ndim == 1:
-        if array.dtype.kind == "O":
-            _require_scalars(array, name)
+        check.require_scalars(array, name)
         state_suspicious_classes(array, name)
     if array.ndim != 1 or array.dtype.kind in "iub":
         return np.zeros(len(array) if array.ndim else 0, dtype=bool)

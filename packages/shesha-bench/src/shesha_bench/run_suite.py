@@ -395,7 +395,7 @@ def run(
     models = required_models(some)
     path = kinds.path(store, "store")
     require_place(path)
-    require_workers(workers, scheduler)
+    workers = require_workers(workers, scheduler)
     # For a new store, read the data first so that missing data leave no file; an existing store is checked first.
     keys = None if path.exists() else _keys(models)
     with lock_run(path, wait=wait), Store(path) as opened:

@@ -594,8 +594,8 @@ def session_table(
         raise TypeError(f"scores must be a sequence of names, got {scores!r}")
     options = AreaOptions(
         scores=tuple(check.choice(name, tuple(ALL), "scores") for name in scores),
-        how=check.choice(how, HOWS, "how"),  # type: ignore[arg-type]
-        metric=check.choice(metric, METRICS, "metric"),  # type: ignore[arg-type]
+        how=check.choice(how, HOWS, "how"),
+        metric=check.choice(metric, METRICS, "metric"),
         normalize=check.boolean(normalize, "normalize"),
         n_splits=n_splits,
         n_blocks=n_blocks,
@@ -603,8 +603,8 @@ def session_table(
         n_neurons=check.optional_count(n_neurons, "n_neurons", minimum=2),
         n_draws=check.count(n_draws, "n_draws"),
         n_permutations=check.count(n_permutations, "n_permutations", minimum=0),
-        null=check.choice(null, NULLS[:2], "null"),  # type: ignore[arg-type]
-        drift_null=check.choice(drift_null, NULLS[:2], "drift_null"),  # type: ignore[arg-type]
+        null=check.choice(null, NULLS[:2], "null"),
+        drift_null=check.choice(drift_null, NULLS[:2], "drift_null"),
         alpha=check.fraction(alpha, "alpha", closed=False),
         seed=draw_seed(seed),
     )

@@ -105,10 +105,11 @@ def pairs_groups(groups: Mapping[str, Sequence[str]], symmetric: bool) -> list[P
     and in both orders for asymmetric ones.
     """
     check.boolean(symmetric, "symmetric")
-    for members in kinds.mapping(groups, "groups").values():
-        for member in kinds.iterable(members, "groups"):
-            kinds.label(member, "groups")
-    group_of = {member: group for group, members in groups.items() for member in kinds.iterable(members, "groups")}
+    groups = {
+        group: [kinds.label(member, "groups") for member in kinds.iterable(members, "groups")]
+        for group, members in kinds.mapping(groups, "groups").items()
+    }
+    group_of = {member: group for group, members in groups.items() for member in members}
     if len(group_of) < sum(map(len, groups.values())):
         raise ValueError("groups must contain each model once, got a model twice")
     if symmetric:
@@ -151,8 +152,7 @@ def score_prediction(
     """
     _require_measure(measure)
     kinds.mapping(values, "values")
-    for name in kinds.iterable(names, "names"):
-        kinds.text(name, "names")
+    names = [kinds.text(name, "names") for name in kinds.iterable(names, "names")]
     pairs = pairs_prediction(names, measure.symmetric)
     places = {name: place for place, name in enumerate(names)}
     sign = -1.0 if measure.closer == "higher" else 1.0
@@ -183,9 +183,10 @@ def score_groups(
     """
     _require_measure(measure)
     kinds.mapping(values, "values")
-    for members in kinds.mapping(groups, "groups").values():
-        for name in kinds.iterable(members, "groups"):
-            kinds.text(name, "groups")
+    groups = {
+        group: [kinds.text(name, "groups") for name in kinds.iterable(members, "groups")]
+        for group, members in kinds.mapping(groups, "groups").items()
+    }
     both = score_group_order(values, groups, measure.closer, measure.symmetric)
     return [_row(test_name, quality, measure, score) for quality, score in zip(BY_GROUPS, both, strict=True)]
 
@@ -212,8 +213,7 @@ def score_layers(
     kinds.mapping(values, "values")
     parts: dict[str, list[Quality]] = {"conformity": [], "spearman": [], "spearman_pooled": []}
     for layers in kinds.iterable(models, "models", "models"):
-        for name in kinds.iterable(layers, "models", "layers"):
-            kinds.text(name, "models")
+        layers = [kinds.text(name, "models") for name in kinds.iterable(layers, "models", "layers")]
         places = {name: place for place, name in enumerate(layers)}
         wanted = pairs_prediction(layers, measure.symmetric)
         layer_values = {(places[a], places[b]): pair_value(values, (a, b), measure.symmetric) for a, b in wanted}

@@ -66,7 +66,7 @@ def run(
         If the folder contains a store from another version of shesha.
     """
     chosen = [name if isinstance(name, Study) else find(name) for name in names]
-    runs.require_workers(workers, scheduler)
+    workers = runs.require_workers(workers, scheduler)
     grids = [_select_cells(study, study.quick if quick else study.full, only or {}) for study in chosen]
     folder = Path(out)
     if folder.exists() and not folder.is_dir():

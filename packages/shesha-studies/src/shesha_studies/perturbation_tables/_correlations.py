@@ -97,7 +97,8 @@ def correlation(
     """
     n_bootstrap = check.count(n_bootstrap, "n_bootstrap", minimum=0)
     level = check.fraction(confidence, "confidence", closed=False)
-    columns = numbers(table, [x, y, *kinds.sequence(covariates, "covariates")])
+    covariates = list(kinds.sequence(covariates, "covariates"))
+    columns = numbers(table, [x, y, *covariates])
     n, k = len(columns), len(covariates)
     if n < k + 4:
         raise ValueError(f"table must contain at least {k + 4} perturbations without missing values, got {n}")

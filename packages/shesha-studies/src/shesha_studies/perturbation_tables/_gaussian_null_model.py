@@ -11,6 +11,7 @@ from shesha.bio.perturbation_scores import mean_cosine
 from shesha.coherence.scores import NO_DIRECTION
 from shesha.inputs import validation as check
 from shesha.support import types as kinds
+from shesha.support.device_arrays import to_host
 from shesha.support.seeds import generator
 from shesha.support.types import Seed
 
@@ -69,11 +70,13 @@ def null_model(
     n_simulations = check.count(n_simulations, "n_simulations")
     n_features = check.count(n_features, "n_features", minimum=2)
     n_controls = check.count(n_controls, "n_controls")
-    effects = [check.require_at_least(value, "effect", 0.0) for value in np.atleast_1d(effect).tolist()]
-    sizes = [check.count(n, "n_cells", minimum=2) for n in np.atleast_1d(n_cells).tolist()]
+    several, most = np.atleast_1d(to_host(effect, "effect")), check.SQUARABLE[1]
+    effects = [check.require_at_least(value, "effect", 0.0, most=most) for value in several.tolist()]
+    numbers = np.atleast_1d(to_host(n_cells, "n_cells"))
+    sizes = [check.count(n, "n_cells", minimum=2) for n in numbers.tolist()]
     if not effects or not sizes:
         raise ValueError(f"{'n_cells' if effects else 'effect'} must contain at least one value, got none")
-    levels = [check.positive(level, "noise") for level in kinds.sequence(noise, "noise", "numbers")]
+    levels = [check.positive(level, "noise", most=most) for level in kinds.sequence(noise, "noise", "numbers")]
     rng = generator(seed)
     return pd.DataFrame(
         [

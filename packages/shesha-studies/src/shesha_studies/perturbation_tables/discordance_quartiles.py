@@ -53,9 +53,8 @@ def discordances(
     >>> discordances(table).round(2).tolist()
     [0.0, -1.22, 1.22]
     """
-    complete = complete_lines(
-        table, [x, y, *kinds.sequence(covariates, "covariates"), *([] if by is None else [by])], "table"
-    )
+    covariates = list(kinds.sequence(covariates, "covariates"))
+    complete = complete_lines(table, [x, y, *covariates, *([] if by is None else [by])], "table")
     differences = []
     for _, part in parts(complete, by):
         a, b = (

@@ -92,7 +92,7 @@ def fake_tables(
     >>> round(float(np.mean([table.loc["STAT1", "coherence"] for table in found])), 2)
     0.32
     """
-    rows = check.matrix(controls, "controls")
+    rows = check.require_squarable(check.matrix(controls, "controls"), "controls")
     kinds.mapping(sizes, "sizes")
     n_tables = check.count(n_tables, "n_tables")
     counts = {str(name): check.count(n, "sizes", minimum=2) for name, n in sizes.items()}
