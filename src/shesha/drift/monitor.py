@@ -535,8 +535,8 @@ class DriftMonitor:
         nulls = [arrays[f"null_{part}"] for part in ("drifts", "rows", "classes") if f"null_{part}" in arrays]
         monitor = cls.__new__(cls)
         floor = NoiseFloor(*nulls) if nulls else None
-        doubts = tuple(plain.get("doubts") or ())
-        monitor._setting = Setting(ref, measures, floor, *(plain[name] for name in _PLAIN), doubts=doubts)
+        stored = {name: plain[name] for name in _PLAIN} | {"doubts": tuple(plain.get("doubts") or ())}
+        monitor._setting = Setting(ref, measures, floor, **stored)
         monitor.run_length, monitor.about, monitor._history = plain["run_length"], plain["about"], history
         return monitor
 
