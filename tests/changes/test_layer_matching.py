@@ -154,7 +154,7 @@ def test_a_first_measure_that_saturates_decides_nothing():
     assert found["representation"].verdict in ("cannot decide", "not estimable")
 
 
-@pytest.mark.parametrize("n", [2, 12])
+@pytest.mark.parametrize("n", [1, 2, 12])
 @pytest.mark.parametrize("blocks", ["encoder.layer.#", "h.#"])
 @pytest.mark.parametrize("states", ["hidden_states.#", "encoder.hidden_states[#]"])
 def test_hidden_states_count_the_input(n, blocks, states):

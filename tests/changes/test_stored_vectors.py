@@ -129,3 +129,10 @@ def test_ctrl_c_keeps_the_finished_ways(monkeypatch):
     found = stored_vectors(X, [8, "int8"], k=5)
     assert found.interrupted
     assert [one.name for one in found] == ["8 dimensions"]
+
+
+def test_k_is_at_most_the_number_of_other_rows():
+    X, Y = np.random.default_rng(0).standard_normal((2, 21, 6))
+    assert stored_vectors(X, {"new": Y}, k=20).k == 20
+    with pytest.raises(ValueError, match=r"k must be at most the number of other rows \(20\), got 21"):
+        stored_vectors(X, {"new": Y}, k=21)

@@ -126,6 +126,8 @@ def test_narrow_matrices_are_doubted(rng, tmp_path, invoke_main, monkeypatch, wi
         said = [text for text in result.inputs if "only" in text]
         assert bool(said) == (NARROW[width] is not None)
         assert all(NARROW[width] in text for text in said)
+        # Layers are called by their names, and a single matrix by that of the argument.
+        assert all(text.startswith({"compare": ("X: ", "Y: "), "diff": "x: "}[name]) for text in said)
         ended = invoke_main(name, "x.npy", "y.npy", *(["--measures", "CKA", "--no-calibrate"] * (name == "compare")))
         assert (NARROW[width] or "\0") in " ".join(ended.out.split()) or width == 4
         assert ("x, y: only" in " ".join(ended.out.split())) == (width != 4)

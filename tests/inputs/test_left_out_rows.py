@@ -32,6 +32,9 @@ def test_a_mapped_file_is_not_copied_for_a_row_that_is_left_out(mapped, monkeypa
     np.testing.assert_array_equal(np.concatenate([block for _, block in kept.blocks(10_000)]), expected)
     np.testing.assert_array_equal(kept.take_rows(np.arange(1, 2998)).read(np.array([3, 6])), expected[[4, 7]])
     np.testing.assert_array_equal(kept.take_rows(np.array([1, 1999])).read(slice(None)), expected[[1, 1999]])
+    # What was converted before the choice contains all rows.
+    assert len(kept.whole.rows) == len(expected)
+    np.testing.assert_array_equal(kept.take_rows(np.arange(1, 2998)).whole.rows, expected[1:2998])
     np.testing.assert_array_equal(kept.take_columns(np.array([3, 1])).read(slice(None)), expected[:, [3, 1]])
     monkeypatch.setenv("SHESHA_MEMORY", "1G")
     np.testing.assert_array_equal(kept.whole.rows, expected)

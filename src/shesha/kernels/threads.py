@@ -15,6 +15,8 @@ from itertools import islice
 from threading import RLock, current_thread
 from typing import Any, TypeVar
 
+from shesha.support import memory
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -109,3 +111,4 @@ def _pool_results(work: Callable[[Item], Result], items: Collection[Item], worke
             yield result
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+        memory.give_back()

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
+import sys
+import time
+from functools import cache
+from typing import Any
 
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
@@ -21,6 +26,26 @@ def memory_budget() -> int:
     if not match:
         raise ValueError(f"SHESHA_MEMORY must be a number of bytes such as 2G or 500M, got {setting!r}")
     return int(float(match[1]) * _UNITS[match[2]])
+
+
+_SMALL, _OFTEN = 1 << 30, 0.1
+"""Budget in bytes below which freed memory is given back, and the seconds between two times."""
+_given_back = 0.0
+
+
+def give_back() -> None:
+    """With a small budget, return freed memory to the system, of which the C library keeps some for each thread."""
+    global _given_back
+    if time.monotonic() - _given_back < _OFTEN or memory_budget() >= _SMALL:
+        return
+    _trim()(0)
+    _given_back = time.monotonic()
+
+
+@cache
+def _trim() -> Any:
+    library = ctypes.CDLL(None) if sys.platform == "linux" else None
+    return getattr(library, "malloc_trim", lambda keep: None)
 
 
 def format_bytes(n_bytes: float) -> str:

@@ -766,6 +766,8 @@ class Rows:
         if self.is_sparse or self._array.dtype.itemsize * len(rows) * self.shape[1] * _COPIED <= memory.memory_budget():
             return Rows(self._array[rows], self.name, min_rows=0, min_columns=0)
         result = copy(self)
+        # What was computed for all rows is not valid for some of them.
+        result.__dict__.pop("whole", None)
         result.names, result._made, result._array = None, {}, ChosenRows(self._array, rows)
         return result
 
