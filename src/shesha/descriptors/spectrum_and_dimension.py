@@ -281,8 +281,9 @@ def plot_spectra(representations: Mapping[str, Any], ax: Axes | None = None, *, 
     matplotlib Axes
     """
     kinds.mapping(representations, "representations")
+    given = {name: Representation.build(X).fold(Variances.folding, None) for name, X in representations.items()}
     return spectra(
-        {name: Variances.build(Representation.build(X)).shares for name, X in representations.items()},
+        {name: Variances.build(matrix).shares for name, matrix in given.items()},
         ordered=check.boolean(ordered, "ordered"),
         ax=ax,
     )

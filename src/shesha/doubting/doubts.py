@@ -384,6 +384,8 @@ def _raise_doubts(subject: Subject, headline: str, *, only_cheap: bool, but: Col
         try:
             answer = mark.function(subject)
         except (NotEstimable, MemoryBudgetError) as cause:
+            if isinstance(cause, MemoryBudgetError) and not only_cheap:
+                raise
             # If the score is not estimable, its change is not estimable either.
             reason = str(cause)
             continue

@@ -39,7 +39,10 @@ def describe_lengths(before: Matrix, after: Matrix, *, paired: bool) -> str:
     """
     unit = safe_unit(before, after)
     # Lengths beyond the largest number count as the largest.
-    norms = (np.minimum(np.linalg.norm(rows / unit, axis=1), np.finfo(float).max / unit) for rows in (before, after))
+    norms = (
+        np.minimum(np.linalg.norm(rows / unit, axis=1), np.finfo(float).max / max(unit, 1.0))
+        for rows in (before, after)
+    )
     return describe_changes(*(unit * lengths for lengths in norms), paired=paired)
 
 

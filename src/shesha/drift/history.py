@@ -267,6 +267,7 @@ _VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "id_column": (lambda value: value is None or isinstance(value, str), "the name of a column, or nothing"),
     "ids_chosen_by": (lambda value: value in (None, "", "column", "format"), "column, format, or nothing"),
     "run_length": (lambda value: value is None or _number(2, 1e308)(value), "a number of at least 2, or nothing"),
+    "doubts": (lambda value: value is None or _texts(value), "texts, or nothing"),
     "about": (lambda value: isinstance(value, dict) and _texts(list(value.values())), "a mapping of names to texts"),
 }
 

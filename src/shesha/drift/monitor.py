@@ -38,7 +38,7 @@ from shesha.support import types as kinds
 from shesha.support.device_arrays import array_shape
 from shesha.support.provenance import collect_statements, is_warning, keep_statements, state, state_warning
 from shesha.support.seeds import draw_seed, draws_needed
-from shesha.support.types import Seed
+from shesha.support.types import Seed, brief
 from shesha.views import select_rows
 
 if TYPE_CHECKING:
@@ -166,12 +166,16 @@ AnyVerdict = TypeVar("AnyVerdict", DriftVerdict, StreamVerdict)
 _EVIDENCE, _STREAM = "evidence", "stream"
 _MANY = 20.0
 """Ratio of the largest to the smallest drift above which the axis of a chart is logarithmic."""
-_PLAIN = ("level", "tolerance", "n_resamples", "seed", "doubts")
+_PLAIN = ("level", "tolerance", "n_resamples", "seed")
 
 
 def as_number(value: Any) -> float:
     """Return a number from the history, in which null stands for NaN."""
-    return float("nan") if value is None else float(value)
+    if value is None:
+        return float("nan")
+    if not isinstance(value, int | float):
+        raise ValueError(f"history must contain numbers, got {brief(value)}; the monitor is damaged")
+    return float(value)
 
 
 def draw_drift(checks: Sequence[Mapping[str, Any]], measure: str, ax: Axes | None = None) -> Axes:
@@ -509,7 +513,7 @@ class DriftMonitor:
         plain, arrays = setting.reference.to_stored(keep_rows=keep_rows)
         if setting.unchanged is not None:
             arrays |= {f"null_{name}": value for name, value in vars(setting.unchanged).items()}
-        plain |= {name: getattr(setting, name) for name in _PLAIN}
+        plain |= {name: getattr(setting, name) for name in (*_PLAIN, "doubts")}
         plain["measures"] = [importable_name(measure) for measure in setting.measures]
         plain |= {"run_length": self.run_length, "about": self.about}
         self._history = monitor_files.write(place, plain, arrays, overwrite=overwrite)
@@ -531,7 +535,8 @@ class DriftMonitor:
         nulls = [arrays[f"null_{part}"] for part in ("drifts", "rows", "classes") if f"null_{part}" in arrays]
         monitor = cls.__new__(cls)
         floor = NoiseFloor(*nulls) if nulls else None
-        monitor._setting = Setting(ref, measures, floor, *(plain.get(name, ()) for name in _PLAIN))
+        stored = {name: plain[name] for name in _PLAIN} | {"doubts": tuple(plain.get("doubts") or ())}
+        monitor._setting = Setting(ref, measures, floor, **stored)
         monitor.run_length, monitor.about, monitor._history = plain["run_length"], plain["about"], history
         return monitor
 

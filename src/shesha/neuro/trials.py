@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -256,7 +256,11 @@ class Trials:
     @property
     def rates(self) -> Matrix:
         """Responses averaged over time, of shape (n_trials, n_neurons)."""
-        rates: Matrix = self.values if self.values.ndim == 2 else self.values.mean(axis=2)
+        if self.values.ndim == 2:
+            return cast(Matrix, self.values)
+        # Sums of the largest numbers would overflow.
+        unit = safe_unit(self.values)
+        rates: Matrix = self.values.mean(axis=2) if unit == 1 else (self.values / unit).mean(axis=2) * unit
         return rates
 
     @property

@@ -389,6 +389,8 @@ class PairTables:
         values = np.full((len(rows), len(columns)), np.nan)
         row, column = ({name: place for place, name in enumerate(names)} for names in (rows, columns))
         for pair in self._pairs_for(measure):
+            if pair.first not in row or pair.second not in column:
+                raise ValueError(f"scores must be of the named representations, got {pair.first!r} and {pair.second!r}")
             values[row[pair.first], column[pair.second]] = getattr(pair, what)
         return pd.DataFrame(values, index=list(rows), columns=list(columns))
 

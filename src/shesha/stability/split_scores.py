@@ -110,6 +110,8 @@ def _units(design: Exchange) -> tuple[int, int]:
 BOOTSTRAP_PAIRS = 1_000_000
 """Most pairs that the interval uses. If there are more, a random subset makes it at most a few percent wider."""
 MAX_DRAWS = 3000
+_COPIES = 64
+"""Bytes for each value of the few rows of a partition, which are copied about eight times."""
 _BATCH = 10
 
 
@@ -237,6 +239,8 @@ def _from_pairs(request: Request) -> Evidence:
     sample = plan_sample(n, request.pairs, request.options["n_draws"], n_chosen, spawn(request.seed, THINNING))
     n_scored = 0
     draws: list[Draw] = []
+    # The few rows of a partition are copied several times in each thread.
+    at_once = max(1, memory_budget() // (_COPIES * n_chosen * request.n_features)) if n_chosen < n else None
 
     def score(task: tuple[Draw, Callable[[], Pairs]]) -> tuple[sampled_feature_halves.SampledScore, int]:
         pairs = task[1]()
@@ -245,7 +249,7 @@ def _from_pairs(request: Request) -> Evidence:
     def score_all(_: int, count: int) -> list[sampled_feature_halves.SampledScore]:
         nonlocal n_scored
         draws.extend(next_draw() for _ in range(count))
-        results = list(parallel(score, list(zip(draws[-count:], sample.drawn(count), strict=True))))
+        results = list(parallel(score, list(zip(draws[-count:], sample.drawn(count), strict=True)), at_once=at_once))
         n_scored += sum(size for _, size in results)
         return [part for part, _ in results]
 

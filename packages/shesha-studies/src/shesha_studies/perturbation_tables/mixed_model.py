@@ -149,8 +149,7 @@ def _notes(response: str, fixed: Sequence[str], centre: bool, between_variance: 
 
 
 def _add_logarithms(table: pd.DataFrame, predictors: Sequence[str]) -> pd.DataFrame:
-    kinds.sequence(predictors, "predictors")
-    if "log n" not in predictors or "log n" in kinds.frame(table, "table"):
+    if "log n" not in kinds.names(predictors, "predictors") or "log n" in kinds.frame(table, "table"):
         return table
     return table.assign(**{"log n": np.log(complete_lines(table, ["n"], "table")["n"].astype(float))})
 
