@@ -18,7 +18,7 @@ from shesha.moments.sums import (
     batch_sides,
     panel_rows,
 )
-from shesha.support import memory
+from shesha.support import memory, types as kinds
 from shesha.support.device_arrays import stays, to_host
 from shesha.support.files import file_stamp
 from shesha.support.progress import track
@@ -108,8 +108,7 @@ def open_side(side: Any, name: str) -> Any:
         return open_matrix(side)
     if hasattr(side, "tocsr"):
         return side.tocsr()
-    shape = getattr(side, "shape", None)
-    if stays(side) or (isinstance(shape, tuple) and hasattr(side, "dtype") and len(shape) == 2):
+    if stays(side) or (hasattr(side, "dtype") and len(kinds.shape_of(side)) == 2):
         return side
     array = to_host(side, name)
     check.shape(array.shape, name, 0, 0)

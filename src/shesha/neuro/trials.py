@@ -279,8 +279,7 @@ def _state_slow_drift(rates: Matrix, codes: Labels, name: str) -> None:
     rows, codes = rates[inside], np.unique(codes[inside], return_inverse=True)[1]
     if len(rows) < _MANY_TRIALS:
         return
-    largest = float(np.abs(rows).max(initial=0.0))
-    rows = rows / largest if largest > 0 else rows
+    rows = rows / safe_unit(rows)
     sums = np.zeros((codes.max() + 1, rows.shape[1]))
     np.add.at(sums, codes, rows)
     rows = rows - (sums / np.bincount(codes)[:, None])[codes]
