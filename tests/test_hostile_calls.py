@@ -70,6 +70,8 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: score_prediction(shesha.measures.get("CKA"), "5", "ab", {}),
         lambda: score_groups("shortcut", shesha.measures.get("CKA"), {}, {"a": [X], "b": ["c"]}),
         lambda: score_groups("shortcut", shesha.measures.get("CKA"), {}, {}),
+        lambda: shesha.feature_split([*map(sparse.csr_array, X[:5, None]), np.ones(6)]),
+        lambda: shesha.steering.rank_layers({"a": X}, [pd.NA, *["-1"] * 39]),
         lambda: to_markdown(pd.DataFrame(X), stars=pd.DataFrame(X)),
         lambda: shesha.noise_ceiling(np.array(1.0)),
         lambda: shesha.noise_ceiling([np.array(1.0), X]),
@@ -187,6 +189,7 @@ def test_the_largest_numbers_have_a_direction():
         lambda: [SimpleNamespace(value=shesha.measures.cka(X, X, covariates=LARGEST[:, 0]))],
         lambda: [SimpleNamespace(value=shesha.bio.perturbation_coherence_whitened(ONE_HUGE, X))],
         lambda: [SimpleNamespace(value=shesha.bio.perturbation_coherence_knn(LARGEST, X))],
+        lambda: [SimpleNamespace(value=shesha.measures.mmd(X, -X, bandwidth=1e-320))],
         lambda: [SimpleNamespace(value=float(len(find_copies({"a": X[:1, :1], "b": X[:1, :1]}))))],
         lambda: [shesha.estimate(LARGEST, CLASSES, "label_conditioned_split", n_bootstrap=3, n_permutations=19)],
         lambda: [
