@@ -49,7 +49,7 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.steering.vector(X, RAGGED),
         lambda: shesha.coherence.coherence(RAGGED, X),
         lambda: shesha.descriptors.effective_rank(RAGGED),
-        lambda: shesha.holm([[0.1], [0.1, 0.2]]),
+        lambda: shesha.calibration.holm([[0.1], [0.1, 0.2]]),
         lambda: shesha.estimate(X, "supervised_alignment"),
         lambda: shesha.estimate(X, "feature_split", n_bootstrap=0),
         lambda: shesha.compare_all({"a": X, "b": X + 1}, "CKA", alpha=X[0]),
@@ -128,6 +128,9 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.neuro.check_tracked([[0, 1]], RAGGED[:2]),
         lambda: shesha.bio.find_controls(np.array("a")),
         lambda: perturbation_tables.correlation(pd.DataFrame(X), np.inf, 0),
+        lambda: perturbation_tables.single_against_combined(
+            pd.DataFrame({"magnitude": X[:, 0], "coherence": X[:, 1]}), separator=""
+        ),
         lambda: perturbation_tables.fake_tables(LARGEST, {"a": 5}),
         lambda: perturbation_tables.null_model(effect=1e308),
         lambda: perturbation_tables.null_model(n_cells=[[1], [1, 2]]),
