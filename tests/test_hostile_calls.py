@@ -71,6 +71,7 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: score_groups("shortcut", shesha.measures.get("CKA"), {}, {"a": [X], "b": ["c"]}),
         lambda: score_groups("shortcut", shesha.measures.get("CKA"), {}, {}),
         lambda: shesha.feature_split([*map(sparse.csr_array, X[:5, None]), np.ones(6)]),
+        lambda: shesha.compare_layers(sparse.coo_matrix(X), [X]),
         lambda: shesha.steering.rank_layers({"a": X}, [pd.NA, *["-1"] * 39]),
         lambda: to_markdown(pd.DataFrame(X), stars=pd.DataFrame(X)),
         lambda: shesha.noise_ceiling(np.array(1.0)),
