@@ -59,12 +59,11 @@ def said() -> Callable[..., str]:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             try:
-                answer = call(*given)
+                found = call(*given)
+                texts = [str(found), str(getattr(found, "read", ""))]
             except (TypeError, ValueError) as error:
-                answer = error
-        return " ".join(
-            f"{answer} {getattr(answer, 'read', '')} {' '.join(str(one.message) for one in warned)}".split()
-        )
+                texts = [str(error)]
+        return " ".join(" ".join([*texts, *(str(one.message) for one in warned)]).split())
 
     return run
 
