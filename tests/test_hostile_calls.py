@@ -17,7 +17,9 @@ from scipy import sparse
 import shesha
 from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
+from shesha.kernels.shapes import find_copies
 from shesha.support import types as kinds
+from shesha_bench import to_markdown
 from shesha_bench.tests import score_groups, score_prediction
 from shesha_studies import perturbation_tables, steering_predictors, transferability
 
@@ -67,6 +69,8 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: score_prediction(shesha.measures.get("CKA"), {("a", "b"): 1.0}, "ab", {"accuracy": -1e308}),
         lambda: score_prediction(shesha.measures.get("CKA"), "5", "ab", {}),
         lambda: score_groups("shortcut", shesha.measures.get("CKA"), {}, {"a": [X], "b": ["c"]}),
+        lambda: score_groups("shortcut", shesha.measures.get("CKA"), {}, {}),
+        lambda: to_markdown(pd.DataFrame(X), stars=pd.DataFrame(X)),
         lambda: shesha.noise_ceiling(np.array(1.0)),
         lambda: shesha.noise_ceiling([np.array(1.0), X]),
         lambda: shesha.compare_layers([X], [X], aggregate=np.array([1j, 2])),
@@ -182,6 +186,8 @@ def test_the_largest_numbers_have_a_direction():
         lambda: shesha.diff({"a": X * 1e-160}, {"a": X}).layers.values(),
         lambda: [SimpleNamespace(value=shesha.measures.cka(X, X, covariates=LARGEST[:, 0]))],
         lambda: [SimpleNamespace(value=shesha.bio.perturbation_coherence_whitened(ONE_HUGE, X))],
+        lambda: [SimpleNamespace(value=shesha.bio.perturbation_coherence_knn(LARGEST, X))],
+        lambda: [SimpleNamespace(value=float(len(find_copies({"a": X[:1, :1], "b": X[:1, :1]}))))],
         lambda: [shesha.estimate(LARGEST, CLASSES, "label_conditioned_split", n_bootstrap=3, n_permutations=19)],
         lambda: [
             shesha.estimate(X, CLASSES.astype(np.float16), "class_separation_ratio", n_bootstrap=3, n_permutations=19)
