@@ -130,7 +130,7 @@ def test_trials_without_responses_or_conditions_are_left_out():
             f"{n_blank} of 120 trials without a condition left out",
         )
         assert "Read: 18 of 120 trials" in str(found)
-    distances = crossnobis(padded, shown, blocks, noise=None)
+    distances = crossnobis(padded, np.where(np.isnan(shown), "n/a", SHOWN.astype(str)), blocks, noise=None)
     np.testing.assert_allclose(distances, crossnobis(X[known], SHOWN[known], blocks[known], noise=None))
     lacking = "conditions that some of the 4 runs lack (number of runs): 1 (3), 2 (3), 5 (3), 7 (3)"
     assert distances.read == (*found.inputs, lacking)
@@ -143,6 +143,7 @@ def test_neurons_outside_the_mask_are_left_out_and_others_named():
     found = crossnobis(outside, SHOWN, noise=None)
     np.testing.assert_allclose(found, crossnobis(X, SHOWN, noise=None), atol=1e-12)
     assert found.read == ("2 of 8 neurons without any number (NaN) left out",)
+    assert str(found).endswith(found.read[0])
     lost = X.copy()
     lost[5:9, 2] = np.nan
     with pytest.raises(ValueError, match=r"NaN in 1 neuron \(columns 2\) in 4 trials \(rows 5, 6, 7, 8\)"):

@@ -37,9 +37,10 @@ _EXACT = frozenset(
 _TOKENS = re.compile(r"(?<![a-z0-9])(?:sg)?(?:nt|ntc|neg|ctrl|ctl|negctrl)(?:g?\d+)?(?![a-z0-9])")
 """Pattern of control tokens between delimiters, with or without a guide number: NTg1, but not NEGR1."""
 _KEYWORDS = (
-    *("control", "negctrl", "negative", "non-target", "non_target", "non target", "nontarget", "safe-target"),
-    *("safe_target", "scramble", "unperturbed", "untreated", "unstimulated", "vehicle", "dmso", "mock"),
+    *("control", "negctrl", "negative", "nontarget", "safetarget", "safeharbo", "aavs1", "scramble", "unperturbed"),
+    *("untreated", "unstimulated", "vehicle", "dmso", "mock"),
 )
+"""Words within labels, compared as whole labels are. AAVS1 is a locus that guides cut without effect."""
 _ALL_JOINTS = re.compile(r"[+|&;,:/_]")
 _JOINTS = re.compile(r"[+|&;,]")
 """Separators between the targets in the label of a combined perturbation.
@@ -128,11 +129,15 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
         if not matches:
             continue
         matches = [label for label in known if label in matches or set(_ALL_JOINTS.split(label)) <= set(matches)]
-        if len({_stem(part) for label in matches for part in _parts_of_repeats(label, matches)}) > 1:
+        others = [label for label in like if label not in matches]
+        # A further label that is a usual name apart from its number is another set of controls, or belongs to this one.
+        sets = [*matches, *(label for label in others if _stem(label).removeprefix("sg") in _EXACT)]
+        if len({_stem(part) for label in sets for part in _parts_of_repeats(label, matches)}) > 1:
             raise ValueError(
-                f"control must be given if several labels resemble controls ({check.join_items(matches)}), got None"
+                f"control must be given if several labels resemble controls ({check.join_items([*matches, *others])}), "
+                "got None"
             )
-        controls = Controls(tuple(matches), how, tuple(label for label in like if label not in matches))
+        controls = Controls(tuple(sets), how, tuple(label for label in others if label not in sets))
         if how != "exact" or controls.others:
             warn(
                 f"the control cells were guessed from their labels ({controls}). A wrong guess changes all scores. "
@@ -222,7 +227,11 @@ def _parts_of_repeats(label: str, matches: Sequence[str]) -> list[str]:
 
 
 def _is_exact(label: str) -> bool:
-    return re.sub(r"[^a-z0-9]", "", label.casefold()) in _EXACT
+    return _plain(label) in _EXACT
+
+
+def _plain(label: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", label.casefold())
 
 
 def _has_token(label: str) -> bool:
@@ -230,7 +239,7 @@ def _has_token(label: str) -> bool:
 
 
 def _has_keyword(label: str) -> bool:
-    return any(word in label.casefold() for word in _KEYWORDS)
+    return any(word in _plain(label) for word in _KEYWORDS)
 
 
 def _stem(label: str) -> str:

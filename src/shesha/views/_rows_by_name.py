@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Protocol, Self, TypeVar, cast
 
@@ -83,6 +83,10 @@ class Selectable(Protocol):
 
     def take_rows(self, chosen: Index) -> Self:
         """Return some of the rows."""
+        ...
+
+    def take_columns(self, chosen: Index) -> Self:
+        """Return some of the columns of a matrix."""
         ...
 
     def blocks(self) -> Iterator[tuple[int, NDArray[Any]]]:
@@ -376,6 +380,15 @@ class _Side:
             values = take_array_rows(values if is_array(values) else to_host(values), chosen)
         return _Side(values if names is None else NamedRows(values, names), names, len(chosen))
 
+    def take_columns(self, chosen: Index) -> _Side:
+        """Return some of the columns of a matrix."""
+        if isinstance(self.value, Rows):
+            part = self.value.take_columns(chosen)
+            part.names = self.names
+            return replace(self, value=part)
+        values = to_host(split_names(self.value)[0])[:, chosen]
+        return replace(self, value=values if self.names is None else NamedRows(values, self.names))
+
     def blocks(self) -> Iterator[tuple[int, NDArray[Any]]]:
         """Yield the values in blocks of rows; sparse rows become dense. Of distances, only missing rows are shown."""
         if isinstance(self.value, Rdm) and self.value.n_missing:
@@ -394,22 +407,16 @@ class _Side:
 
 
 def _drop_empty_columns(side: T, name: str) -> T:
-    """Leave out the columns of a matrix in memory that contain no number in any row, such as masked voxels."""
-    if not isinstance(side, _Side) or isinstance(side.value, Rdm | Representation | Rows):
+    """Leave out the columns that contain no number in any row, such as masked voxels."""
+    empty = np.ones(1, dtype=bool)
+    for _, block in side.blocks():
+        empty = empty & np.isnan(block).all(axis=0) if block.ndim == 2 else np.zeros(1, dtype=bool)
+        if not empty.any():
+            return side
+    if empty.all():
         return side
-    values = split_names(side.value)[0]
-    if hasattr(values, "tocsr") or np.ndim(values) != 2 or not len(values):
-        return side
-    candidates = np.flatnonzero(np.isnan(to_host(values[:1]).astype(np.float64)[0]))
-    if not len(candidates):
-        return side
-    array = to_host(values)
-    empty = candidates[np.isnan(array[:, candidates]).all(axis=0)]
-    if not len(empty) or len(empty) == array.shape[1]:
-        return side
-    state(f"{name}: {len(empty):,} of {array.shape[1]:,} columns without any number (NaN) left out")
-    kept = np.delete(array, empty, axis=1)
-    return cast(T, _Side(kept if side.names is None else NamedRows(kept, side.names), side.names, side.n_rows))
+    state(f"{name}: {int(empty.sum()):,} of {len(empty):,} columns without any number (NaN) left out")
+    return side.take_columns(np.flatnonzero(~empty))
 
 
 def _require_usable(side: _Side, name: str, *, directed: bool) -> None:
