@@ -81,6 +81,11 @@ class Selectable(Protocol):
         """Number of rows."""
         ...
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the values."""
+        ...
+
     def take_rows(self, chosen: Index) -> Self:
         """Return some of the rows."""
         ...
@@ -269,6 +274,7 @@ def restrict(
     check.choice(missing, MISSING, "missing")
     along = {name: check.label_column(value, name) if name in _LABELS else value for name, value in along.items()}
     used, extra = dict(sides), {name: value for name, value in along.items() if _n_entries(value) is not None}
+    _refuse_entries_of_columns(used, extra)
     some_unlabelled = any(_find_unlabelled(name, value).any() for name, value in extra.items())
     if not used or (rows == "same" and missing == "refuse" and not (some_unlabelled or align)):
         return used, dict(along)
@@ -308,6 +314,20 @@ def restrict(
         used = {name: side.take_rows(kept) for name, side in used.items()}
         extra = {name: _take(value, kept) if _n_entries(value) == n else value for name, value in extra.items()}
     return used, {**along, **extra}
+
+
+def _refuse_entries_of_columns(sides: Mapping[str, Selectable], extra: Mapping[str, Any]) -> None:
+    """Refuse labels of which there are as many as columns, which are then the inputs."""
+    shapes = {tuple(side.shape) for side in sides.values()} if extra else set()
+    for name, value in extra.items():
+        if name in _ROW_ARGUMENTS and {(len(shape), *shape[1:]) for shape in shapes} == {(2, _n_entries(value))}:
+            rows = {shape[0] for shape in shapes}
+            if _n_entries(value) not in rows:
+                raise ValueError(
+                    f"{name} must have one {_ROW_ARGUMENTS[name]} for each of the {min(rows):,} rows, got "
+                    f"{_n_entries(value):,}, which is the number of columns; if rows are features, such as neurons or "
+                    "genes, transpose (X.T, --transpose)"
+                )
 
 
 def _keep(left_out: Mapping[str, NDArray[np.bool_]], n: int) -> Index:
@@ -352,6 +372,12 @@ class _Side:
     value: Any
     names: Names | None
     n_rows: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the values; that of distances has the number of rows only."""
+        X = self.value
+        return (X.n_rows,) if isinstance(X, Rdm) else tuple(array_shape(split_names(X)[0]))
 
     @classmethod
     def read(cls, X: Any, name: str) -> _Side:
