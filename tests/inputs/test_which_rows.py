@@ -407,6 +407,12 @@ def test_labels_follow_the_index_of_a_table_with_identifiers(column):
         assert shesha.variance_ratio(table, ids.iloc[MIXED]) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("name", ["audit", "doubts", "diff", "compare_within", "calibrate blocks"])
+def test_labels_of_columns_are_told_to_transpose(name):
+    with pytest.raises(ValueError, match=r"each of the 30 rows, got 6, which is the number of columns; .*--transpose"):
+        LABELLED[name](np.arange(6) % 2)
+
+
 def test_lists_are_no_labels():
     with pytest.raises(TypeError, match=r"y must be one label per row, got list \['a', 'b'\] in row 1"):
         shesha.audit(X, pd.Series(["a", ["a", "b"]] * (N // 2)))

@@ -480,6 +480,10 @@ def test_units_and_trials(tmp_path):
         np.testing.assert_allclose(rates[trial] * window["window"][1], spike_counts(trains, [trial], **window)[0])
     assert np.isnan(rates).all(axis=1).nonzero()[0].tolist() == [3, 4]
     damage = {
+        "units/spike_times_in_ms": (
+            1000 * (1 + np.concatenate(trains)),
+            r"spikes in its trials, got spikes from .* to .* and trials from 0 to 19.*; both must be in seconds",
+        ),
         "units/spike_times": (np.zeros((400, 2)), r"units/spike_times as one row of numbers, got float64 of shape"),
         "intervals/trials/stop_time": (np.arange(19.0), "one stop per start of intervals/trials, got 19"),
         "units": (np.zeros(9), "units as a group, got another object"),
@@ -487,6 +491,7 @@ def test_units_and_trials(tmp_path):
     }
     for place, (value, message) in damage.items():
         with h5py.File(tmp_path / "a.nwb", "a") as file:
+            place = place.removesuffix("_in_ms")
             del file[place]
             file[place] = value
         with pytest.raises(files.UnreadableFileError, match=f"must (have|contain) {message}"):

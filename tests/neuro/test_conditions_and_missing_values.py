@@ -134,6 +134,10 @@ def test_trials_without_responses_or_conditions_are_left_out():
     np.testing.assert_allclose(distances, crossnobis(X[known], SHOWN[known], blocks[known], noise=None))
     lacking = "conditions that some of the 4 runs lack (number of runs): 1 (3), 2 (3), 5 (3), 7 (3)"
     assert distances.read == (*found.inputs, lacking)
+    apart = discriminability(
+        X, SHOWN, np.where(SHOWN < 3, np.arange(120) % 3, 3 + np.arange(120) % 3), n_permutations=0
+    )
+    assert "; 46 of 66 pairs of conditions occur together in two runs or more" in apart.inputs[0]
     assert centroid_drift(padded, n_permutations=0).n_rows == 102
     assert behaviour_coupling(padded, SHOWN, n_permutations=19).n_rows == 102
 

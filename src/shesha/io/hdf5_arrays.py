@@ -280,6 +280,12 @@ def _counts(path: Path, trials: str, shape: tuple[int, int], n_spikes: int) -> A
         train = np.sort(spikes[int(first) : int(last)])
         counts[:, unit] = np.searchsorted(train, stops) - np.searchsorted(train, starts)
     counts[~(stops > starts)] = np.nan
+    if spikes.size and not np.nan_to_num(counts).any():
+        raise UnreadableFileError(
+            f"NWB file {path} must contain spikes in its trials, got spikes from {spikes.min():g} to {spikes.max():g} "
+            f"and trials from {np.nanmin(starts):g} to {np.nanmax(stops):g}; both must be in seconds since the start "
+            "of the session"
+        )
     if not _are_equal(*_shortest_and_longest(windows)):
         counts /= np.where(stops > starts, stops - starts, np.nan)[:, None]
     return counts
