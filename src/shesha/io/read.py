@@ -465,8 +465,8 @@ def check_column_orders(contents: Mapping[Path, Contents]) -> None:
     read = {column: (_names_from_column(first, column), _names_from_column(second, column)) for column in both}
     columns = {column: (one, other) for column, (one, other) in read.items() if one is not None and other is not None}
     where = f"in {first.name} and {second.name}"
-    if names is not None and others is not None and not (names.distinct or others.distinct):
-        columns = {names.column or "index": (names, others), **columns}
+    if names is not None and others is not None and not (names.column or names.distinct or others.distinct):
+        columns = {"index": (names, others), **columns}
     if matched is None:
         require_order(columns, where, "pass ids={names!r} (--id {names}); otherwise pass --by-position")
     else:
