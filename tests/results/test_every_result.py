@@ -88,6 +88,21 @@ def test_what_calls_return_fits_a_terminal_and_comes_back(real_kind, real_result
     assert str(back) == str(found)
 
 
+WITHOUT_PICTURE = {"NoiseCeiling", "StreamVerdict"}
+"""Kinds of which no picture is drawn."""
+
+
+def test_a_result_is_drawn_on_given_axes_under_a_given_title(real_kind, real_result):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    _, ax = plt.subplots()
+    if real_kind in WITHOUT_PICTURE:
+        with pytest.raises(ValueError, match="result must have values to be drawn"):
+            real_result(real_kind).plot(ax=ax)
+        return
+    assert real_result(real_kind).plot(ax=ax, title="a $title") is ax
+    assert ax.get_title() == r"a \$title" and ax.has_data()
+
+
 _EVIDENCE = ("value", "low", "high", "chance", "chance_sd", "threshold", "calibrated", "p_value", "corrected_p_value")
 
 
