@@ -571,7 +571,7 @@ def _require_full_lines(path: Path, separator: str, frame: pd.DataFrame) -> None
 def has_names(path: Path, separator: str) -> bool:
     """Return whether the first line has column names; numbers count as names only if they count up."""
     first = _first_line(path, separator)
-    if any(field[:1] == "[" and find_vectors([field]) is not None for field in first):
+    if any(field[:1] in ("[", "{") and find_vectors([field]) is not None for field in first):
         return False
     if not all(map(is_number, first)):
         if len(first) > 1:
