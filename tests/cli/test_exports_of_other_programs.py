@@ -528,10 +528,12 @@ def test_several_lines_of_column_names_are_refused(audit):
     assert "one line of column names, got 3, as pandas writes" in audit("a.csv").err
 
 
-@pytest.mark.parametrize("names", [("doc", "chunk"), ("clip_id", "frame")])
+@pytest.mark.parametrize("names", [("doc", "chunk"), ("clip_id", "frame"), ("doc_id", "chunk_uid"), ("file", "id")])
 def test_parts_of_documents_are_matched_and_their_dependence_is_stated(invoke_main, tmp_path, monkeypatch, names):
     monkeypatch.chdir(tmp_path)
-    keys = {names[0]: [f"d{i // 3}" for i in range(N)], names[1]: np.arange(N) % 3}
+    # Parts are numbered in each document, or have identifiers of their own.
+    parts = np.arange(N) % 3 if names[1] in ("chunk", "frame") else [f"p{i}" for i in range(N)]
+    keys = {names[0]: [f"d{i // 3}" for i in range(N)], names[1]: parts}
     for name, matrix, order in (("a", X, np.arange(N)), ("b", Y, np.arange(N).reshape(-1, 3)[:, ::-1].ravel())):
         frame = pd.DataFrame({**keys, **{f"f{j}": matrix[:, j] for j in range(matrix.shape[1])}})
         frame.iloc[order].to_csv(f"{name}.csv", index=False)

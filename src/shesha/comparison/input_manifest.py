@@ -23,7 +23,7 @@ from shesha.inputs.matrix_shapes import is_one_hot, one_row_per_input
 from shesha.io import Contents, open_file
 from shesha.io.array_selection import full_name, refuse_parts, short_paths
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_existing
-from shesha.io.formats import find_format, formats, is_readable, is_table
+from shesha.io.formats import find_format, is_readable, is_table
 from shesha.io.json_vectors import is_own_result
 from shesha.results.json_loading import fits
 from shesha.runs import ResultStore

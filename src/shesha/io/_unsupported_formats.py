@@ -205,7 +205,10 @@ _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     **dict.fromkeys(
         (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff"),
-        ("Images are not read; encode them with a model first, such as by shesha.extract.encode, and save the rows", ()),
+        (
+            "Images are not read; encode them with a model first, such as by shesha.extract.encode, and save the rows",
+            (),
+        ),
     ),
     **dict.fromkeys((".zip", ".tar", ".tgz", ".tar.gz"), ("Archives are not read; unpack it and pass the files", ())),
 }

@@ -80,6 +80,7 @@ def stack_lists(path: Path, name: str, column: Any, first_row: int = 0) -> Array
             )
         shape.append(int(known[0]) if len(known) else 0)
         values = values.flatten()
+    values = values.cast("float64") if optional("pyarrow.types", path).is_decimal(values.type) else values
     numbers = np.asarray(values.to_numpy(zero_copy_only=False))
     return insert_missing(numbers.reshape(int(present.sum()), *shape[1:]), present)
 
