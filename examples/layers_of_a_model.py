@@ -55,7 +55,7 @@ def main() -> None:
     print(f"wrote {given.out}")
 
 
-def alignment(found: shesha.Audit, ax: plt.Axes) -> None:
+def alignment(found: shesha.results.Audit, ax: plt.Axes) -> None:
     """Draw how well distances agree with the labels, and the 95 % quantile of shuffled labels."""
     names = [one.name for one in found.representations]
     scores = [one.supervised["supervised_alignment"] for one in found.representations]

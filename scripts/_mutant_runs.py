@@ -34,7 +34,7 @@ FURTHER_TESTS = {
     "changes": ["tests/results/test_change_sentences.py"],
     "coherence": ["tests/bio/test_controls.py", "tests/bio/test_doors.py"],
     "neuro": ["tests/results/test_field_types.py"],
-    "support": ["tests/runs", "tests/cli/test_terminal.py", "tests/cli/test_settings.py", "tests/test_atomic.py"],
+    "support": ["tests/runs", "tests/cli/test_terminal.py", "tests/test_atomic.py"],
     "kernels": [
         *("tests/measures/test_twins.py", "tests/test_devices.py", "tests/comparison/test_sampled.py"),
         *(f"tests/stability/test_{name}_twins.py" for name in ("drift", "geometry", "label", "split")),
@@ -45,10 +45,10 @@ FURTHER_TESTS = {
     "results": [
         *(f"tests/auditing/test_{name}.py" for name in ("first_screen", "readings", "width", "audit_report")),
         *(f"tests/comparison/test_{name}.py" for name in ("printed", "embedding", "within")),
-        *("tests/changes", "tests/drift/test_page.py", "tests/steering/test_page.py"),
-        *("tests/neuro/test_sessions.py", "tests/neuro/test_page.py"),
+        *("tests/changes", "tests/drift/test_status_page.py", "tests/steering/test_page.py"),
+        "tests/neuro/test_sessions.py",
     ],
-    "charts": ["tests/test_plot.py", "tests/comparison/test_pictures.py", "tests/auditing/test_audit_plot.py"],
+    "charts": ["tests/test_plot.py", "tests/auditing/test_audit_plot.py"],
 }
 """Tests of a room in other folders: for rooms without a folder of tests, for kernels that are tested with their
 measures, and for texts and pictures of results that are tested with their functions."""

@@ -201,6 +201,8 @@ def available(good: Arguments, only: str) -> Iterator[tuple[str, Callable[..., A
 
 def run(calls: range, seed: int, only: str, minutes: float = math.inf) -> Counter[str]:
     """Make calls for a given processor time, print each kind of fault once, and count the calls by outcome."""
+    from matplotlib import pyplot
+
     tally: Counter[str] = Counter()
     seen: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as place:
@@ -211,6 +213,7 @@ def run(calls: range, seed: int, only: str, minutes: float = math.inf) -> Counte
             if time.process_time() > 60 * minutes:
                 break
             found = case(number, seed, good, known)
+            pyplot.close("all")
             tally[found.word] += 1
             if found.is_fault:
                 kind = found.word + ":".join(found.where.split(":")[:3])

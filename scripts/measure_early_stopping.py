@@ -13,7 +13,7 @@ import argparse
 import numpy as np
 from scipy.stats import norm
 
-from shesha import benjamini_hochberg, holm
+from shesha.calibration import benjamini_hochberg, holm
 from shesha.nulls.null_summary import draw_stages, open_tests
 from shesha.support.seeds import default_draws
 from shesha.support.types import Mask, Vector

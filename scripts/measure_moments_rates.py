@@ -45,7 +45,7 @@ def draw_samples(runs: int, n: int, kind: str, strength: float) -> Iterator[shes
     return (shesha.Moments.of(*draw(rng, n, kind, strength)) for _ in range(runs))
 
 
-def compare_samples(runs: int, n: int, kind: str, strength: float, n_draws: int) -> list[shesha.Comparison]:
+def compare_samples(runs: int, n: int, kind: str, strength: float, n_draws: int) -> list[shesha.results.Comparison]:
     """Compare many samples of one condition."""
     samples = draw_samples(runs, n, kind, strength)
     return [
@@ -54,7 +54,7 @@ def compare_samples(runs: int, n: int, kind: str, strength: float, n_draws: int)
     ]
 
 
-def coverage_row(found: list[shesha.Comparison]) -> list[str]:
+def coverage_row(found: list[shesha.results.Comparison]) -> list[str]:
     """Share of the intervals that contain the mean value, by measure."""
     cells = []
     for name in MEASURES:
@@ -71,7 +71,9 @@ def limit_values(kind: str) -> dict[str, float]:
     return {score.name: score.value for score in shesha.compare(moments, MEASURES)}
 
 
-def limit_row(found: list[shesha.Comparison], corrected: list[dict[str, float]], limits: dict[str, float]) -> list[str]:
+def limit_row(
+    found: list[shesha.results.Comparison], corrected: list[dict[str, float]], limits: dict[str, float]
+) -> list[str]:
     """Share of the intervals, raw and corrected, that contain the value for many rows, and share with a note."""
     cells = []
     for name in MEASURES:
@@ -98,7 +100,7 @@ def jackknife_means(moments: shesha.Moments) -> dict[str, float]:
     }
 
 
-def level_row(found: list[shesha.Comparison]) -> list[str]:
+def level_row(found: list[shesha.results.Comparison]) -> list[str]:
     """Share of p-values of at most 0.05, by measure."""
     return [f"{np.mean([one[name].p_value <= 0.05 for one in found]):.1%}" for name in MEASURES]
 

@@ -17,7 +17,9 @@ from scipy import sparse
 import shesha
 from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
+from shesha.kernels.shapes import find_copies
 from shesha.support import types as kinds
+from shesha_bench import to_markdown
 from shesha_bench.tests import score_groups, score_prediction
 from shesha_studies import perturbation_tables, steering_predictors, transferability
 
@@ -47,7 +49,7 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.steering.vector(X, RAGGED),
         lambda: shesha.coherence.coherence(RAGGED, X),
         lambda: shesha.descriptors.effective_rank(RAGGED),
-        lambda: shesha.holm([[0.1], [0.1, 0.2]]),
+        lambda: shesha.calibration.holm([[0.1], [0.1, 0.2]]),
         lambda: shesha.estimate(X, "supervised_alignment"),
         lambda: shesha.estimate(X, "feature_split", n_bootstrap=0),
         lambda: shesha.compare_all({"a": X, "b": X + 1}, "CKA", alpha=X[0]),
@@ -67,6 +69,11 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: score_prediction(shesha.measures.get("CKA"), {("a", "b"): 1.0}, "ab", {"accuracy": -1e308}),
         lambda: score_prediction(shesha.measures.get("CKA"), "5", "ab", {}),
         lambda: score_groups("shortcut", shesha.measures.get("CKA"), {}, {"a": [X], "b": ["c"]}),
+        lambda: score_groups("shortcut", shesha.measures.get("CKA"), {}, {}),
+        lambda: shesha.feature_split([*map(sparse.csr_array, X[:5, None]), np.ones(6)]),
+        lambda: shesha.compare_layers(sparse.coo_matrix(X), [X]),
+        lambda: shesha.steering.rank_layers({"a": X}, [pd.NA, *["-1"] * 39]),
+        lambda: to_markdown(pd.DataFrame(X), stars=pd.DataFrame(X)),
         lambda: shesha.noise_ceiling(np.array(1.0)),
         lambda: shesha.noise_ceiling([np.array(1.0), X]),
         lambda: shesha.compare_layers([X], [X], aggregate=np.array([1j, 2])),
@@ -122,6 +129,9 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.neuro.check_tracked([[0, 1]], RAGGED[:2]),
         lambda: shesha.bio.find_controls(np.array("a")),
         lambda: perturbation_tables.correlation(pd.DataFrame(X), np.inf, 0),
+        lambda: perturbation_tables.single_against_combined(
+            pd.DataFrame({"magnitude": X[:, 0], "coherence": X[:, 1]}), separator=""
+        ),
         lambda: perturbation_tables.fake_tables(LARGEST, {"a": 5}),
         lambda: perturbation_tables.null_model(effect=1e308),
         lambda: perturbation_tables.null_model(n_cells=[[1], [1, 2]]),
@@ -182,6 +192,9 @@ def test_the_largest_numbers_have_a_direction():
         lambda: shesha.diff({"a": X * 1e-160}, {"a": X}).layers.values(),
         lambda: [SimpleNamespace(value=shesha.measures.cka(X, X, covariates=LARGEST[:, 0]))],
         lambda: [SimpleNamespace(value=shesha.bio.perturbation_coherence_whitened(ONE_HUGE, X))],
+        lambda: [SimpleNamespace(value=shesha.bio.perturbation_coherence_knn(LARGEST, X))],
+        lambda: [SimpleNamespace(value=shesha.measures.mmd(X, -X, bandwidth=1e-320))],
+        lambda: [SimpleNamespace(value=float(len(find_copies({"a": X[:1, :1], "b": X[:1, :1]}))))],
         lambda: [shesha.estimate(LARGEST, CLASSES, "label_conditioned_split", n_bootstrap=3, n_permutations=19)],
         lambda: [
             shesha.estimate(X, CLASSES.astype(np.float16), "class_separation_ratio", n_bootstrap=3, n_permutations=19)

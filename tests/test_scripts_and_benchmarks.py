@@ -44,3 +44,9 @@ def test_every_name_of_the_library_exists_and_is_used_as_what_it_is(path):
             assert hasattr(objects[name], node.attr), f"line {node.lineno}: {name}.{node.attr}"
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in assigned:
             assert not isinstance(objects.get(node.func.id), types.ModuleType), f"line {node.lineno}: calls a module"
+
+
+def test_the_tests_that_mutations_run_exist(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    listed = importlib.import_module("_mutant_runs").FURTHER_TESTS
+    assert [name for names in listed.values() for name in names if not (ROOT / name).exists()] == []

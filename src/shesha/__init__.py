@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         transfer as transfer,
     )
     from shesha.auditing.audit import audit as audit
-    from shesha.calibration import benjamini_hochberg as benjamini_hochberg, calibrate as calibrate, holm as holm
+    from shesha.calibration import calibrate as calibrate
     from shesha.changes.diff import diff as diff
     from shesha.changes.row_map import explore as explore
     from shesha.citations.cite import cite as cite
@@ -50,28 +50,7 @@ if TYPE_CHECKING:
     from shesha.moments.layer_pair_sums import LayerMoments as LayerMoments
     from shesha.moments.moments import Moments as Moments
     from shesha.ranking.rank_models import rank_models as rank_models
-    from shesha.results import (
-        Audit as Audit,
-        Coherence as Coherence,
-        CoherenceTable as CoherenceTable,
-        Comparison as Comparison,
-        Consensus as Consensus,
-        Diff as Diff,
-        Doubt as Doubt,
-        Doubts as Doubts,
-        DriftPath as DriftPath,
-        Estimate as Estimate,
-        LayerComparison as LayerComparison,
-        ModelRanking as ModelRanking,
-        NoiseCeiling as NoiseCeiling,
-        PairwiseComparison as PairwiseComparison,
-        RowMap as RowMap,
-        Score as Score,
-        SettingsTable as SettingsTable,
-        UnitMatching as UnitMatching,
-        load as load,
-        settings_table as settings_table,
-    )
+    from shesha.results import load as load, settings_table as settings_table
     from shesha.stability import (
         anchor_profile_stability as anchor_profile_stability,
         anchor_stability as anchor_stability,

@@ -60,6 +60,11 @@ def test_what_makes_all_cells_of_a_screen_doubtful_is_named(columns, twice, expe
     for test in (bio.coherence_table, bio.e_distances):
         notes = test(data, "gene", n_draws=19).notes
         assert any(expected in note for note in notes) if expected else not any("cell" in note for note in notes)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        bio.compute_coherence(anndata.AnnData(data.obsm["X_pca"], data.obs), "gene", "NT")
+    texts = [str(one.message) for one in said]
+    assert any(expected in text for text in texts) if expected else not any("cell" in text for text in texts)
 
 
 def test_cells_that_take_no_part_are_counted_once_by_the_reason():

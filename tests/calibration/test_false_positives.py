@@ -9,8 +9,9 @@ import pytest
 from scipy.stats import binom
 
 import shesha.measures as measures
-from shesha import CalibrationWarning, Doubts, NotEstimableWarning, calibrate
+from shesha import CalibrationWarning, NotEstimableWarning, calibrate
 from shesha.calibration import single_pair
+from shesha.results import Doubts
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:(saturated|few rows|p-values of this design may):shesha.CalibrationWarning"),

@@ -1,5 +1,6 @@
 """What a change changed: verdicts beside noise, rows that moved, and what is refused."""
 
+import importlib
 import sys
 
 import numpy as np
@@ -33,6 +34,11 @@ def test_rotation_and_scale_leave_a_geometry_unchanged(layers, rng):
     assert found.headline.startswith("Nothing changed")
 
 
+def test_a_layer_that_did_not_change_has_no_width(layers):
+    same = shesha.diff(layers, layers)["block.0"]
+    assert all((score.value, score.low, score.high) == (0.0, 0.0, 0.0) for score in (same, *same.scores))
+
+
 def test_a_change_is_told_from_noise_by_layer(layers, rng):
     again = [noisy(layers, rng, 0.02) for _ in range(3)]
     after = noisy(layers, rng, 0.02)
@@ -42,9 +48,30 @@ def test_a_change_is_told_from_noise_by_layer(layers, rng):
     assert found.layers["block.0"].verdict == "changed"
     assert found.changed == ["block.0"]
     one = found["block.0"]
-    assert one.low < one.value < one.high
+    assert all(score.low < score.value < score.high for score in (one, *one.scores))
     assert one.low > 2 * one.noise == one.limit
     assert found.headline.startswith("1 of 2 layers changed beyond noise. The largest change is in block.0: ")
+
+
+@pytest.mark.parametrize("done", [0, 1])
+def test_an_interrupt_keeps_the_layers_so_far(done, layers, monkeypatch):
+    steps = importlib.import_module("shesha.changes.diff")
+    work, calls = steps.layer_change, []
+
+    def interrupted(*args):
+        if len(calls) == done:
+            raise KeyboardInterrupt
+        calls.append(args)
+        return work(*args)
+
+    monkeypatch.setattr(steps, "layer_change", interrupted)
+    if not done:
+        with pytest.raises(KeyboardInterrupt):
+            shesha.diff(layers, layers)
+    else:
+        found = shesha.diff(layers, layers)
+        assert found.interrupted
+        assert list(found.layers) == ["embeddings"]
 
 
 def test_an_unrelated_layer_is_replaced(layers, rng):

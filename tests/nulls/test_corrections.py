@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import false_discovery_control
 
-from shesha import CalibrationWarning, benjamini_hochberg, compare_all, holm
+from shesha import CalibrationWarning, compare_all
+from shesha.calibration import benjamini_hochberg, holm
 from shesha.nulls.null_summary import draw_stages, draws_needed, open_tests
 
 

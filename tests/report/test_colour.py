@@ -48,7 +48,7 @@ def test_colours_add_nothing_but_colours():
 
 
 def test_results_show_themselves(monkeypatch, capsys):
-    found = shesha.DriftPath(("a", "b"), (0.0, 0.5), (0.0, 0.5), "spearman", "cosine")
+    found = shesha.results.DriftPath(("a", "b"), (0.0, 0.5), (0.0, 0.5), "spearman", "cosine")
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     found.show()
     assert capsys.readouterr().out == f"{found}\n"

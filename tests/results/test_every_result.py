@@ -129,7 +129,7 @@ def test_nan_is_itself_but_no_other_number():
 
 
 def written(sample, tmp_path, **changes):
-    path = sample(shesha.Estimate).save(tmp_path / "one.json")
+    path = sample(shesha.results.Estimate).save(tmp_path / "one.json")
     content = json.loads(path.read_text(encoding="utf-8"))
     content["result"] |= changes.pop("result", {})
     content["result"]["fields"] |= changes.pop("fields", {})
@@ -192,16 +192,16 @@ def test_a_plain_value_is_no_result(tmp_path):
 
 
 def test_what_cannot_be_written_is_said_and_leaves_the_old_file(tmp_path, sample):
-    path = sample(shesha.Estimate).save(tmp_path / "one.json")
+    path = sample(shesha.results.Estimate).save(tmp_path / "one.json")
     before = path.read_bytes()
     with pytest.raises(
         TypeError, match=r"result.options must be numbers, texts, arrays or results to be saved, got obj"
     ):
-        sample(shesha.Estimate, options={"a": object()}).save(path)
+        sample(shesha.results.Estimate, options={"a": object()}).save(path)
     with pytest.raises(
         TypeError, match=r"result.options must be an array of numbers or texts to be saved, got dtype obj"
     ):
-        sample(shesha.Estimate, options={"a": np.array([None])}).save(path)
+        sample(shesha.results.Estimate, options={"a": np.array([None])}).save(path)
     assert path.read_bytes() == before
     assert [one.name for one in tmp_path.iterdir()] == ["one.json"]
 

@@ -54,7 +54,7 @@ def test_without_jinja_notebooks_show_the_text(monkeypatch, sample):
 
     html._environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    made = sample(shesha.DriftPath)
+    made = sample(shesha.results.DriftPath)
     shown = made._repr_html_()
     assert shown.startswith("<pre>")
     assert "&lt;b&gt;" in shown

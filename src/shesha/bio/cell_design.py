@@ -454,8 +454,9 @@ def doubts_about_repeats(matrix: Any, rows: Index) -> Iterator[str]:
     if not is_read or np.prod(np.shape(matrix)) > _MOST_PROJECTED:
         return
     whole: Any = matrix
-    # Equal cells have equal projections, up to rounding.
-    found = np.sort(np.asarray(whole @ np.random.default_rng(0).standard_normal(whole.shape[1])).ravel()[rows])
+    # Equal cells have equal projections, up to rounding. The weights are so small that no sum overflows.
+    weights = np.random.default_rng(0).standard_normal(whole.shape[1]) / (4 * whole.shape[1])
+    found = np.sort(np.asarray(whole @ weights).ravel()[rows])
     scale = float(np.abs(found).max(initial=0.0))
     n_repeats = int(((np.diff(found) <= _SAME * scale) & (np.abs(found[1:]) > _SAME * scale)).sum())
     if text := describe_repeats(n_repeats, len(rows), "cell"):

@@ -46,7 +46,7 @@ from shesha.results import LayerComparison, Score
 from shesha.support.layer_axis import LayerAxis, layer_sequence, without_single_values
 from shesha.support.provenance import ignore_statements, keep_statements
 from shesha.support.seeds import ALPHA, N_PERMUTATIONS, number
-from shesha.support.types import Index, Matrix, Seed, Vector, brief, is_word
+from shesha.support.types import Index, Matrix, Seed, Vector, brief, is_word, shape_of
 from shesha.support.warnings import NotEstimable
 from shesha.support.wording import layers_by_depth
 from shesha.views import (
@@ -559,4 +559,6 @@ def layer_mapping(layers: Layers, name: str) -> Mapping[Any, Any]:
         raise TypeError(
             f"{name} must be a mapping of names to arrays, or a sequence of arrays, got a {type(layers).__name__}"
         )
+    if len(shape := shape_of(layers)) == 2:
+        raise TypeError(f"{name} must be several layers, got one matrix of shape {shape}; for one layer, pass [{name}]")
     return dict(enumerate(layers))

@@ -602,7 +602,7 @@ def _labels_as_text(values: Any, n_rows: int, name: str) -> NDArray[Any]:
     """Return labels as text, with None for missing ones."""
     from pandas import isna
 
-    plain = split_names(values, name)[0] if hasattr(values, "shape") else values
+    plain = split_names(values, name)[0] if kinds.is_array(values) else values
     array = np.asarray(to_host(plain), dtype=object)
     if array.shape != (n_rows,):
         raise ValueError(f"{name} must have one label for each of the {n_rows} rows, got shape {array.shape}")

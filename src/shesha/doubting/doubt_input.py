@@ -186,7 +186,9 @@ class Subject:
 
     def read(self, side: int, rows: Index) -> Matrix:
         """Return some rows of a side, divided by its unit."""
-        return np.asarray(self.sides[side].read(rows) / self.units[side])
+        values = self.sides[side].read(rows)
+        values /= self.units[side]
+        return values
 
     def map_blocks(self, side: int, work: Callable[[Matrix], Result]) -> Iterator[Result]:
         """Yield what the work returns for each block of rows, divided by the unit; the threads share the blocks."""

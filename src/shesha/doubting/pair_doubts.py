@@ -196,7 +196,10 @@ def copies(subject: Subject) -> Doubt | None:
     others = [subject.centred_products(side, np.sort(rows[n_far:])) for side in range(2)]
     if n_far and not 1 - linear_cka(others, np.arange(len(rows) - n_far)) < _SAME:
         return None
-    if first.shape == second.shape and np.array_equal(first * subject.units[0], second * subject.units[1]):
+    unit, other = subject.units
+    if first.shape == second.shape and all(
+        np.array_equal(a * unit, b * other) for a, b in zip(first, second, strict=True)
+    ):
         text = "both representations contain the same values"
     else:
         text = "each representation is a rotated, shifted or rescaled copy of the other"

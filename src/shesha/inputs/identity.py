@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.support.device_arrays import array_shape, to_host
-from shesha.support.types import Array
+from shesha.support.types import Array, is_array
 from shesha.support.wording import count, join_items, visible_name
 
 Chosen = Literal["", "column", "format"]
@@ -268,7 +268,7 @@ class NamedRows:
     """
 
     def __init__(self, values: Any, names: ArrayLike | Names) -> None:
-        self.values = values if hasattr(values, "shape") else to_host(values, "values")
+        self.values = values if is_array(values) else to_host(values, "values")
         self.known = names if isinstance(names, Names) else Names.build(to_host(names, "names"), "name")
         """Names of the rows; names in a file are read only when needed."""
         if not isinstance(names, Names) and (not self.shape or array_shape(names) != self.shape[:1]):

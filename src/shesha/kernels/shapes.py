@@ -126,6 +126,8 @@ def find_copies(shapes: Mapping[str, Matrix]) -> dict[str, str]:
 
 def _is_copy(rows: Matrix, others: Matrix) -> bool:
     """Return whether two centred shapes are equal up to rotation, scale and rounding, without a distant row as well."""
+    if len(rows) < 2:
+        return False
     rest = np.arange(len(rows)) != np.argmax(np.einsum("ij,ij->i", rows, rows))
     parts = [side[rest] - side[rest].mean(axis=0) for side in (rows, others)]
     is_lost = np.linalg.norm(parts[0]) <= _LOST * np.linalg.norm(rows)

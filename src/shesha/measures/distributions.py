@@ -109,10 +109,16 @@ def mmd(a: Features, b: Features, *, bandwidth: float | None = None) -> float:
     scale = _median_distance(x, y) if bandwidth is None else check.positive(bandwidth, "bandwidth") / unit
     if scale <= 0:
         raise NotEstimable("the median distance between rows is zero: pass a bandwidth")
+    # A kernel this narrow is 1 for equal rows and 0 for all others; narrower ones would overflow.
+    scale = max(scale, _NARROWEST * float(max(np.abs(x).max(), np.abs(y).max())))
     x, y = x / scale, y / scale
     squared = _mean_kernel(x, x) + _mean_kernel(y, y) - 2 * _mean_kernel(x, y)
     # For equal distributions, only the rounding error of the three sums remains.
     return float(np.sqrt(squared)) if squared > 1e-14 else 0.0
+
+
+_NARROWEST = 1e-140
+"""Bandwidth relative to the largest number, below which the kernel does not change."""
 
 
 def _median_distance(x: Matrix, y: Matrix) -> float:

@@ -408,7 +408,7 @@ def _count_sides(fresh: Moments, sources: Sequence[Any], state: State) -> Moment
 
 def _count_stream(fresh: Moments, batches: Iterable[Any]) -> Moments:
     """Sum over the batches that a loader or a generator yields."""
-    if isinstance(batches, str | os.PathLike) or hasattr(batches, "shape"):
+    if isinstance(batches, str | os.PathLike) or kinds.is_array(batches):
         kind = type(batches).__name__
         raise TypeError(f"Moments.of needs two representations, or one iterable of batches, got one {kind}")
     moments = _count(fresh, stream(batches, fresh.names), None, [])

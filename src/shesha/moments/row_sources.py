@@ -124,7 +124,7 @@ def read_chunks(sides: Sequence[Any], start: int) -> Iterator[list[Any]]:
 def stream(batches: Iterable[Any], names: Sequence[str]) -> Iterator[list[Any]]:
     """Yield the batches of a stream as lists of one matrix per name."""
     for batch in batches:
-        sides = [side if hasattr(side, "shape") else to_host(side) for side in batch_sides(batch)]
+        sides = [side if kinds.is_array(side) else to_host(side) for side in batch_sides(batch)]
         if len(sides) != len(names):
             raise ValueError(f"a batch must contain {len(names)} matrices, {' and '.join(names)}, got {len(sides)}")
         yield sides

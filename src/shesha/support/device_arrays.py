@@ -100,7 +100,7 @@ def to_host(array: Any, name: str = "X") -> NDArray[Any]:
                 f"{name} must be an array, got {type(array).__name__}, which cannot be converted: {error}"
             ) from error
         rows = [row for row in array if array_shape(row)]
-        lengths = sorted(map(len, rows)) or [0]
+        lengths = sorted(array_shape(row)[0] for row in rows) or [0]
         tokens = (
             "; join batches (numpy.concatenate), and pass the means of the tokens of each input (numpy.mean, axis=0)"
         )

@@ -511,11 +511,16 @@ def _find_unlabelled(name: str, value: Any) -> NDArray[np.bool_]:
         array = to_host(split_names(value, name)[0] if is_array(value) else value, name)
     except (TypeError, ValueError):
         return nobody
-    if array.ndim == 1:
-        check.require_scalars(array, name)
-        state_suspicious_classes(array, name)
-    if array.ndim != 1 or array.dtype.kind in "iub":
+    if array.ndim != 1:
         return np.zeros(len(array) if array.ndim else 0, dtype=bool)
+    check.require_scalars(array, name)
+    missing = _lacks_label(array)
+    state_suspicious_classes(array[~missing], name)
+    return missing
+
+
+def _lacks_label(array: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which labels of a column are missing."""
     if array.dtype.kind == "f":
         return cast(NDArray[np.bool_], np.isnan(array))
     from pandas import isna

@@ -291,6 +291,8 @@ def to_markdown(frame: pd.DataFrame, stars: pd.DataFrame | None = None) -> str:
         kinds.frame(stars, "stars").index.equals(frame.index) and stars.columns.equals(frame.columns)
     ):
         raise ValueError("stars must have the rows and columns of frame, got different ones")
+    if stars is not None and not all(isinstance(mark, str) for mark in stars.to_numpy().ravel()):
+        raise TypeError("stars must be text, as the function `stars` returns it, got other values")
     values = frame.to_numpy(dtype=float)
     marks = np.full(values.shape, "", dtype=object) if stars is None else stars.to_numpy()
     head = [*map(str, frame.index.names), *("<br>".join(filter(None, _levels(column))) for column in frame.columns)]

@@ -187,6 +187,8 @@ def score_groups(
         group: [kinds.text(name, "groups") for name in kinds.iterable(members, "groups")]
         for group, members in kinds.mapping(groups, "groups").items()
     }
+    if not groups:
+        raise ValueError("groups must have at least one group of models, got none")
     both = score_group_order(values, groups, measure.closer, measure.symmetric)
     return [_row(test_name, quality, measure, score) for quality, score in zip(BY_GROUPS, both, strict=True)]
 

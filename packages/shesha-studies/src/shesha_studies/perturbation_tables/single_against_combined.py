@@ -83,7 +83,8 @@ def single_against_combined(
     complete = complete_lines(
         table, [x, y, *types.sequence(covariates, "covariates"), *([] if label is None else [label])], "table"
     )
-    types.text(separator, "separator")
+    if not types.text(separator, "separator"):
+        raise ValueError("separator must be the text between two genes, got ''")
     names = complete.index if label is None else complete[label]
     combined = np.array([_genes(str(name), separator) > 1 for name in names], dtype=bool)
     if min(combined.sum(), (~combined).sum()) < 4:
