@@ -545,3 +545,14 @@ def test_parts_of_documents_are_matched_and_their_dependence_is_stated(invoke_ma
     assert found[0] and found[1] and found[0][1] == found[1][1] > "0.5"
     warning = f"rows of one {names[0]} may resemble one another"
     assert warning in one_line(plain.out) and warning not in one_line(grouped.out)
+
+
+@pytest.mark.parametrize(("labels", "confounded"), [("topic", True), ("lang", False)])
+def test_columns_that_confound_labels_are_named_but_not_the_labels_themselves(audit, labels, confounded):
+    lang = np.arange(120) % 2
+    topic = np.where(np.arange(120) % 11 == 0, 1 - lang, lang)
+    rows = np.random.default_rng(0).standard_normal((120, 8)) + 2 * lang[:, None]
+    frame = pd.DataFrame({"id": [f"t{i}" for i in range(120)], "embedding": list(rows)})
+    frame.assign(lang=np.array(["de", "en"])[lang], topic=np.array(["a", "b"])[topic]).to_parquet("a.parquet")
+    out = one_line(audit("a.parquet", "--labels", labels, "--full").out)
+    assert ("classes are confounded with lang" in out) == confounded
