@@ -23,7 +23,7 @@ from shesha.inputs.matrix_shapes import is_one_hot, one_row_per_input
 from shesha.io import Contents, open_file
 from shesha.io.array_selection import full_name, refuse_parts, short_paths
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_existing
-from shesha.io.formats import find_format, is_readable, is_table
+from shesha.io.formats import find_format, formats, is_readable, is_table
 from shesha.io.json_vectors import is_own_result
 from shesha.results.json_loading import fits
 from shesha.runs import ResultStore
@@ -439,8 +439,10 @@ def _expand_paths(
             continue
         inside = [file for file in list_files(path) if not file.name.startswith((".", own_prefix))]
         readable = [file for file in inside if is_readable(file)]
-        if not readable:
+        if not readable and any(path.rglob("*")):
             open_file(path)  # The error says how to convert it.
+        if not readable:
+            raise ValueError(f"{path} must contain files that end in one of {', '.join(formats())}, got none")
         index.ignored += [str(file) for file in inside if file not in readable and not is_own_result(file)]
         yield from readable
 
