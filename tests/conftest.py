@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 # The same examples every time, and no time limit on machines that do other work as well.
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=40, database=None)
 settings.load_profile("repeatable")
+# Rewritten tests are kept for the next run, and the library compiled for the many processes that tests start.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # No test downloads anything, so a model that does not exist is refused without waiting for a network.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
@@ -46,6 +52,23 @@ def low_rank() -> Callable[..., np.ndarray]:
 
 
 @pytest.fixture
+def said() -> Callable[..., str]:
+    """Call, and return in one line the answer with its warnings and what it was read from, or the error."""
+
+    def run(call: Callable[..., Any], *given: Any) -> str:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            try:
+                found = call(*given)
+                texts = [str(found), str(getattr(found, "read", ""))]
+            except (TypeError, ValueError) as error:
+                texts = [str(error)]
+        return " ".join(" ".join([*texts, *(str(one.message) for one in warned)]).split())
+
+    return run
+
+
+@pytest.fixture
 def with_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], Any]], Any]:
     """Call with a fixed number of threads, those of the BLAS included."""
 
@@ -55,6 +78,18 @@ def with_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[],
             return call()
 
     return run
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Look for doctests in the library only: there are none in tests, and each file would be searched for them."""
+    found = yield
+    return [one for one in found if not isinstance(one, DoctestModule)]
+
+
+def pytest_collection_finish():
+    """What was collected stays to the end, so that no search for garbage has to look at it."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items):

@@ -5,25 +5,30 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 DOCS = Path(__file__).parents[1]
 _NAME = re.compile(r"`(shesha\.(?:drift|bio|neuro|steering|coherence|descriptors|extract)(?:\.[a-z_]\w*)+)`?")
-_RESOLVE = "import sys, functools, shesha; functools.reduce(getattr, sys.argv[1].split('.')[1:], shesha)"
+# Each name is looked up in a process of its own, as one room may import another; only foreign packages are shared.
+_RESOLVE = """
+import functools, os, sys, traceback
+import contextlib, numpy, pandas, scipy.spatial, scipy.stats, shesha
+with contextlib.suppress(ImportError):
+    import anndata
+for name in sys.argv[1:]:
+    child = os.fork()
+    if not child:
+        try:
+            functools.reduce(getattr, name.split(".")[1:], shesha)
+        except BaseException:
+            print(name, traceback.format_exc(limit=-1), flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
 PAGES = [DOCS / "README.md", *(DOCS / "docs").glob("*.md")]
 NAMES = sorted({name for page in PAGES for name in _NAME.findall(page.read_text(encoding="utf-8"))})
 
 
-@pytest.mark.parametrize("name", [*NAMES, "shesha.drift.perturb", "shesha.drift.callbacks"])
-def test_a_documented_name_is_an_attribute(name):
-    done = subprocess.run([sys.executable, "-c", _RESOLVE, name], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr[-500:]
-
-
-def test_every_namespace_of_the_reference_is_an_attribute_and_tab_offers_nothing_else():
-    import shesha
-
-    page = (DOCS / "docs" / "_site" / "generated.py").read_text(encoding="utf-8")
-    spaces = re.findall(r'^    "shesha\.(\w+)": ', page, re.MULTILINE)
-    assert set(spaces) <= set(shesha.__all__)
-    assert [name for name in dir(shesha) if not name.startswith("__")] == sorted(shesha.__all__)
+def test_documented_names_are_attributes():
+    assert len(NAMES) > 10
+    command = [sys.executable, "-W", "ignore", "-c", _RESOLVE, *NAMES, "shesha.drift.perturb", "shesha.drift.callbacks"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr[-500:]

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import shesha
 from shesha import estimate, rdm_drift
 from shesha.stability import list_variants
 
@@ -154,37 +153,3 @@ def test_different_numbers_of_rows_have_no_drift(layers, quick_audit):
 def test_no_representation_is_lost_to_another_of_the_same_name(layers, quick_audit):
     with pytest.raises(ValueError, match="'1'"):
         quick_audit({1: layers["late"], "1": layers["early"]})
-
-
-def activations_of_lengths(seed, effect):
-    """Activations whose rows lie nearer a common direction the more tokens they have."""
-    from shesha.extract import Activations
-
-    rng = np.random.default_rng([38, seed])
-    n_tokens = rng.integers(4, 80, 90)
-    X = rng.standard_normal((90, 24)) + effect * np.sqrt(n_tokens)[:, None] * rng.standard_normal(24)
-    return Activations({"layer": X}, {"inputs": {"rows": 90, "n_tokens": n_tokens.tolist()}})
-
-
-def test_numbers_of_tokens_are_asked_as_a_covariate(tmp_path):
-    pytest.importorskip("torch")
-    layers = activations_of_lengths(0, 0.2)
-    found = shesha.audit(layers, n_bootstrap=0, n_permutations=0)["layer"].doubts
-    assert "number of tokens explains (partial rank correlation), feature_split changes from" in " ".join(
-        str(found).split()
-    )
-    stored = shesha.audit(layers, n_bootstrap=0, n_permutations=0, store=tmp_path / "kept.db")["layer"].doubts
-    assert stored.names == found.names
-    plain = shesha.audit(dict(layers), n_bootstrap=0, n_permutations=0, store=tmp_path / "kept.db")["layer"].doubts
-    assert "number of tokens" not in " ".join(str(plain).split())
-
-
-def test_lengths_that_explain_nothing_raise_no_doubt():
-    pytest.importorskip("torch")
-    raised = sum(
-        "number of tokens"
-        in str(shesha.audit(activations_of_lengths(seed, 0.0), n_bootstrap=0, n_permutations=0)["layer"].doubts)
-        for seed in range(40)
-    )
-    # 200 such runs raised none.
-    assert raised <= 4

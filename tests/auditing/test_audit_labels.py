@@ -1,7 +1,5 @@
 """Labels: which are refused before any work, which scores they add, and what is said of scores that are not given."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -85,21 +83,6 @@ def test_labels_of_other_rows_are_not_taken_for_those_that_are_left(layers, clas
     assert found["zeros"].reason.startswith("no cosine distance for 2 zero rows of 60")
     with pytest.raises(ValueError, match="y must have one entry for each of the 60 rows, got 58"):
         quick_audit(X, classes[:58], missing="drop")
-
-
-def test_a_representation_that_the_labels_do_not_fit_says_so(layers, classes, quick_audit):
-    report = quick_audit({"all": layers["late"], "some": layers["late"][:40]}, classes).full_text()
-    assert re.search(r"^ +some$", report, re.MULTILINE)
-    told = " ".join(report.split())
-    assert told.count("Stability of class centroids: needs one label per row, got 60 labels for 40 rows") == 1
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e200])
-def test_the_unit_of_the_features_does_not_matter(layers, classes, quick_audit, scale):
-    X = layers["late"]
-    found = quick_audit({"plain": X, "scaled": X * scale}, classes, n_bootstrap=0)
-    plain, scaled = ([score.value for score in one.supervised.values()] for one in found.representations)
-    assert scaled == pytest.approx(plain, abs=1e-9)
 
 
 def test_a_score_that_the_labels_do_not_allow_holds_nothing_but_its_reason(rng):

@@ -31,7 +31,7 @@ def test_an_audit_with_labels_keeps_to_the_budget(n, d):
         X, y = rng.standard_normal(({n}, {d})), rng.integers(0, 8, {n})
         shesha.audit(X[:60], y[:60], n_bootstrap=2, n_permutations=19)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        found = shesha.audit(X, y, n_bootstrap=20, n_permutations=19)
+        found = shesha.audit(X, y, n_bootstrap=3, n_permutations=19)
         assert not found["X"].reason, found["X"].reason
         assert all(one.value == one.value for one in found["X"].supervised.values())
         print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)

@@ -65,6 +65,26 @@ def test_doubts_asks_them_by_itself(file, n_tokens):
     assert TOLD in said(shesha.doubts(read(file)["layer"], covariates={"number of tokens": n_tokens}))
 
 
+def test_activations_carry_them(tmp_path, n_tokens):
+    pytest.importorskip("torch")
+    from shesha.extract import Activations
+
+    found = Activations({"layer": rows_of_lengths(n_tokens)}, {"inputs": {"rows": 90, "n_tokens": n_tokens.tolist()}})
+    (alone,), (stored,) = (shesha.audit(found, **QUICK, **options) for options in ({}, {"store": tmp_path / "kept.db"}))
+    assert TOLD in said(alone.doubts) and stored.doubts.names == alone.doubts.names
+    (plain,) = shesha.audit(dict(found), store=tmp_path / "kept.db", **QUICK)
+    assert "number of tokens" not in said(plain.doubts)
+
+
+def test_lengths_that_explain_nothing_raise_no_doubt(n_tokens):
+    rng = np.random.default_rng(3)
+    lengths = {"number of tokens": n_tokens}
+    found = [str(shesha.doubts(rng.standard_normal((90, 24)), covariates=lengths)) for _ in range(20)]
+    raised = sum("number of tokens" in text for text in found)
+    # 200 such audits raised none.
+    assert raised <= 2
+
+
 def test_the_command_asks_them(file):
     ended = CliRunner().invoke(app, ["audit", str(file), "--bootstrap", "0", "--permutations", "0"])
     assert TOLD in said(ended.stdout)

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import shutil
 import sys
 
@@ -20,18 +21,49 @@ def folder(tmp_path, monkeypatch, X):
     for name in ("a", "b"):
         np.save(tmp_path / "data" / f"{name}.npy", X + (name == "b"))
     np.savez(tmp_path / "layers.npz", a=X, b=X + 1, c=X + 2)
+    (tmp_path / "labels.csv").write_text("kind\n" + "x\ny\nz\n" * 20)
     return tmp_path
+
+
+QUICK = ("--bootstrap", "0", "--permutations", "19")
 
 
 def content(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_files_in_a_folder_that_is_read_stay(invoke_main, folder):
+AUDIT, STORED = ("audit", "layers.npz", *QUICK), ("compare", "data", "--store", "s.sqlite")
+MODEL = ("--model", "model", "--texts", "texts.txt")
+READ = [
+    *((AUDIT, option, "layers.npz") for option in ("--json", "--html", "--card")),
+    *((AUDIT, "--json", name) for name in ("./layers.npz", "link.npz", "hard.npz")),
+    *(((*AUDIT, "--labels", labels), "--json", "labels.csv") for labels in ("labels.csv", "labels.csv:kind")),
+    (("compare", "layers.npz"), "--json", "layers.npz"),
+    (("layers", "layers.npz", "layers.npz"), "--json", "layers.npz"),
+    (("audit", "data", "--quick"), "--json", "data/a.npy"),
+    *((("audit", "rows.zarr", "--quick"), "--json", f"rows.zarr/{place}") for place in ("c/0/0", "new.json")),
+    *((STORED, "--json", f"s.sqlite{ending}") for ending in ("", "-wal", "-shm", "-journal", ".lock")),
+    *(((command, *MODEL), "--json", "model/config.json") for command in ("audit", "compare")),
+    *(((command, "--model", "model", *MODEL), "--json", "model/config.json") for command in ("layers", "diff")),
+    (("extract", "model", *MODEL[2:]), "--out", "texts.txt"),
+    (("bench", "leaderboard", "subs"), "--out", "subs/CKA.json"),
+]
+"""Commands, and outputs that would take the place of what these read."""
+
+
+@pytest.mark.parametrize(("command", "option", "place"), READ)
+def test_what_a_command_reads_stays(invoke_main, folder, X, command, option, place):
+    if "zarr" in place:
+        pytest.importorskip("zarr").create_array(str(folder / "rows.zarr"), data=X, chunks=X.shape)
+    (folder / "link.npz").symlink_to(folder / "layers.npz")
+    os.link(folder / "layers.npz", folder / "hard.npz")
+    for name, text in {"model/config.json": "{}", "subs/CKA.json": "{}", "texts.txt": "a\nb\n"}.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
     before = content(folder)
-    ended = invoke_main("audit", "data", "--quick", "--json", "data/a.npy")
+    ended = invoke_main(*command, option, place)
     assert ended.status == 2
-    assert "--json must name a file that the command does not read, got data/a.npy" in ended.err
+    assert f"{option} must name a file that the command does not read, got {place.removeprefix('./')}" in ended.err
     assert content(folder) == before
 
 
@@ -39,48 +71,6 @@ def test_a_report_beside_the_data_is_written_again_and_again(invoke, folder):
     for _ in range(2):
         invoke("audit", "data", "--quick", "--json", "data/report.json")
     assert json.loads((folder / "data" / "report.json").read_text())
-
-
-def test_nothing_is_written_into_a_store_that_is_read(invoke_main, folder, X):
-    zarr = pytest.importorskip("zarr")
-    zarr.create_array(str(folder / "rows.zarr"), data=X, chunks=X.shape)
-    before = content(folder)
-    for place in ("rows.zarr/c/0/0", "rows.zarr/new.json"):
-        assert (
-            "file that the command does not read" in invoke_main("audit", "rows.zarr", "--quick", "--json", place).err
-        )
-    assert content(folder) == before
-
-
-@pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-journal", ".lock"])
-def test_the_files_beside_a_store_are_no_outputs(invoke_main, folder, ending):
-    ended = invoke_main("compare", "data", "--store", "s.sqlite", "--json", f"s.sqlite{ending}")
-    assert f"--json must name a file that the command does not read, got s.sqlite{ending}" in ended.err
-    assert not list(folder.glob("s.sqlite*"))
-
-
-def test_the_files_of_a_model_stay(invoke_main, folder):
-    (folder / "model").mkdir()
-    (folder / "model" / "config.json").write_text("{}")
-    (folder / "texts.txt").write_text("a\nb\n")
-    asked = ("--model", "model", "--texts", "texts.txt", "--json", "model/config.json")
-    for command in (("audit",), ("compare",), ("layers", "--model", "model"), ("diff", "--model", "model")):
-        assert (
-            "must name a file that the command does not read, got model/config.json"
-            in invoke_main(*command, *asked).err
-        )
-    assert (
-        "file that the command does not read"
-        in invoke_main("extract", "model", "--texts", "texts.txt", "--out", "texts.txt").err
-    )
-
-
-def test_submissions_stay(invoke_main, folder):
-    (folder / "subs").mkdir()
-    (folder / "subs" / "CKA.json").write_text("{}")
-    ended = invoke_main("bench", "leaderboard", "subs", "--out", "subs/CKA.json")
-    assert "--out must name a file that the command does not read, got subs/CKA.json" in ended.err
-    assert (folder / "subs" / "CKA.json").read_text() == "{}"
 
 
 def test_a_monitor_stays_and_pages_beside_it_are_written_again(invoke, invoke_main, folder, X):
@@ -152,3 +142,38 @@ def test_what_a_command_wrote_can_be_cited(invoke, invoke_main, folder):
     (folder / "deep.json").write_text("[" * 200_000)
     assert "FILE must be valid JSON, got too many nested levels in deep.json" in invoke_main("cite", "deep.json").err
     assert "No such file" in invoke_main("cite", "missing.json").err
+
+
+def test_two_outputs_need_two_files(invoke_main, folder):
+    ended = invoke_main("audit", "layers.npz", *QUICK, "--json", "out", "--html", "./out")
+    assert ended.status == 2 and "--html and --json must name different files, got out for both" in ended.err
+    assert not (folder / "out").exists()
+
+
+def test_a_read_only_output_is_refused_before_the_work(invoke_main, folder):
+    (folder / "out.json").write_text("{}")
+    (folder / "out.json").chmod(0o444)
+    ended = invoke_main("audit", "layers.npz", *QUICK, "--json", "out.json")
+    assert ended.status == 2 and "must be writable, got out.json, which is read-only" in ended.err
+    assert ended.out == ""
+
+
+@pytest.fixture
+def full(monkeypatch):
+    """A disk that has no room for pages."""
+
+    def write(path, text):
+        if path.suffix == ".html":
+            raise OSError(28, "No space left on device")
+        path.write_text(text)
+
+    monkeypatch.setattr("shesha.cli._outputs.atomic_files.write_text", write)
+
+
+def test_a_page_that_cannot_be_written_costs_nothing_else(invoke_main, folder, full):
+    ended = invoke_main("audit", "layers.npz", *QUICK, "--html", "page.html", "--json", "out.json", "--card", "card.md")
+    assert ended.status == 2
+    assert "--html page.html was not written: No space left on device" in ended.err
+    assert "feature" in ended.out
+    assert json.loads((folder / "out.json").read_text())["representations"]
+    assert (folder / "card.md").exists()

@@ -95,12 +95,6 @@ def test_tokens_beside_a_matrix_count_as_columns(rng, monkeypatch):
         assert compare(X, Y, "RSA")["RSA"].value == expected
 
 
-def test_a_budget_that_is_no_size_is_refused(pair, monkeypatch):
-    monkeypatch.setenv("SHESHA_MEMORY", "plenty")
-    with pytest.raises(ValueError, match="SHESHA_MEMORY must be a number of bytes such as 2G or 500M, got 'plenty'"):
-        compare(*pair, "CKA")
-
-
 def test_views_are_made_in_turns_where_they_do_not_fit_together(layers, monkeypatch, counted):
     """The pairs are cut so that the views of each stretch fit; numbers stay the same."""
     more = {f"{name} {power}": X**power for name, X in layers.items() for power in (1, 2, 3)}

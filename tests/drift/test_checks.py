@@ -216,7 +216,7 @@ def _rows_with_gaps() -> tuple[Any, Any]:
 def test_rows_left_out_of_the_reference_are_left_out_of_an_encoding_of_all_inputs(tmp_path: Path) -> None:
     X, Y = _rows_with_gaps()
     Y[20] = np.nan
-    made = DriftMonitor(X, missing="drop")
+    made = DriftMonitor(X, missing="drop", n_resamples=99)
     made.save(tmp_path / "canary")
     for monitor in (made, DriftMonitor.load(tmp_path / "canary")):
         verdict = monitor.check(Y, missing="drop")
@@ -232,7 +232,7 @@ def test_identifiers_of_any_type_match_rows_after_loading(tmp_path: Path, ids: A
     X = _rows_with_gaps()[1]
     order = np.random.default_rng(1).permutation(40)
     named = Names.build(np.asarray(ids), "id")
-    DriftMonitor(NamedRows(X, named)).save(tmp_path / "canary")
+    DriftMonitor(NamedRows(X, named), n_resamples=99).save(tmp_path / "canary")
     monitor = DriftMonitor.load(tmp_path / "canary")
     verdict = monitor.check(NamedRows(X[order], named.take(order)))
     assert verdict.state == "ok"

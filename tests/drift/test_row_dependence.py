@@ -166,10 +166,10 @@ def test_checks_without_reencodings_say_when_their_confidence_does_not_hold():
     rng = np.random.default_rng(0)
     rows = series(200, rng)
     now = rows + 0.5 * rng.standard_normal(rows.shape)
-    verdict = DriftMonitor(rows).check(now)
+    verdict = DriftMonitor(rows, n_resamples=99).check(now)
     for text in (str(verdict), verdict.sentence(), str(verdict.page())):
         assert "depend on each other" in " ".join(text.split())
-    with_groups = DriftMonitor(rows, groups=np.arange(200) // 50).check(now)
+    with_groups = DriftMonitor(rows, groups=np.arange(200) // 50, n_resamples=99).check(now)
     assert with_groups.scores[0].low != verdict.scores[0].low
     again = [rows + 1e-3 * rng.standard_normal(rows.shape) for _ in range(99)]
     assert not DriftMonitor(rows, nulls=again).check(now).dependence

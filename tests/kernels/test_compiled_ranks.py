@@ -31,9 +31,21 @@ VALUES = {
 }
 
 
-@pytest.fixture(params=VALUES)
-def values(request, rng):
-    return VALUES[request.param](rng)
+@pytest.fixture
+def samples():
+    return {name: make(np.random.default_rng(320)) for name, make in VALUES.items()}
+
+
+@pytest.fixture
+def numpy_alone(monkeypatch):
+    """Call without the compiled loops."""
+
+    def run(call):
+        with monkeypatch.context() as patch:
+            patch.setenv("SHESHA_NATIVE", "0")
+            return call()
+
+    return run
 
 
 @pytest.fixture(params=[1 << 20, 1024, 97], ids=["one piece", "five pieces", "many pieces"])
@@ -57,25 +69,29 @@ def form_of(values, tolerance=0.0):
 
 @pytest.mark.parametrize("strip", [True, False])
 @pytest.mark.parametrize("tolerance", [0.0, 1e-13, 0.01])
-def test_sorted_keys_and_their_runs_are_those_of_numpy(values, pieces, level, monkeypatch, strip, tolerance):
-    form, n = form_of(values, tolerance), len(values)
-    found, expected = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint64)
-    squares = sorting.sort_keys(values, form, found, strip=strip)
-    monkeypatch.setenv("SHESHA_NATIVE", "0")
-    assert squares == sorting.sort_keys(values, form, expected, strip=strip)
-    assert np.array_equal(found, expected)
+def test_sorted_keys_and_their_runs_are_those_of_numpy(samples, pieces, level, numpy_alone, strip, tolerance):
+    for name, values in samples.items():
+        form = form_of(values, tolerance)
+
+        def work(values=values, form=form):
+            keys = np.empty(len(values), dtype=np.uint64)
+            return sorting.sort_keys(values, form, keys, strip=strip), keys
+
+        (squares, found), (expected_squares, expected) = work(), numpy_alone(work)
+        assert squares == expected_squares and np.array_equal(found, expected), name
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_products_of_ranks_are_exact(values, pieces, level, rng, tied):
-    n = len(values)
-    other, keys = rng.integers(0, 2 * n, n) / 2 if tied else None, np.empty(n, dtype=np.uint64)
-    sorting.sort_keys(values, form_of(values), keys, strip=True)
-    order, centre = keys.view(np.intp), (n - 1) / 2
-    expected = (((order if other is None else other[order]) - centre) * (np.arange(n) - centre)).sum()
-    found, _ = sorting.sum_rank_products(values, form_of(values), np.empty(n, dtype=np.uint64), other)
-    assert_allclose(found, expected, rtol=1e-12, atol=1e-4)
-    assert sorting.products(order, other, None) == found
+def test_products_of_ranks_are_exact(samples, pieces, level, rng, tied):
+    for name, values in samples.items():
+        n = len(values)
+        other, keys = rng.integers(0, 2 * n, n) / 2 if tied else None, np.empty(n, dtype=np.uint64)
+        sorting.sort_keys(values, form_of(values), keys, strip=True)
+        order, centre = keys.view(np.intp), (n - 1) / 2
+        expected = (((order if other is None else other[order]) - centre) * (np.arange(n) - centre)).sum()
+        found, _ = sorting.sum_rank_products(values, form_of(values), np.empty(n, dtype=np.uint64), other)
+        assert_allclose(found, expected, rtol=1e-12, atol=1e-4, err_msg=name)
+        assert sorting.products(order, other, None) == found, name
 
 
 def test_products_of_two_vectors_with_ties(pieces, level, rng):
@@ -93,10 +109,11 @@ def test_large_sums_are_exact():
     assert_allclose((centred**2).sum(), exact, rtol=1e-12)
 
 
-def test_values_are_taken_in_order_with_their_range(values, pieces, level, rng):
-    order, out = rng.permutation(len(values)), np.empty(len(values))
-    assert sorting.copy_in_order(values, order, out) == (values.min(), values.max())
-    assert np.array_equal(out, values[order])
+def test_values_are_taken_in_order_with_their_range(samples, pieces, level, rng):
+    for name, values in samples.items():
+        order, out = rng.permutation(len(values)), np.empty(len(values))
+        assert sorting.copy_in_order(values, order, out) == (values.min(), values.max()), name
+        assert np.array_equal(out, values[order]), name
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -108,34 +125,29 @@ def test_ranks_are_written_to_their_places(pieces, level, rng, tied):
     assert np.array_equal(direct, expected)
 
 
-def test_rank_correlations_are_those_of_numpy(values, pieces, level, rng, monkeypatch, with_threads):
-    other = np.round(values + rng.standard_normal(len(values)), 3)
+def test_rank_correlations_are_those_of_numpy(samples, pieces, level, rng, numpy_alone, with_threads):
+    for name, values in samples.items():
+        other, free = np.round(values + rng.standard_normal(len(values)), 3), rng.standard_normal(len(values))
+        pairs = ((values, other), (other, values), (values, free), (free, values))
 
-    def scores(threads):
-        def work():
-            both = ((values, other), (other, values), (values, rng_free), (rng_free, values))
-            return [ranks.spearman(a.copy(), b.copy(), (1e-13, 1e-13)) for a, b in both]
+        def work(pairs=pairs):
+            return [ranks.spearman(a.copy(), b.copy(), (1e-13, 1e-13)) for a, b in pairs]
 
-        return with_threads(threads, work)
-
-    rng_free = np.random.default_rng(3).standard_normal(len(values))
-    found = scores(1)
-    assert found == scores(2)
-    monkeypatch.setenv("SHESHA_NATIVE", "0")
-    assert_allclose(found, scores(1), rtol=0, atol=1e-13)
+        found = with_threads(1, work)
+        assert found == with_threads(2, work), name
+        assert_allclose(found, with_threads(1, lambda work=work: numpy_alone(work)), rtol=0, atol=1e-13, err_msg=name)
 
 
-def test_unit_ranks_are_those_of_numpy(values, pieces, level, monkeypatch):
-    found = ranks.unit_ranks(values.copy())
-    kept = values.copy()
-    assert np.array_equal(ranks.unit_ranks(kept, out=kept), found)
-    monkeypatch.setenv("SHESHA_NATIVE", "0")
-    assert np.array_equal(ranks.unit_ranks(values.copy()), found)
+def test_unit_ranks_are_those_of_numpy(samples, pieces, level, numpy_alone):
+    for name, values in samples.items():
+        found, kept = ranks.unit_ranks(values.copy()), values.copy()
+        assert np.array_equal(ranks.unit_ranks(kept, out=kept), found), name
+        assert np.array_equal(numpy_alone(lambda values=values: ranks.unit_ranks(values.copy())), found), name
 
 
 @pytest.mark.parametrize("metric", ["cosine", "correlation", "euclidean"])
 @pytest.mark.parametrize("few", [True, False])
-def test_halves_are_those_of_numpy(level, rng, monkeypatch, metric, few):
+def test_halves_are_those_of_numpy(level, rng, numpy_alone, metric, few):
     rows, order = rng.standard_normal((300, 13)), rng.permutation(13)
     if few:
         rows[:3, order[:6]] *= 1e3
@@ -144,6 +156,4 @@ def test_halves_are_those_of_numpy(level, rng, monkeypatch, metric, few):
     def both():
         return DenseHalves(rows, metric, Axes(rows)).visit(order, lambda c: np.array([c.first, c.second]))
 
-    found = both()
-    monkeypatch.setenv("SHESHA_NATIVE", "0")
-    assert np.array_equal(both(), found)
+    assert np.array_equal(numpy_alone(both), both())

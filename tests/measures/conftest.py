@@ -53,7 +53,7 @@ def value():
     return compare
 
 
-N = 36
+N = 28
 
 
 def rows(rng, n, d):

@@ -32,6 +32,8 @@ def test_a_tiny_difference_keeps_its_digits(scale):
 def test_rows_of_other_numbers_differ_by_the_logarithms_as_well():
     expected = abs(nearness(X) - nearness(Y[:10]) - math.log(3))
     assert uniformity_difference(X, Y[:10]) == pytest.approx(expected, rel=1e-12)
+    # What is left of far rows are the pairs of a row with itself.
+    assert uniformity_difference(1e3 * X, 1e3 * Y[:10]) == pytest.approx(math.log(3), rel=1e-12)
 
 
 def test_far_rows_are_told():

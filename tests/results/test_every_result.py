@@ -61,7 +61,12 @@ def test_json_is_standard_and_holds_the_plain_values(kind, sample):
     made = sample(kind)
     plain = json.loads(made.to_json(), parse_constant=lambda token: pytest.fail(f"{token} is not JSON"))
     assert plain.pop("shesha") == shesha.__version__
-    assert plain.keys() == made.to_dict().keys()
+    copy = made.to_dict()
+    assert plain.keys() == copy.keys()
+    assert {one.name for one in fields(kind)} - {"inputs"} <= copy.keys() or kind.to_dict is not Result.to_dict
+    for value in copy.values():
+        if isinstance(value, dict):
+            value.clear()
     assert json.loads(made.to_json(indent=1)) == {"shesha": shesha.__version__, **plain}
 
 
@@ -81,6 +86,21 @@ def test_what_calls_return_fits_a_terminal_and_comes_back(real_kind, real_result
     back = shesha.load(found.save(tmp_path / "found.json"))
     assert back == found
     assert str(back) == str(found)
+
+
+WITHOUT_PICTURE = {"NoiseCeiling", "StreamVerdict"}
+"""Kinds of which no picture is drawn."""
+
+
+def test_a_result_is_drawn_on_given_axes_under_a_given_title(real_kind, real_result):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    _, ax = plt.subplots()
+    if real_kind in WITHOUT_PICTURE:
+        with pytest.raises(ValueError, match="result must have values to be drawn"):
+            real_result(real_kind).plot(ax=ax)
+        return
+    assert real_result(real_kind).plot(ax=ax, title="a $title") is ax
+    assert ax.get_title() == r"a \$title" and ax.has_data()
 
 
 _EVIDENCE = ("value", "low", "high", "chance", "chance_sd", "threshold", "calibrated", "p_value", "corrected_p_value")
@@ -176,7 +196,7 @@ def test_a_field_that_lacks_is_told_unless_it_has_a_default(tmp_path, sample):
         shesha.load(path)
 
 
-@pytest.mark.parametrize("text", ["", "[1]", "{}", '{"format": 1, "result": NaN}', "[" * 100_000])
+@pytest.mark.parametrize("text", ["", "[1]", "{}", '{"format": 1, "result": NaN}', "[" * 2_000, "[" * 100_000])
 def test_what_is_no_saved_result_is_refused(tmp_path, text):
     path = tmp_path / "other.json"
     path.write_text(text, encoding="utf-8")

@@ -37,23 +37,6 @@ def test_value_is_exactly_that_of_the_function_with_the_same_seed(low_rank, spli
     assert found.value == getattr(shesha, split)(X, 13, metric, seed=4)
 
 
-@pytest.mark.parametrize("variant", [name for name in SUPERVISED if name != "class_separation_ratio"])
-def test_value_of_a_supervised_score_is_that_of_its_function(rng, variant):
-    X, y = labelled(rng, k=2 if variant == "lda_stability" else 3)
-    found = shesha.estimate(X, y, variant, n_bootstrap=0, seed=4, n_permutations=0)
-    assert found.value == pytest.approx(
-        shesha.shesha(X, y, variant, **({"seed": 4} if found.n_partitions else {})), abs=1e-14
-    )
-
-
-def test_class_separation_uses_all_rows_at_once(rng):
-    X, y = labelled(rng)
-    whole = shesha.class_separation_ratio(X, y, n_bootstrap=1, subsample_frac=1.0)
-    assert shesha.estimate(X, y, "class_separation_ratio", n_bootstrap=0, n_permutations=0).value == pytest.approx(
-        whole, abs=1e-12
-    )
-
-
 @pytest.mark.parametrize("variant", SUPERVISED)
 def test_interval_of_a_supervised_score_contains_its_value(rng, variant):
     X, y = labelled(rng, k=2 if variant == "lda_stability" else 3)

@@ -14,7 +14,7 @@ from shesha.views import Rows, SampledHalves, features
 
 def both(X, variant, pairs=60_000, **options):
     """The estimate from all pairs and that from sampled ones."""
-    options = {"n_bootstrap": 0, "n_draws": 20, **options}
+    options = {"n_bootstrap": 0, "n_permutations": 0, "n_draws": 20, **options}
     return tuple(shesha.estimate(X, variant=variant, pairs=some, seed=0, **options) for some in (None, pairs))
 
 
@@ -146,8 +146,8 @@ def test_undefined_pairs_are_left_out_and_counted(low_rank):
 
 def test_equal_rows_within_a_half_give_nan_and_a_reason():
     X = np.ones((20, 8))
-    found = shesha.estimate(X, pairs=1000, seed=0, n_permutations=0)
-    assert np.isnan(found.value)
+    found = shesha.estimate(X, pairs=1000, seed=0, n_permutations=19)
+    assert np.isnan([found.value, found.chance, found.threshold, found.p_value, found.calibrated]).all()
     assert found.reason == "all distances are equal within a half of the features, in every draw"
     assert "not estimable" in str(found)
 

@@ -90,52 +90,37 @@ def plain(result):
     return repr(result)
 
 
-@pytest.mark.filterwarnings("ignore:p-values may be too small:shesha.support.warnings.CalibrationWarning")
-@pytest.mark.parametrize("name", [*SEEDED, *RESULTS])
-def test_one_seed_is_one_number_on_any_number_of_threads(name, with_threads):
-    call = {**SEEDED, **RESULTS}[name]
-    one, two, again = (with_threads(n, lambda: plain(call(3))) for n in (1, 2, 2))
-    assert one == two == again
+def on_one_and_two_threads(call, with_threads):
+    """Return the number from one seed, which must be the same twice, and leave the global state alone."""
+    before = np.random.get_state()  # noqa: NPY002
+    one, two = (with_threads(n, lambda: call(3)) for n in (1, 2))
+    after = np.random.get_state()  # noqa: NPY002
+    assert plain(one) == plain(two)
+    assert before[2] == after[2] and np.array_equal(before[1], after[1])
+    return one
 
 
 @pytest.mark.parametrize("name", FIXED)
 def test_a_score_without_a_seed_is_one_number_on_any_number_of_threads(name, with_threads):
-    one, two = (with_threads(n, lambda: plain(FIXED[name]())) for n in (1, 2))
-    assert one == two
+    on_one_and_two_threads(lambda _: FIXED[name](), with_threads)
 
 
 @pytest.mark.parametrize("name", SEEDED)
-def test_a_generator_stands_for_its_seed(name):
-    assert SEEDED[name](np.random.default_rng(3)) == SEEDED[name](3) == SEEDED[name](np.int64(3))
-
-
-@pytest.mark.parametrize("name", SEEDED)
-def test_another_seed_is_another_number(name):
-    assert SEEDED[name](3) != SEEDED[name](4)
+def test_one_seed_is_one_number_another_seed_another_and_no_seed_a_fresh_one(name, with_threads):
+    call = SEEDED[name]
+    found = on_one_and_two_threads(call, with_threads)
+    assert call(np.random.default_rng(3)) == call(np.int64(3)) == found != call(4)
+    assert len({call(None) for _ in range(6)}) > 1
 
 
 @pytest.mark.filterwarnings("ignore:p-values may be too small:shesha.support.warnings.CalibrationWarning")
 @pytest.mark.parametrize("name", RESULTS)
-def test_a_generator_gives_the_value_of_its_seed_and_repeatable_intervals(name):
-    first, second, seeded = (RESULTS[name](seed) for seed in (np.random.default_rng(3), np.random.default_rng(3), 3))
+def test_a_generator_gives_the_value_of_its_seed_and_repeatable_intervals(name, with_threads):
+    seeded = on_one_and_two_threads(RESULTS[name], with_threads)
+    first, second = (RESULTS[name](np.random.default_rng(3)) for _ in range(2))
     assert plain(first) == plain(second)
     if "pairs" not in name:
         assert first.value == seeded.value
-
-
-@pytest.mark.filterwarnings("ignore:p-values may be too small:shesha.support.warnings.CalibrationWarning")
-@pytest.mark.parametrize("name", [*SEEDED, *RESULTS])
-def test_global_random_state_is_untouched(name):
-    before = np.random.get_state()  # noqa: NPY002
-    {**SEEDED, **RESULTS}[name](3)
-    after = np.random.get_state()  # noqa: NPY002
-    assert before[2] == after[2]
-    assert np.array_equal(before[1], after[1])
-
-
-@pytest.mark.parametrize("name", SEEDED)
-def test_no_seed_is_a_fresh_one(name):
-    assert len({SEEDED[name](None) for _ in range(6)}) > 1
 
 
 LARGE = {

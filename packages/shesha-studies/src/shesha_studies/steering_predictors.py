@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from shesha.descriptors import anisotropy
 from shesha.inputs import MissingRows, validation as check
 from shesha.kernels.class_statistics import class_means
-from shesha.kernels.ranks import cosines, partial_rank_correlations, rank_columns, residual_ranks
+from shesha.kernels.ranks import cosines, rank_columns, residual_ranks
 from shesha.measures import procrustes_similarity
 from shesha.nulls import Exchange, exchange, holm
 from shesha.nulls.null_summary import p_of_draws
@@ -454,7 +454,8 @@ def _rows(design: Exchange, rng: np.random.Generator) -> Index:
 
 def _correlations(values: Matrix, index: int, held: list[int], places: list[int]) -> Matrix:
     """Raw and partial rank correlations with the target, of shape (2, n_predictors)."""
-    return np.array([partial_rank_correlations(values, index, given)[places] for given in ([], held)])
+    ranks = rank_columns(values)
+    return np.array([cosines(some, some[:, index])[places] for some in (ranks, residual_ranks(ranks, held))])
 
 
 def _null(

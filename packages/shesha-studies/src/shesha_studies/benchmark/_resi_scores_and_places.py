@@ -50,10 +50,11 @@ def correlation(first: pd.Series[float], second: pd.Series[float]) -> float:
 
 def order(ranks: Matrix) -> np.ndarray:
     """Return the measures (columns) from best to worst, by median and then mean rank; those without ranks are last."""
-    known = np.isfinite(ranks).any(axis=0)
-    median, mean = np.full(ranks.shape[1], np.inf), np.full(ranks.shape[1], np.inf)
-    median[known], mean[known] = np.nanmedian(ranks[:, known], axis=0), np.nanmean(ranks[:, known], axis=0)
-    return np.lexsort((mean, median))
+    n, columns, ascending = np.isfinite(ranks).sum(axis=0), np.arange(ranks.shape[1]), np.sort(ranks, axis=0)
+    # NaN is sorted to the end.
+    median = (ascending[(n - 1) // 2, columns] + ascending[n // 2 - (n == 0), columns]) / 2
+    mean = np.nansum(ranks, axis=0) / np.maximum(n, 1)
+    return np.lexsort((mean, np.where(n, median, np.inf)))
 
 
 def mean_agreement(columns: pd.DataFrame) -> float:

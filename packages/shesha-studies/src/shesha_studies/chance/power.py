@@ -97,9 +97,11 @@ def _rate_of_pairs(rows: pd.DataFrame, column: str = "hit") -> Fact:
 
 
 def _lost(rows: pd.DataFrame) -> float:
-    """Share of the pairs with a signal that the true null detects, minus the share that calibration detects."""
-    signal = _add_hits(rows).query("strength > 0")
-    return float((signal.hit_known - signal.hit).mean())
+    """Share of a measure's pairs with a signal that the true null detects, minus the share that calibration detects."""
+    raw, p_value = (rows[name].to_numpy() for name in ("raw", "p_value"))
+    signal, null = (rows.strength > 0).to_numpy(), raw[(rows.strength == 0).to_numpy()]
+    limit = null.mean() + _POINT * null.std(ddof=1)
+    return float((raw[signal] > limit).mean() - (p_value[signal] <= ALPHA).mean())
 
 
 def _smallest_correlation(strong: pd.DataFrame) -> float:

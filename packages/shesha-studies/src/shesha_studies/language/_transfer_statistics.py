@@ -12,10 +12,10 @@ import pandas as pd
 from scipy.stats import rankdata, spearmanr
 
 from shesha.kernels.ranks import partial_rank_correlations
-from shesha.support.types import Vector
+from shesha.support.types import Index, Vector
 from shesha_studies.causal_lm_embeddings import CAUSAL
 from shesha_studies.framework.checks import RECIPE, Found
-from shesha_studies.framework.facts import Fact, Facts, as_facts, rank_correlation, resampled_groups
+from shesha_studies.framework.facts import Fact, Facts, as_facts, rank_correlation, resampled
 from shesha_studies.framework.published_checks import (
     Answers,
     Table,
@@ -186,13 +186,15 @@ def _causal(rows: Table) -> dict[str, Any]:
 def _difference(rows: Table, metric: str, other: str, unit: list[str]) -> Fact:
     """How much better one metric ranks accuracy than another, by Spearman's correlation; units are resampled whole."""
 
-    def better(sample: Table) -> float:
-        ranks = rankdata(sample[[metric, other, ACCURACY]].to_numpy(), axis=0)
+    values = rows[[metric, other, ACCURACY]].to_numpy()
+
+    def better(places: Index) -> float:
+        ranks = rankdata(values[places], axis=0)
         if not np.ptp(ranks, axis=0).all():
             return float("nan")
         return float(np.corrcoef(ranks[:, 0], ranks[:, 2])[0, 1] - np.corrcoef(ranks[:, 1], ranks[:, 2])[0, 1])
 
-    return resampled_groups(better, rows, unit, DRAWS)
+    return resampled(better, list(rows.groupby(unit).indices.values()), DRAWS)
 
 
 def published_numbers(rows: Table, published: Table) -> Answers:
