@@ -269,10 +269,17 @@ def diff(
     )
 
 
+_UNRELATED = 1.9
+"""Change that unrelated rows reach, as a multiple of the change above which a layer is replaced."""
+
+
 def _warn_if_unrelated(layers: Iterable[LayerChange]) -> None:
     """Warn if no layer is closer to the old one than unrelated rows are, as with rows in another order."""
     known = [layer for layer in layers if layer.verdict != "not estimable"]
-    if known and all(layer.verdict == "replaced" and layer.high >= 2 * layer.replaced_above for layer in known):
+    # With few rows, the interval of a related geometry may include that of unrelated rows as well.
+    if known and all(
+        layer.verdict == "replaced" and layer.value >= _UNRELATED * layer.replaced_above for layer in known
+    ):
         state_warning(
             "before and after are no closer than unrelated rows, as if row i were another input in each: check that "
             "both contain the same inputs in the same order, or match rows by identifiers (ids=, --id)"
