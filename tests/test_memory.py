@@ -216,7 +216,7 @@ def test_a_diff_of_wide_rows_holds_few_copies(monkeypatch):
 
 def test_a_diff_of_files_converts_only_the_drawn_rows(tmp_path):
     rng = np.random.default_rng(0)
-    rows = rng.standard_normal((40_000, 64)).astype(np.float32)
+    rows = rng.standard_normal((100_000, 64)).astype(np.float32)
     files = [tmp_path / f"{name}.npy" for name in ("before", "after")]
     for place, file in enumerate(files):
         np.save(file, rows + place * rng.standard_normal(rows.shape).astype(np.float32))
@@ -227,5 +227,5 @@ def test_a_diff_of_files_converts_only_the_drawn_rows(tmp_path):
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert (found.n_rows, found.n_scored) == (40_000, 100)
+    assert (found.n_rows, found.n_scored) == (100_000, 100)
     assert peak < 1.5 * 8 * rows.size

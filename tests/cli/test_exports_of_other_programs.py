@@ -237,6 +237,13 @@ def test_translations_in_the_first_column_are_paired_by_position(compare):
     assert "paired by position: their names have nothing in common" in " ".join(compare("a.csv", "b.csv").out.split())
 
 
+def test_tables_of_distances_between_other_inputs_are_refused(compare):
+    for name, kind in (("a", "image"), ("b", "word")):
+        names = [f"{kind} {i}" for i in range(N)]
+        pd.DataFrame(squareform(pdist(X)), names, names).to_csv(f"{name}.csv")
+    assert "got 0 shared names of 24 and 24" in compare("a.csv", "b.csv", "--rdm").err
+
+
 def test_pickled_identifiers_are_refused_and_those_of_a_group_belong_to_it(compare):
     names = np.array([f"n{i}" for i in range(N)])
     np.savez("a.npz", X=X, ids=names.astype(object))

@@ -136,7 +136,7 @@ TABLES = {
     "times and parts": (
         {
             "unix_ms": 10**9 * (1700 + TOKENS),
-            "build": 7,
+            "build": 117,
             "event_time": 1.7e9 + TOKENS,
             "is_train": TOKENS > 99,
             "unix_ts": TOKENS,
@@ -154,13 +154,7 @@ TABLES = {
         4,
         None,
     ),
-    "results of models": (
-        {"cluster_kmeans": TOKENS % 3, "pred_proba": X[:, 0], "sample_weight": X[:, 1], **PLAIN},
-        4,
-        None,
-    ),
-    "exports": ({"week": 3, "build": 117, "unix_ms": 1.7e12 + TOKENS, **PLAIN}, 4, None),
-    "visits": ({"site": TOKENS % 3, "visit": TOKENS % 2, **PLAIN}, 4, None),
+    "exports and visits": ({"week": 3, "site": TOKENS % 3, "visit": TOKENS % 2, **PLAIN}, 4, None),
     "truth values": ({"smoker": TOKENS > 99, **PLAIN}, 5, None),
     "chromosomes": ({**PLAIN, "chrom": [*"123456789X"] * 3}, 4, None),
     "dates and addresses": ({**PLAIN, "day": ["2024-01-05"] * N, "ip": ["10.0.0.1"] * N, "at": ["12:30"] * N}, 4, None),

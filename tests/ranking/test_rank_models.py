@@ -272,6 +272,18 @@ def test_bad_flexible_models(flexible, measure, message):
         rank_models(SUBJECTS, MODELS, measure, flexible=flexible, **FEW)
 
 
+@pytest.mark.parametrize("method", ["spearman", "rho-a"])
+def test_categories_that_exceed_the_ceiling_of_ranks_are_named(method):
+    rng = np.random.default_rng(1)
+    kind = rng.permutation(np.repeat(np.arange(4), 6))
+    subjects = [3 * np.eye(4)[kind] @ rng.normal(size=(4, 40)) + 3 * rng.normal(size=(24, 40)) for _ in range(8)]
+    models = {"kinds": Rdm((kind[:, None] != kind).astype(float)), "other": subjects[0] + rng.normal(size=(24, 40))}
+    found = rank_models(subjects, models, "RSA" if method == "spearman" else f"RSA(method={method})", **FEW)
+    told = any("kinds exceeds the noise ceiling, because Spearman's" in text for text in found.inputs)
+    assert told == (method == "spearman")
+    assert not any("circular" in text for text in found.inputs)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("model", "statement"),

@@ -317,6 +317,15 @@ class IndexedInput:
         names = None if self.names is None else self.names.take(order)
         return IndexedInput(self.place.take_rows(order), (len(order), *self.shape[1:]), known, names)
 
+    def take_columns(self, chosen: Index) -> IndexedInput:
+        """Return the representation with some of its columns, in memory."""
+        rows = self.place.rows()
+        if not isinstance(rows, Rows):
+            raise TypeError(f"columns must be taken from a matrix, got {type(rows).__name__}")
+        return IndexedInput(
+            InMemoryRepresentation(rows.take_columns(chosen)), (self.n_rows, len(chosen)), names=self.names
+        )
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""

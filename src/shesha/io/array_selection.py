@@ -393,6 +393,9 @@ def choose(path: Path, offered: Mapping[str, Sequence[str]], skipped: Mapping[st
     single = dict.fromkeys(everything)
     chosen: dict[str, None] = {}
     for key in check_names(keys):
+        ends = [name for name in (*offered, *single) if name.endswith(f"/{key}")]
+        if key not in offered and key not in single and len(set(ends)) == 1:
+            key = ends[0]
         if key not in offered and key not in single:
             reason = f", which cannot be used because it {skipped[key]}" if key in skipped else ""
             raise UnknownKeyError(f"keys must be among {join_names(everything)} in {path}, got {key!r}{reason}")

@@ -289,7 +289,11 @@ def _as_rows(layout: Layout, rows: Names | None) -> Layout:
         return layout
     columns = {class_name(column.name): column for column in layout.matrix}
     names = [str(name) for name in rows.values.tolist()]
-    return replace(layout, matrix=tuple(columns[name] for name in names)) if set(names) == set(columns) else layout
+    if set(names) != set(columns):
+        return layout
+    # The header confirms that the texts of a first column are names.
+    rows.doubtful = False
+    return replace(layout, matrix=tuple(columns[name] for name in names))
 
 
 @contextmanager
