@@ -309,3 +309,6 @@ def test_a_model_that_was_made_from_the_data_is_named(model, statement):
 def test_trials_of_one_subject_are_not_taken_for_subjects():
     with pytest.raises(ValueError, match=r"got \(12, 5, 3\) and models of 12 rows; .* pass data.reshape"):
         rank_models(np.zeros((12, 5, 3)), {"model": np.eye(12)})
+    stack = np.stack([1 - np.eye(12)] * 5, axis=2)
+    with pytest.raises(ValueError, match=r"distances between rows .* pass shesha.Rdm.stack\(data\)"):
+        rank_models(stack, {"model": np.eye(12)})

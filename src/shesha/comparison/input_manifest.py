@@ -448,9 +448,8 @@ def _expand_paths(
             continue
         inside = [file for file in list_files(path) if not file.name.startswith((".", own_prefix))]
         readable = [file for file in inside if is_readable(file)]
-        for unread in [path, *inside] if not readable else ():
-            if unread.suffix and find_format(unread) is None:
-                open_file(unread)  # The error says how to convert it.
+        if not readable and any(path.rglob("*")):
+            open_file(path)  # The error says how to convert it.
         if not readable:
             raise ValueError(f"{path} must contain files that end in one of {', '.join(formats())}, got none")
         index.ignored += [str(file) for file in inside if file not in readable and not is_own_result(file)]

@@ -28,7 +28,7 @@ from shesha.inputs.matrix_shapes import is_one_hot
 from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, refuse_neighbours, scale_names
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
 from shesha.support import files
-from shesha.support.layer_axis import MASK, MOST_LAYERS, LayerAxis, Split, refuse_tokens, split
+from shesha.support.layer_axis import MASK, MOST_LAYERS, LayerAxis, Split, refuse_padding, refuse_tokens, split
 from shesha.support.provenance import state
 from shesha.support.types import Array
 from shesha.support.wording import in_natural_order, join_names, natural_key, visible_name
@@ -259,6 +259,9 @@ def contents(
         if sum(other == name for _, other, _ in chosen) > MOST_LAYERS:
             splits[name].require_few(f"{name} in {path}")
     loaded = {name: usable[name].load() for name in dict.fromkeys(name for _, name, _ in chosen)}
+    for name in used:
+        if splits[name].guessed and not distances:
+            refuse_padding(f"{name} in {path}", loaded[name])
     if not distances:
         codes = [name for name, array in loaded.items() if array.dtype.itemsize == 1]
         loaded = {name: _decode_bytes(name, array, arrays) for name, array in loaded.items()}

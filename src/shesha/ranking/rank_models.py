@@ -34,6 +34,7 @@ from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.support.wording import join_items
 from shesha.views import Rdm, Representation, align_rows, check_named_arrays, hint_of_distances, select_layer_rows
+from shesha.views.representation import looks_like_distances
 
 _EVIDENCE_FIELDS = ("p_value", "corrected_p_value", "p_ceiling", "alone", "unique", "unique_low", "unique_high")
 
@@ -563,6 +564,11 @@ def _subjects(data: Any, models: Mapping[str, Any]) -> dict[str, Any]:
     several = isinstance(data, list | tuple) and len(data) and (hasattr(data[0], "shape") or isinstance(data[0], Rdm))
     if not several and getattr(data, "ndim", 2) == 3:
         sizes = {model.n_rows if isinstance(model, Rdm) else len(model) for model in models.values()}
+        if len(data) == data.shape[1] in sizes and looks_like_distances(data[:, :, 0]):
+            raise ValueError(
+                f"data must be (subjects, rows, features), got {data.shape} with distances between rows in its first "
+                "two axes; pass shesha.Rdm.stack(data)"
+            )
         if len(data) in sizes and data.shape[1] not in sizes:
             raise ValueError(
                 f"data must be (subjects, rows, features), got {data.shape} and models of {len(data)} rows; if these "
