@@ -205,6 +205,26 @@ def test_data_without_fault_give_no_warning(name, said):
         assert not re.search(FAULTS[fault][1], text), text
 
 
+@pytest.mark.parametrize(
+    ("function", "found"),
+    [
+        (lambda X, Y: shesha.diff(X, Y, measures=["RDM drift"]), "no closer than unrelated rows"),
+        (lambda X, Y: shesha.consensus({**{k: near(X) for k in "abcd"}, "e": Y}), "no better than in random order"),
+        (lambda X, Y: drift.DriftMonitor(X, nulls=[Y] * 19), "19 of 19 re-encodings .* with a median drift of"),
+    ],
+)
+def test_rows_of_other_inputs_are_named(said, function, found):
+    X = noise()
+    other, noisy = (said(function, X, Y) for Y in (near(X)[RNG.permutation(N)], near(X)))
+    assert re.search(found, other) and not re.search(found, noisy), other
+
+
+def test_rows_that_differ_by_rounding_were_not_encoded_again(said):
+    X = noise()
+    Y = np.where(np.arange(N)[:, None] < N // 2, X, X.astype(np.float16))
+    assert "exactly equal" not in said(FUNCTIONS["diff"], X, Y)
+
+
 def test_an_input_with_several_partners_is_named(said):
     X = np.repeat(noise()[:12], 5, axis=0)[RNG.permutation(N)]
     for name in ("compare", "diff", "explore", "drift_path", "match_units"):

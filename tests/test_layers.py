@@ -209,6 +209,8 @@ def test_one_representation_stays_token_sequences():
         ({"x": MANY, "attention_mask": np.ones((40, 4))}, "as attention_mask shows"),
         ({"block1": MANY, "block2": MANY}, "whose numbers show that they are the layers"),
         ({"hidden_states": np.stack([MANY, MANY, MANY])}, "layers and tokens"),
+        ({"x": MANY * np.tri(4)[np.arange(40) % 4][:, :, None]}, "tokens of shape .* with padding at one end"),
+        ({"x": np.where(np.tri(4)[np.arange(40) % 4][:, ::-1, None], MANY, np.nan)}, "tokens of shape .* padding"),
     ],
 )
 def test_tokens_in_memory_are_no_layers(arrays, evidence):

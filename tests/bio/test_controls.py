@@ -43,7 +43,16 @@ def test_guides_of_one_set_count_together():
     assert found.labels == tuple(guides)
 
 
-@pytest.mark.parametrize("labels", [["DMSO", "control"], ["NTg1", "NEG_1"], ["mock_A", "vehicle_B"]])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["DMSO", "control"],
+        ["NTg1", "NEG_1"],
+        ["mock_A", "vehicle_B"],
+        ["sgNTC-1", "non-targeting_00012"],
+        ["control", "NT_1"],
+    ],
+)
 def test_several_sets_are_ambiguous(labels):
     with pytest.raises(ValueError, match=f"control must be given if several .*{labels[0]}, {labels[1]}"):
         find_controls([*GENES, *labels])
@@ -64,10 +73,10 @@ def test_a_combined_perturbation_is_no_control():
 
 def test_what_reads_like_controls_beside_an_exact_label_is_told():
     with pytest.warns(
-        GuessedControlsWarning, match=r"'control' \(exact\); similar labels counted as perturbations: NT_1"
+        GuessedControlsWarning, match=r"'control 2' \(exact\); similar labels counted as perturbations: Safe_harbor_1"
     ):
-        found = find_controls(["control", "STAT1", "NT_1"])
-    assert found.others == ("NT_1",)
+        found = find_controls(["control", "control 2", "STAT1", "Safe_harbor_1"])
+    assert (found.labels, found.others) == (("control", "control 2"), ("Safe_harbor_1",))
 
 
 def test_labels_that_are_named_are_taken():

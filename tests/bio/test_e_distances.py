@@ -90,6 +90,9 @@ def test_too_few_units_are_named():
         "no units can be exchanged" in bio.e_distances(donors(0, "nested", 1), "gene", groups="donor").pairs[0].reason
     )
     assert "column 'donor' of obs looks like sampling units" in bio.e_distances(adata, "gene").notes[0]
+    plates = donors(0, "crossed", 3)
+    plates.obs = plates.obs.rename(columns={"donor": "plate"})
+    assert bio.e_distances(plates, "gene").notes[0].endswith("Pass groups='plate'")
 
 
 def test_all_pairs_need_no_controls():

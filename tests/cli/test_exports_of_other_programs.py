@@ -237,6 +237,13 @@ def test_translations_in_the_first_column_are_paired_by_position(compare):
     assert "paired by position: their names have nothing in common" in " ".join(compare("a.csv", "b.csv").out.split())
 
 
+def test_tables_of_distances_between_other_inputs_are_refused(compare):
+    for name, kind in (("a", "image"), ("b", "word")):
+        names = [f"{kind} {i}" for i in range(N)]
+        pd.DataFrame(squareform(pdist(X)), names, names).to_csv(f"{name}.csv")
+    assert "got 0 shared names of 24 and 24" in compare("a.csv", "b.csv", "--rdm").err
+
+
 def test_pickled_identifiers_are_refused_and_those_of_a_group_belong_to_it(compare):
     names = np.array([f"n{i}" for i in range(N)])
     np.savez("a.npz", X=X, ids=names.astype(object))
@@ -528,10 +535,12 @@ def test_several_lines_of_column_names_are_refused(audit):
     assert "one line of column names, got 3, as pandas writes" in audit("a.csv").err
 
 
-@pytest.mark.parametrize("names", [("doc", "chunk"), ("clip_id", "frame")])
+@pytest.mark.parametrize("names", [("doc", "chunk"), ("clip_id", "frame"), ("doc_id", "chunk_uid"), ("file", "id")])
 def test_parts_of_documents_are_matched_and_their_dependence_is_stated(invoke_main, tmp_path, monkeypatch, names):
     monkeypatch.chdir(tmp_path)
-    keys = {names[0]: [f"d{i // 3}" for i in range(N)], names[1]: np.arange(N) % 3}
+    # Parts are numbered in each document, or have identifiers of their own.
+    parts = np.arange(N) % 3 if names[1] in ("chunk", "frame") else [f"p{i}" for i in range(N)]
+    keys = {names[0]: [f"d{i // 3}" for i in range(N)], names[1]: parts}
     for name, matrix, order in (("a", X, np.arange(N)), ("b", Y, np.arange(N).reshape(-1, 3)[:, ::-1].ravel())):
         frame = pd.DataFrame({**keys, **{f"f{j}": matrix[:, j] for j in range(matrix.shape[1])}})
         frame.iloc[order].to_csv(f"{name}.csv", index=False)
@@ -543,3 +552,14 @@ def test_parts_of_documents_are_matched_and_their_dependence_is_stated(invoke_ma
     assert found[0] and found[1] and found[0][1] == found[1][1] > "0.5"
     warning = f"rows of one {names[0]} may resemble one another"
     assert warning in one_line(plain.out) and warning not in one_line(grouped.out)
+
+
+@pytest.mark.parametrize(("labels", "confounded"), [("topic", True), ("lang", False)])
+def test_columns_that_confound_labels_are_named_but_not_the_labels_themselves(audit, labels, confounded):
+    lang = np.arange(120) % 2
+    topic = np.where(np.arange(120) % 11 == 0, 1 - lang, lang)
+    rows = np.random.default_rng(0).standard_normal((120, 8)) + 2 * lang[:, None]
+    frame = pd.DataFrame({"id": [f"t{i}" for i in range(120)], "embedding": list(rows)})
+    frame.assign(lang=np.array(["de", "en"])[lang], topic=np.array(["a", "b"])[topic]).to_parquet("a.parquet")
+    out = one_line(audit("a.parquet", "--labels", labels, "--full").out)
+    assert ("classes are confounded with lang" in out) == confounded

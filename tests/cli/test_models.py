@@ -115,8 +115,11 @@ def test_texts_are_read_as_they_stand(place, tmp_path):
     pd.DataFrame({"words": texts()}).to_parquet(tmp_path / "rows.parquet")
     assert read_texts(tmp_path / "rows.parquet", None) == texts()
     pd.DataFrame({"words": ["a", None]}).to_parquet(tmp_path / "gap.parquet")
-    with pytest.raises(ValueError, match=r"words in .* must have a text in every row, got none in row 1"):
+    with pytest.raises(ValueError, match=r"words in .* must have a text in every row, got none in 1 of 2 rows \(1\)"):
         read_texts(tmp_path / "gap.parquet", None)
+    (tmp_path / "gap.csv").write_text("words,n\na,1\n,2\n  ,3\n")
+    with pytest.raises(ValueError, match=r"got none in 2 of 3 rows \(1, 2\); leave these rows out"):
+        read_texts(tmp_path / "gap.csv", "words")
 
 
 @pytest.mark.parametrize("rows", ["good,1,0\nbad, but long,1\n", "0,good,\n1,bad,\n"])

@@ -75,6 +75,22 @@ def test_commands_match_rows_by_their_names_and_say_so(pair, invoke_main):
     assert f"{shesha.compare(X, Y[MIXED], 'CKA')['CKA'].value:.3f}" in ended.out
 
 
+@pytest.mark.filterwarnings("ignore:Observation names are not unique")
+def test_barcodes_that_repeat_in_each_sample_identify_cells_together_with_the_sample(tmp_path, invoke_main):
+    anndata = pytest.importorskip("anndata")
+    obs = pd.DataFrame(
+        {"sample": ["s1", "s2"] * (N // 2), "kind": list("aabb") * (N // 4)}, index=np.repeat(NAMES[::2], 2)
+    )
+    for name, values, rows in (("a", X, np.arange(N)), ("b", Y, MIXED)):
+        anndata.AnnData(values[rows], obs=obs.iloc[rows]).write_h5ad(tmp_path / f"{name}.h5ad")
+    asked = ["compare", tmp_path / "a.h5ad", tmp_path / "b.h5ad", "--measures", "CKA"]
+    ended = invoke_main(*asked)
+    assert ended.status == 2 and "pass --id index,sample,kind; otherwise pass --by-position" in ended.err
+    ended = invoke_main(*asked, "--id", "sample,index")
+    assert "rows matched by sample and index, in another order in b" in " ".join(ended.out.split())
+    assert f"{shesha.compare(X, Y, 'CKA')['CKA'].value:.3f}" in ended.out
+
+
 def test_files_in_a_store_are_matched_too(pair, tmp_path):
     for _ in range(2):
         found = shesha.compare_all(list(pair), "CKA", store=tmp_path / "store.sqlite")

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import rankdata, spearmanr, zscore
@@ -119,6 +120,21 @@ def test_subjects_may_have_different_features():
         found = noise_ceiling(subjects, "CCA")
     assert np.isnan(found.lower) and not found.has_value
     assert str(found) == f"CCA: no noise ceiling ({found.reason})"
+
+
+@pytest.mark.filterwarnings("ignore::shesha.RowNamesWarning")
+def test_repeats_are_matched_by_the_names_of_their_rows():
+    tables = [pd.DataFrame(one, [f"image {row}" for row in range(N)]) for one in REPEATS]
+    shuffled = [table.sample(frac=1, random_state=k) for k, table in enumerate(tables)]
+    expected = noise_ceiling(REPEATS, "RSA")
+    found = noise_ceiling(shuffled, "RSA")
+    assert (found.lower, found.upper) == pytest.approx((expected.lower, expected.upper))
+    assert found.inputs == ("rows matched by name, in another order in repeats[1], repeats[2], repeats[3]",)
+    mean = pd.DataFrame(REPEATS.mean(axis=0), tables[0].index)
+    score = compare(mean, Y, "RSA", repeats=(shuffled, None))["RSA"]
+    assert score.over_repeats == pytest.approx(np.mean([measures.get("RSA").score(one, Y) for one in REPEATS]))
+    with pytest.raises(ValueError, match=r"rows of repeats\[1\] must have the same names as those of repeats\[0\]"):
+        noise_ceiling([tables[0], tables[1].rename(lambda name: name[::-1])])
 
 
 def test_a_comparison_stands_beside_its_repeats():

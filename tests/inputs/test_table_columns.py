@@ -2,6 +2,7 @@
 
 import base64
 import json
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -45,6 +46,7 @@ OTHER = {
     "float16 bytes": lambda row: row.astype("f2").tobytes(),
     "base64": lambda row: base64.b64encode(row.astype("f4").tobytes()).decode(),
     "dict": lambda row: {"default": row.tolist()},
+    "decimal numbers": lambda row: [Decimal(repr(float(value))) for value in row],
     "fields": lambda row: {f"x{j}": value for j, value in enumerate(row)},
 }
 

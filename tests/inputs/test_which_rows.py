@@ -243,6 +243,7 @@ MISSING = {
     "NaN": [np.nan, *LABELS[1:]],
     "empty": ["", *LABELS[1:]],
     "text nan": ["nan", *LABELS[1:]],
+    "BIDS": ["n/a", *LABELS[1:]],
     "category": pd.Categorical([None, *LABELS[1:]], categories=["a", "b", "nobody"]),
     "number": [np.nan, *np.repeat([1.0, 2.0], N // 2)[1:]],
 }
@@ -376,7 +377,7 @@ def test_rows_that_are_shifted_and_encoded_again_are_found(d, noise, step, found
     assert not are_reordered(rows, RNG.standard_normal(rows.shape))
 
 
-def test_columns_without_any_number_are_left_out_with_missing_rows():
+def test_columns_without_any_number_are_left_out_with_missing_rows(tmp_path):
     broken = X.copy()
     broken[:, 2], broken[4, 0] = np.nan, np.nan
     with pytest.raises(ValueError, match='missing="drop" leaves out columns without any number'):
@@ -385,6 +386,12 @@ def test_columns_without_any_number_are_left_out_with_missing_rows():
     kept = np.arange(N) != 4
     assert found["CKA"].value == pytest.approx(cka(np.delete(X, 2, axis=1)[kept], Y[kept])["CKA"].value)
     assert "X: 1 of 6 columns without any number (NaN) left out" in found.inputs
+    np.save(tmp_path / "X.npy", broken)
+    for given in (broken, tmp_path / "X.npy"):
+        audit = shesha.audit({"X": given}, missing="drop", n_bootstrap=0, n_permutations=0)
+        kept_alone = shesha.audit(np.delete(X, 2, axis=1)[kept], n_bootstrap=0, n_permutations=0)
+        assert audit["X"].feature_split.value == kept_alone["X"].feature_split.value
+        assert "X: 1 of 6 columns without any number (NaN) left out" in audit.inputs
 
 
 @pytest.mark.filterwarnings("ignore::shesha.RowNamesWarning")
@@ -398,6 +405,12 @@ def test_labels_follow_the_index_of_a_table_with_identifiers(column):
     assert shesha.variance_ratio(table, labels) == pytest.approx(expected)
     if column != "station":
         assert shesha.variance_ratio(table, ids.iloc[MIXED]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["audit", "doubts", "diff", "compare_within", "calibrate blocks"])
+def test_labels_of_columns_are_told_to_transpose(name):
+    with pytest.raises(ValueError, match=r"each of the 30 rows, got 6, which is the number of columns; .*--transpose"):
+        LABELLED[name](np.arange(6) % 2)
 
 
 def test_lists_are_no_labels():

@@ -214,11 +214,15 @@ def test_dimensions_without_known_names(tmp_path):
         ("a.tar.gz", "Archives are not read; unpack it"),
         ("a.faiss", "FAISS indexes are not read"),
         ("a.bin", ".bin file"),
+        ("saved/index.faiss", "FAISS indexes are not read"),
+        ("photos/cat/1.jpg", "Images are not read; encode them"),
     ],
 )
 def test_reasons(tmp_path, name, told):
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_bytes(b"x")
-    assert refusal(tmp_path / name).startswith(told)
+    # A folder is refused as its first file is.
+    assert refusal(tmp_path / name.partition("/")[0]).startswith(told)
 
 
 @pytest.mark.parametrize("name", ["a.faiss", "a.bin", "a.dat"])

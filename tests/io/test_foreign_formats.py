@@ -480,6 +480,10 @@ def test_units_and_trials(tmp_path):
         np.testing.assert_allclose(rates[trial] * window["window"][1], spike_counts(trains, [trial], **window)[0])
     assert np.isnan(rates).all(axis=1).nonzero()[0].tolist() == [3, 4]
     damage = {
+        "units/spike_times_in_ms": (
+            1000 * (1 + np.concatenate(trains)),
+            r"spikes in its trials, got spikes from .* to .* and trials from 0 to 19.*; both must be in seconds",
+        ),
         "units/spike_times": (np.zeros((400, 2)), r"units/spike_times as one row of numbers, got float64 of shape"),
         "intervals/trials/stop_time": (np.arange(19.0), "one stop per start of intervals/trials, got 19"),
         "units": (np.zeros(9), "units as a group, got another object"),
@@ -487,10 +491,39 @@ def test_units_and_trials(tmp_path):
     }
     for place, (value, message) in damage.items():
         with h5py.File(tmp_path / "a.nwb", "a") as file:
+            place = place.removesuffix("_in_ms")
             del file[place]
             file[place] = value
         with pytest.raises(files.UnreadableFileError, match=f"must (have|contain) {message}"):
             np.asarray(files.read(tmp_path / "a.nwb")["units"])
+
+
+@pytest.mark.parametrize("clock", ["rate", "timestamps"])
+def test_fluorescence_is_averaged_in_each_trial(tmp_path, clock):
+    h5py = pytest.importorskip("h5py")
+    traces, place = rng.normal(size=(100, 4)), "processing/ophys/DfOverF/RoiResponseSeries"
+    with h5py.File(tmp_path / "a.nwb", "w") as file:
+        file.attrs["nwb_version"] = "2.6.0"
+        file["intervals/trials/id"], file["intervals/trials/stimulus"] = np.arange(9), np.arange(9) % 3
+        file["intervals/trials/start_time"] = np.arange(2.0, 11)
+        file["intervals/trials/stop_time"] = np.arange(2.0, 11) + 0.45
+        file[f"{place}/data"] = traces
+        if clock == "rate":
+            file[f"{place}/starting_time"] = 1.0
+            file[f"{place}/starting_time"].attrs["rate"] = 10.0
+        else:
+            file[f"{place}/timestamps"] = 1 + np.arange(100) / 10
+    for key in (None, ["RoiResponseSeries"], [place]):
+        found = files.read(tmp_path / "a.nwb", keys=key)
+        assert list(found) == [place]
+        np.testing.assert_allclose(found[place], [traces[k : k + 5].mean(axis=0) for k in range(10, 100, 10)])
+    assert files.read_labels(tmp_path / "a.nwb", "stimulus").tolist() == [0, 1, 2] * 3
+    with h5py.File(tmp_path / "a.nwb", "a") as file:
+        file["intervals/trials/start_time"][:], file["intervals/trials/stop_time"][:] = np.arange(9e3, 9e3 + 9), 9.9e3
+    with pytest.raises(
+        files.UnreadableFileError, match=r"times of .* in its trials, .* from 1 to 10.9 and trials from 9"
+    ):
+        np.asarray(files.read(tmp_path / "a.nwb")[place])
 
 
 @pytest.mark.parametrize("shape", [(8,), (1, 8)])

@@ -123,9 +123,12 @@ def test_numbers_without_column_names_lose_no_row(tmp_path):
     np.savetxt(tmp_path / "t.csv", values, delimiter=",")
     found = files.open_file(tmp_path / "t.csv")
     np.testing.assert_array_equal(found.representations["t"], values)
-    assert found.skipped == {
-        "(column names)": "are missing, because the first line contains numbers and was read as a row"
-    }
+    missing = {"(column names)": "are missing, because the first line contains numbers and was read as a row"}
+    assert found.skipped == missing
+    # PostgreSQL copies tables without names, and writes arrays in braces.
+    lines = [f'{i},"{{{",".join(map(repr, row.tolist()))}}}"' for i, row in enumerate(values)]
+    (tmp_path / "copied.csv").write_text("\n".join(lines) + "\n")
+    np.testing.assert_array_equal(files.read(tmp_path / "copied.csv")["1"], values)
 
 
 @pytest.mark.parametrize("first", ["0,1,2", "1,2,3"])

@@ -93,6 +93,9 @@ def test_sessions_share_some_conditions() -> None:
     found = session_drift({"a": (X, shown), "b": (X[few], shown[few])})
     assert found.pairs[0].n_conditions == 4
     assert found.inputs[0] == "session b lacks 2 of 6 conditions: 4, 5"
+    text = str(session_drift(dict.fromkeys("ab", (X, shown)), n_permutations=19))
+    for part in ("population vector", "rate", "tuning", "geometry"):
+        assert f"{part}, a - b" in text
     with pytest.warns(
         shesha.NotEstimableWarning, match="sessions a and b: they share only 2 conditions, but at least 3"
     ):

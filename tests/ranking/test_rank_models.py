@@ -272,6 +272,18 @@ def test_bad_flexible_models(flexible, measure, message):
         rank_models(SUBJECTS, MODELS, measure, flexible=flexible, **FEW)
 
 
+@pytest.mark.parametrize("method", ["spearman", "rho-a"])
+def test_categories_that_exceed_the_ceiling_of_ranks_are_named(method):
+    rng = np.random.default_rng(1)
+    kind = rng.permutation(np.repeat(np.arange(4), 6))
+    subjects = [3 * np.eye(4)[kind] @ rng.normal(size=(4, 40)) + 3 * rng.normal(size=(24, 40)) for _ in range(8)]
+    models = {"kinds": Rdm((kind[:, None] != kind).astype(float)), "other": subjects[0] + rng.normal(size=(24, 40))}
+    found = rank_models(subjects, models, "RSA" if method == "spearman" else f"RSA(method={method})", **FEW)
+    told = any("kinds exceeds the noise ceiling, because Spearman's" in text for text in found.inputs)
+    assert told == (method == "spearman")
+    assert not any("circular" in text for text in found.inputs)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("model", "statement"),
@@ -297,3 +309,6 @@ def test_a_model_that_was_made_from_the_data_is_named(model, statement):
 def test_trials_of_one_subject_are_not_taken_for_subjects():
     with pytest.raises(ValueError, match=r"got \(12, 5, 3\) and models of 12 rows; .* pass data.reshape"):
         rank_models(np.zeros((12, 5, 3)), {"model": np.eye(12)})
+    stack = np.stack([1 - np.eye(12)] * 5, axis=2)
+    with pytest.raises(ValueError, match=r"distances between rows .* pass shesha.Rdm.stack\(data\)"):
+        rank_models(stack, {"model": np.eye(12)})

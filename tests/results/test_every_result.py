@@ -63,6 +63,7 @@ def test_json_is_standard_and_holds_the_plain_values(kind, sample):
     assert plain.pop("shesha") == shesha.__version__
     copy = made.to_dict()
     assert plain.keys() == copy.keys()
+    assert {*made.aliases} <= copy.keys()
     assert {one.name for one in fields(kind)} - {"inputs"} <= copy.keys() or kind.to_dict is not Result.to_dict
     for value in copy.values():
         if isinstance(value, dict):

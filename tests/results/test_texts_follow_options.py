@@ -79,7 +79,7 @@ CALLS = {
     "neuro.over_time": partial(neuro.over_time, np.stack([TRIALS, TRIALS[::-1]], axis=2), SHOWN),
     "neuro.searchlight": partial(neuro.searchlight, X[:8], pdist(Y[:8]), [[0, 1, 2], [3, 4, 5]]),
     "neuro.session_drift": partial(neuro.session_drift, {"one": (TRIALS, SHOWN), "two": (TRIALS[::-1], SHOWN)}),
-    "neuro.stochastic_shape": partial(neuro.stochastic_shape, TRIALS, TRIALS[:, ::-1], SHOWN),
+    "neuro.stochastic_shape": partial(neuro.stochastic_shape, TRIALS[:40], TRIALS[:40, ::-1], SHOWN[:40]),
     "neuro.time_clusters": partial(neuro.time_clusters, np.stack([TRIALS, TRIALS[::-1]], axis=2), SHOWN),
     "neuro.trial_split": partial(neuro.trial_split, TRIALS, SHOWN),
     "neuro.trials_needed": partial(neuro.trials_needed, TRIALS, SHOWN),
@@ -116,7 +116,8 @@ VALUES = {
     "seed": 11,
 }
 """Another value for each option; permuted trials of a recording have only 79 different shifts."""
-FEW = {"n_permutations": 19, "n_draws": 39, "n_bootstrap": 0, "n_resamples": 20, "n_splits": 1, "n_directions": 3}
+FEW = {"n_permutations": 19, "n_draws": 39, "n_bootstrap": 0, "n_resamples": 20}
+FEW |= {"n_splits": 1, "n_subsamples": 2, "n_directions": 3}
 """Numbers of draws with which single options are tried."""
 SAMPLED = {"max_rows": ("diff",), "pairs": ("audit", "estimate, sampled pairs")}
 """Sizes of samples, which all texts of these functions give."""

@@ -37,9 +37,10 @@ _EXACT = frozenset(
 _TOKENS = re.compile(r"(?<![a-z0-9])(?:sg)?(?:nt|ntc|neg|ctrl|ctl|negctrl)(?:g?\d+)?(?![a-z0-9])")
 """Pattern of control tokens between delimiters, with or without a guide number: NTg1, but not NEGR1."""
 _KEYWORDS = (
-    *("control", "negctrl", "negative", "non-target", "non_target", "non target", "nontarget", "safe-target"),
-    *("safe_target", "scramble", "unperturbed", "untreated", "unstimulated", "vehicle", "dmso", "mock"),
+    *("control", "negctrl", "negative", "nontarget", "safetarget", "safeharbo", "aavs1", "scramble", "unperturbed"),
+    *("untreated", "unstimulated", "vehicle", "dmso", "mock"),
 )
+"""Words within labels, compared as whole labels are. AAVS1 is a locus that guides cut without effect."""
 _ALL_JOINTS = re.compile(r"[+|&;,:/_]")
 _JOINTS = re.compile(r"[+|&;,]")
 """Separators between the targets in the label of a combined perturbation.
@@ -128,11 +129,15 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
         if not matches:
             continue
         matches = [label for label in known if label in matches or set(_ALL_JOINTS.split(label)) <= set(matches)]
-        if len({_stem(part) for label in matches for part in _parts_of_repeats(label, matches)}) > 1:
+        others = [label for label in like if label not in matches]
+        # A further label that is a usual name apart from its number is another set of controls, or belongs to this one.
+        sets = [*matches, *(label for label in others if _stem(label).removeprefix("sg") in _EXACT)]
+        if len({_stem(part) for label in sets for part in _parts_of_repeats(label, matches)}) > 1:
             raise ValueError(
-                f"control must be given if several labels resemble controls ({check.join_items(matches)}), got None"
+                f"control must be given if several labels resemble controls ({check.join_items([*matches, *others])}), "
+                "got None"
             )
-        controls = Controls(tuple(matches), how, tuple(label for label in like if label not in matches))
+        controls = Controls(tuple(sets), how, tuple(label for label in others if label not in sets))
         if how != "exact" or controls.others:
             warn(
                 f"the control cells were guessed from their labels ({controls}). A wrong guess changes all scores. "
@@ -222,7 +227,11 @@ def _parts_of_repeats(label: str, matches: Sequence[str]) -> list[str]:
 
 
 def _is_exact(label: str) -> bool:
-    return re.sub(r"[^a-z0-9]", "", label.casefold()) in _EXACT
+    return _plain(label) in _EXACT
+
+
+def _plain(label: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", label.casefold())
 
 
 def _has_token(label: str) -> bool:
@@ -230,7 +239,7 @@ def _has_token(label: str) -> bool:
 
 
 def _has_keyword(label: str) -> bool:
-    return any(word in label.casefold() for word in _KEYWORDS)
+    return any(word in _plain(label) for word in _KEYWORDS)
 
 
 def _stem(label: str) -> str:
@@ -338,6 +347,7 @@ def cell_design(
     groups: str | Sequence[Any] | None = None,
     missing: MissingRows = "refuse",
     needs_controls: bool = True,
+    takes_blocks: bool = True,
 ) -> CellDesign:
     """Read the parts of AnnData for an analysis, leaving out cells that lack one of the labels.
 
@@ -351,6 +361,8 @@ def cell_design(
         See `coherence_table`.
     needs_controls : bool
         Whether labels of which none resembles a control are refused if `control` is None.
+    takes_blocks : bool
+        Whether the analysis has the option `blocks`; otherwise advice on batches names `groups`.
     """
     require_anndata(adata)
     matrix, source = _matrix(adata, obsm, layer)
@@ -383,13 +395,14 @@ def cell_design(
     labels = np.array([same.get(label, label) for label in labels], dtype=object)
     is_control = np.isin(labels, controls.labels)
     declared = {value for value in (groupby, per, blocks, groups) if isinstance(value, str)}
-    undeclared = notes_on_units(adata.obs, rows, labels, is_control, declared, has_units=groups is not None)
+    options = {"has_units": groups is not None, "takes_blocks": takes_blocks}
+    undeclared = notes_on_units(adata.obs, rows, labels, is_control, declared, **options)
     doubts = (*undeclared.values(), *doubts_about_cells(groupby, source, matrix, labels, rows))
     for note in doubts:
         provenance.state_warning(note)
     warn_of_values(matrix, source, rows)
     if blocks is None and is_control.any():
-        _warn_of_uneven_columns(adata.obs, rows, labels, is_control, matrix, declared)
+        _warn_of_uneven_columns(adata.obs, rows, labels, is_control, matrix, declared, takes_blocks=takes_blocks)
     within = values_by_name.get("blocks")
     if "per" in values_by_name:
         labels = np.where(is_control, labels, _join_labels(labels, values_by_name["per"]))
@@ -519,7 +532,14 @@ def _notes_on_merged(same: dict[str, str]) -> tuple[str, ...]:
 
 
 def notes_on_units(
-    obs: Any, rows: Index, labels: NDArray[Any], is_control: Mask, declared: set[str], *, has_units: bool
+    obs: Any,
+    rows: Index,
+    labels: NDArray[Any],
+    is_control: Mask,
+    declared: set[str],
+    *,
+    has_units: bool,
+    takes_blocks: bool = True,
 ) -> dict[str, str]:
     """Return, by option, notes on columns that look like sampling units or batches but are not declared."""
     notes = {}
@@ -533,7 +553,7 @@ def notes_on_units(
         units = np.unique([str(value) for value in values], return_inverse=True)[1]
         controls, others = (np.unique(units[here]) for here in (is_control, ~is_control))
         crossed = len(np.intersect1d(controls, others)) >= 0.5 * len(others)
-        option = "blocks" if is_batch and crossed else "groups"
+        option = "blocks" if is_batch and crossed and takes_blocks else "groups"
         if option == "groups" and has_units:
             continue
         kinds_of_units = [len(set(labels[~is_control & (units == unit)])) for unit in others]
@@ -554,7 +574,14 @@ def notes_on_units(
 
 
 def _warn_of_uneven_columns(
-    obs: Any, rows: Index, labels: NDArray[Any], is_control: Mask, matrix: Any, declared: set[str]
+    obs: Any,
+    rows: Index,
+    labels: NDArray[Any],
+    is_control: Mask,
+    matrix: Any,
+    declared: set[str],
+    *,
+    takes_blocks: bool,
 ) -> None:
     """Warn of columns on which controls depend and whose values are uneven over perturbations, whatever their names."""
     sample = rows[is_control][: _MOST_CONTROLS * 8 : 8] if is_control.sum() > 8 * _MOST_CONTROLS else rows[is_control]
@@ -579,11 +606,11 @@ def _warn_of_uneven_columns(
         if _has_dependence(values, codes[sample]):
             found.append(name)
     if found:
-        listed, first = check.join_items(map(repr, found)), found[0]
+        listed, option = check.join_items(map(repr, found)), "blocks" if takes_blocks else "groups"
         warn(
             f"controls differ between the values of {listed} in obs, whose shares differ between perturbations, so a "
             f"part of the shifts may be an effect of {'it' if len(found) == 1 else 'them'}. If perturbations do not "
-            f"change {'it' if len(found) == 1 else 'them'} themselves, pass blocks={first!r}",
+            f"change {'it' if len(found) == 1 else 'them'} themselves, pass {option}={found[0]!r}",
             CalibrationWarning,
         )
 

@@ -40,7 +40,7 @@ from shesha.results.row_map import RowMap
 from shesha.support import types as kinds
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.progress import collect
-from shesha.support.provenance import keep_statements, state
+from shesha.support.provenance import keep_statements, state, state_warning
 from shesha.support.seeds import CONFIDENCE, number
 from shesha.support.types import Index, Seed
 from shesha.support.warnings import CalibrationWarning, warn
@@ -210,6 +210,7 @@ def diff(
     notes = note_of_classes(known, scored)
     chosen = _choose(measures, k, len(scored))
     layers, interrupted = _score_layers(sides, scored, chosen, _evidence(scored, known, confidence, seed))
+    _warn_if_unrelated(layers.values())
     layer = _most_changed_layer(list(layers.values()))
     # After Ctrl-C, the answer must follow soon.
     looked_at = scored if interrupted else draw_rows(usable, _LOOKED_AT, seed)
@@ -266,6 +267,23 @@ def diff(
         lost_by_class=lost_by_class,
         **details,
     )
+
+
+_UNRELATED = 1.9
+"""Change that unrelated rows reach, as a multiple of the change above which a layer is replaced."""
+
+
+def _warn_if_unrelated(layers: Iterable[LayerChange]) -> None:
+    """Warn if no layer is closer to the old one than unrelated rows are, as with rows in another order."""
+    known = [layer for layer in layers if layer.verdict != "not estimable"]
+    # With few rows, the interval of a related geometry may include that of unrelated rows as well.
+    if known and all(
+        layer.verdict == "replaced" and layer.value >= _UNRELATED * layer.replaced_above for layer in known
+    ):
+        state_warning(
+            "before and after are no closer than unrelated rows, as if row i were another input in each: check that "
+            "both contain the same inputs in the same order, or match rows by identifiers (ids=, --id)"
+        )
 
 
 def _warn_of_doubts(

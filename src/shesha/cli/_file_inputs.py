@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -129,13 +129,14 @@ def _gather(
     arrays: dict[str, Any] = {}
     of_files: list[dict[str, Any]] = []
     files = list(opened)
+    inside = [labels_inside] if isinstance(labels_inside, str) else list(labels_inside or ())
     for path, short in zip(files, short_paths(files, endings=False), strict=True):
         contents, keys = opened[path]
         before = set(arrays)
         few = {} if distances else too_narrow(contents.representations, keys, fewest)
         state_left_out(path.name, few)
         if keys is None:
-            state_skipped(path, contents, [labels_inside] if isinstance(labels_inside, str) else labels_inside or ())
+            state_skipped(path, contents, inside)
         for name, array in contents.representations.items():
             if name in few:
                 continue
@@ -160,7 +161,11 @@ def _gather(
     state_narrow({name: array.shape for name, array in arrays.items() if not distances})
     if len(files) > 1 and not distances and all(keys is None for _, keys in opened.values()):
         refuse_parts(f"the files of {files[0].parent}", arrays)
-    found = {path: contents for path, (contents, _) in opened.items()}
+    # Labels are not checked as confounders of themselves.
+    found = {
+        path: replace(contents, labels_available=tuple(n for n in contents.labels_available if n not in inside))
+        for path, (contents, _) in opened.items()
+    }
     rows.state_pairing(*of_files, opened=found)
     return ReadArrays(arrays, shared_token_counts(files), found)
 

@@ -11,6 +11,7 @@ from shesha.cli._options import flag
 from shesha.cli._outputs import echo
 from shesha.support.files import read_lines
 from shesha.support.provenance import state_other_settings
+from shesha.support.wording import join_items
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,10 +68,13 @@ def read_texts(path: Path, column: str | None) -> list[str]:
 def _read_table_column(path: Path, column: str | None) -> list[str]:
     table = _table(path)
     chosen = _column(path, table, column)
-    missing = [row for row, there in enumerate(table[chosen].notna()) if not there]
-    if missing:
-        raise ValueError(f"{chosen} in {path} must have a text in every row, got none in row {missing[0]}")
-    return [str(text) for text in table[chosen]]
+    texts = table[chosen].fillna("").astype(str).tolist()
+    if missing := [row for row, text in enumerate(texts) if not text.strip()]:
+        raise ValueError(
+            f"{chosen} in {path} must have a text in every row, got none in {len(missing):,} of {len(texts):,} rows "
+            f"({join_items(missing)}); leave these rows out"
+        )
+    return texts
 
 
 def _table(path: Path) -> pd.DataFrame:

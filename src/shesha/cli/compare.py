@@ -19,6 +19,7 @@ from shesha.cli._model_inputs import refuse_with_model
 from shesha.cli._options import flag
 from shesha.cli._outputs import describe_inputs, echo
 from shesha.cli._run import Run
+from shesha.support.provenance import state_warning
 from shesha.support.seeds import N_PERMUTATIONS
 
 if TYPE_CHECKING:
@@ -193,6 +194,8 @@ def _compare_within(run: Run, chosen: list[str], arrays: dict[str, Any], permuta
         )
     options = run.arguments(compare_within) | {"measures": chosen, "n_permutations": permutations}
     notes = () if run.blocks else _notes_on_batches(run)
+    for note in notes:
+        state_warning(note)
     if len(others) > 1:
         results = compare_several_within(X, dict(others), name=first, **options)
         results = replace(results, comparisons=tuple(replace(each, notes=notes) for each in results))

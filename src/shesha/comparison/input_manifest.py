@@ -317,6 +317,15 @@ class IndexedInput:
         names = None if self.names is None else self.names.take(order)
         return IndexedInput(self.place.take_rows(order), (len(order), *self.shape[1:]), known, names)
 
+    def take_columns(self, chosen: Index) -> IndexedInput:
+        """Return the representation with some of its columns, in memory."""
+        rows = self.place.rows()
+        if not isinstance(rows, Rows):
+            raise TypeError(f"columns must be taken from a matrix, got {type(rows).__name__}")
+        return IndexedInput(
+            InMemoryRepresentation(rows.take_columns(chosen)), (self.n_rows, len(chosen)), names=self.names
+        )
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""
@@ -439,9 +448,8 @@ def _expand_paths(
             continue
         inside = [file for file in list_files(path) if not file.name.startswith((".", own_prefix))]
         readable = [file for file in inside if is_readable(file)]
-        for unread in [path, *inside] if not readable else ():
-            if unread.suffix and find_format(unread) is None:
-                open_file(unread)  # The error says how to convert it.
+        if not readable and any(path.rglob("*")):
+            open_file(path)  # The error says how to convert it.
         if not readable:
             raise ValueError(f"{path} must contain files that end in one of {', '.join(formats())}, got none")
         index.ignored += [str(file) for file in inside if file not in readable and not is_own_result(file)]

@@ -447,8 +447,16 @@ def _part_scores(
             measure.require_comparable(a, b)
         own, others = (make_views(measure, side, keep=False) for side in (chosen[: len(rows)], chosen[len(rows) :]))
     except NotEstimable as reason:
-        culprit = _culprit(measure, folded, [name for name, _ in (*rows, *columns)])
-        raise ValueError(f"every layer must be suitable for {measure.name}, got {culprit}{reason}") from None
+        names = [
+            f"{name} of the {side} model"
+            for side, layers in (("first", rows), ("second", columns))
+            for name, _ in layers
+        ]
+        culprit = _culprit(measure, folded, names)
+        raise ValueError(
+            f"every layer must be suitable for {measure.name}, got {culprit}{reason}"
+            + "; leave this layer out (--key names the others)" * bool(culprit)
+        ) from None
     return null_kernel.grids(measure, own, others, orders)
 
 

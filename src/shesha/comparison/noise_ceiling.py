@@ -26,7 +26,7 @@ from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import number
 from shesha.support.types import Seed
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
-from shesha.views import Rdm, Representation, View, aligned, warn_of_other_order
+from shesha.views import Rdm, Representation, View, align_rows, aligned, warn_of_other_order
 
 
 @keep_statements
@@ -46,7 +46,7 @@ def noise_ceiling(
     Parameters
     ----------
     repeats : array of shape (k, n_samples, n_features), or sequence of k matrices or Rdm
-        At least 2 measurements of the same inputs, with rows in the same order.
+        At least 2 measurements of the same inputs, whose rows are matched by name, or else by position.
     measure : str, Measure or function
         As for `shesha.calibrate`.
     seed : int, Generator or None
@@ -62,7 +62,7 @@ def noise_ceiling(
     Raises
     ------
     ValueError
-        If there are fewer than two repeats, or if their numbers of rows differ.
+        If there are fewer than two repeats, or if their numbers of rows or names differ.
 
     Examples
     --------
@@ -107,8 +107,8 @@ class Repeats:
     sources: tuple[Representation, ...]
 
     @classmethod
-    def build(cls, given: Any, name: str, n_rows: int | None = None) -> Repeats:
-        """Check the repeats: an array (k, n, d), or a sequence of matrices or distances."""
+    def build(cls, given: Any, name: str, side: Representation | None = None) -> Repeats:
+        """Check the repeats: an array (k, n, d), or a sequence of matrices or distances; match rows with the side's."""
         is_single = getattr(given, "shape", None) == () or not hasattr(given, "__len__")
         if is_single or isinstance(given, str | Rdm | Mapping) or hasattr(given, "columns"):
             raise TypeError(
@@ -119,13 +119,16 @@ class Repeats:
             raise ValueError(f"{name} must contain at least {FEWEST} repeats, got {len(given)}")
         for k, repeat in enumerate(given):
             _refuse_masked_columns(repeat, f"{name}[{k}]")
-        sources = tuple(Representation.build(repeat, f"{name}[{k}]").to_numpy for k, repeat in enumerate(given))
-        _state_missing(sources)
-        for k, source in enumerate(sources):
+        built = {f"{name}[{k}]": Representation.build(repeat, f"{name}[{k}]") for k, repeat in enumerate(given)}
+        n_rows = (side or built[f"{name}[0]"]).n_rows
+        for each, source in built.items():
             if len(source.shape) > 2:
-                raise ValueError(f"{name}[{k}] must be 2-D (n_samples, n_features), got shape {source.shape}")
-            if source.n_rows != (n_rows or sources[0].n_rows):
-                raise ValueError(f"{name}[{k}] must have {n_rows or sources[0].n_rows} rows, got {source.n_rows}")
+                raise ValueError(f"{each} must be 2-D (n_samples, n_features), got shape {source.shape}")
+            if source.n_rows != n_rows:
+                raise ValueError(f"{each} must have {n_rows} rows, got {source.n_rows}")
+        ordered = align_rows(built if side is None else {name.removeprefix("repeats of "): side, **built})
+        sources = tuple(ordered[each].to_numpy for each in built)
+        _state_missing(sources)
         warn_of_other_order({f"{name}[{k}]": repeat for k, repeat in enumerate(given)})
         _warn_of_dependence(sources)
         return cls(sources)
@@ -266,7 +269,7 @@ class SidesWithRepeats:
                 f"got {got}"
             )
         first, second = (
-            None if repeat is None else Repeats.build(repeat, f"repeats of {name}", side.n_rows)
+            None if repeat is None else Repeats.build(repeat, f"repeats of {name}", side)
             for repeat, name, side in zip(given, names, sides, strict=True)
         )
         return cls(sides, (first, second))

@@ -23,6 +23,7 @@ from shesha.nulls.design_builder import exchange
 from shesha.nulls.design_warnings import find_undeclared_dependence
 from shesha.nulls.null_summary import draws_needed, holm, summarise
 from shesha.nulls.restricted_permutations import Exchange
+from shesha.results.base import reaches_level
 from shesha.results.consensus import Consensus, Member
 from shesha.support import memory, types as kinds
 from shesha.support.progress import best_answer, collect, track
@@ -35,7 +36,9 @@ from shesha.views import align_rows, check_named_arrays, hint_of_distances, sele
 _FEWEST = 3
 _FEW = 5
 _LARGEST = float(np.sqrt(2))
-_PERMUTING, _SHARED_STEPS = 13, 2
+_PERMUTING, _MATCHING, _SHARED_STEPS = 13, 14, 2
+_MATCHINGS = 19
+"""Number of random permutations of the rows of an outlier, none of which may be as close to the others."""
 _COPIES, _ROTATIONS = 2, 18
 """Copies of all shapes that a draw makes or keeps, and of their rotations in a search with quasi-Newton steps."""
 _PANEL = 1024
@@ -152,6 +155,14 @@ def consensus(
     if n_different < _FEWEST:
         p_values[:] = np.nan
     corrected = holm(p_values)
+    outlying = [k for k, p_value in enumerate(corrected.tolist()) if reaches_level(p_value, alpha)]
+    with single_threaded_blas():
+        pulls = product(rotations) if outlying else rotations
+        unmatched = tuple(
+            names[k]
+            for k in outlying
+            if not _matches_rows(_pair_with_others(shapes, product, pulls, k), row_exchange, seed)
+        )
     fields = ("name", "value", "low", "high", "distance_to_all", "p_value", "corrected_p_value")
     columns = (distances, *zip(*ends, strict=True), to_all, p_values, corrected)
     members = [
@@ -175,6 +186,7 @@ def consensus(
         shared_p_value,
         interrupted,
         copies,
+        unmatched,
     )
 
 
@@ -359,9 +371,7 @@ def _distances_to_others(
     pulls = product(first)
 
     def distance(k: int) -> tuple[float, tuple[float, float], float]:
-        of_others = kernel.product_of_others(product, k)
-        rotations, _, _ = kernel.rotations_onto_mean(of_others, np.delete(pulls, k, axis=0))
-        pair = shapes[k], kernel.mean_of_rotated([*shapes[:k], *shapes[k + 1 :]], rotations)
+        pair = _pair_with_others(shapes, product, pulls, k)
         sums = _sum_rows(*pair)
         value = sums.distance()
         return value, _interval(pair, sums, value, evidence), _error_of_logarithm(pair, sums, clusters)
@@ -371,6 +381,20 @@ def _distances_to_others(
     found = list(track(parallel(distance, range(len(shapes)), at_once=at_once), len(shapes), "representations"))
     values, ends, errors = zip(*found, strict=True)
     return list(values), list(ends), np.array(errors)
+
+
+def _pair_with_others(shapes: Sequence[Matrix], product: kernel.Product, pulls: Array, k: int) -> Pair:
+    """Return a shape and the mean shape of the others."""
+    rotations, _, _ = kernel.rotations_onto_mean(kernel.product_of_others(product, k), np.delete(pulls, k, axis=0))
+    return shapes[k], kernel.mean_of_rotated([*shapes[:k], *shapes[k + 1 :]], rotations)
+
+
+def _matches_rows(pair: Pair, design: Exchange, seed: Seed) -> bool:
+    """Return whether two shapes are closer than after random permutations of the rows of one."""
+    rng = spawn(seed, _MATCHING)
+    rows, others = pair
+    value = _sum_rows(rows, others).distance()
+    return all(value < _sum_rows(rows[design.draw(rng)], others).distance() for _ in range(_MATCHINGS))
 
 
 def _bytes(shapes: Sequence[tuple[int, int]]) -> int:

@@ -57,7 +57,7 @@ _TOTALS = frozenset(
 def row_properties(representations: Any) -> dict[str, Vector | Labels]:
     """Return what comes with the rows and could explain their geometry: token counts; batches and depth of cells.
 
-    Columns of obs are recognised by their names, in AnnData and in a single .h5ad file that a command has opened.
+    Columns are recognised by their names, in the obs of AnnData and in a single file that a command has opened.
 
     Examples
     --------
@@ -82,16 +82,16 @@ def row_properties(representations: Any) -> dict[str, Vector | Labels]:
 
 
 def _cell_columns(representations: Any) -> Iterator[tuple[str, Callable[[str], Any]]]:
-    """Yield the names of the columns of obs, each with the function that reads it."""
+    """Yield the names of the columns that describe the rows, each with the function that reads it."""
     obs = getattr(representations, "obs", None)
     if obs is not None and hasattr(obs, "columns"):
         yield from ((str(name), obs.__getitem__) for name in obs.columns)
     opened = getattr(representations, "opened", {})
-    files = [path for path in opened if str(path).endswith(".h5ad")]
-    if len(files) == len(opened) == 1:
+    if len(opened) == 1:
         from shesha.io.read import read_labels
 
-        yield from ((name, partial(read_labels, files[0])) for name in opened[files[0]].labels_available)
+        ((path, contents),) = opened.items()
+        yield from ((name, partial(read_labels, path)) for name in contents.labels_available)
 
 
 def _paths(representations: Any) -> list[Any]:

@@ -178,6 +178,8 @@ _SAME = 1e-12
 """Largest value of 1 - CKA between copies; rounding to single precision changes CKA by about 1e-14."""
 _PARALLEL = 1e-5
 """Largest value of 1 - cosine between rows of the same direction, which rounding to half precision causes."""
+_ROUNDED = 0.02
+"""Largest change of a row, as a share of its length, that other batches or half precision cause."""
 _SATURATED = 0.02
 """A measure saturates if its null mean is this close to perfect agreement, as a share of its range."""
 
@@ -207,7 +209,7 @@ def copies(subject: Subject) -> Doubt | None:
 
 @doubt("equal rows", of="pair", cheap=True)
 def equal_rows(subject: Subject) -> Doubt | None:
-    """Check whether some rows are exactly equal on both sides, and others are not."""
+    """Check whether some rows are exactly equal on both sides, and others differ by more than rounding."""
     (first, second), (unit, other) = subject.samples, subject.units
     if first.shape != second.shape:
         return None
@@ -220,6 +222,10 @@ def equal_rows(subject: Subject) -> Doubt | None:
     )
     share = float(equal.mean())
     if not SOME <= share <= 1 - SOME:
+        return None
+    # Some rows are equal, so the units are similar.
+    changes = np.linalg.norm(first - second * (other / unit), axis=1)
+    if (changes > _ROUNDED * np.linalg.norm(first, axis=1)).mean() < SOME:
         return None
     rows = subject.caller_rows(subject.places[equal])
     text = (

@@ -65,12 +65,10 @@ class ConditionDistances(np.ndarray[Any, np.dtype[np.float64]]):
         return np.asarray(self)[key]
 
     def __repr__(self) -> str:
-        """Show the names."""
-        return f"{self.to_frame()}"
+        """Show the names, and what was read and left out."""
+        return "\n".join([f"{self.to_frame()}", *self.read])
 
-    def __str__(self) -> str:
-        """Show the names."""
-        return f"{self.to_frame()}"
+    __str__ = __repr__
 
     def __reduce__(self) -> Any:
         """Pickle values and names."""

@@ -21,7 +21,7 @@ DECORATED = re.compile(
     r"[-+(]?\s*[$€£¥]?\s*[-+]?(\d{1,3}([,.'\u2019 \u00a0\u202f]\d{3})+|\d+)([.,]\d+)?\s*[%$€£¥]?\s*\)?"
 )
 """Numbers with separators of thousands, a percent sign or a currency, which may be in brackets."""
-NO_LABEL = ("", "nan", "NaN", "<NA>")
+NO_LABEL = ("", "nan", "NaN", "<NA>", "n/a", "N/A")
 """Texts that stand for a missing label, which other programs write."""
 _MISSING_CODES = (-1, -99, -999, -9999, -99999)
 """Numbers that many programs write for a missing label, or for a row without a cluster."""

@@ -43,6 +43,7 @@ from shesha.inputs.identity import (
     distinct_values,
     identity_names,
     is_certain_identity,
+    is_condition_name,
     is_identity_name,
     joined_values,
     look_like_genes,
@@ -65,6 +66,7 @@ _DATES = re.compile(r"dates|timestamp|date(32|64)")
 """Contents of columns of dates, as pandas, polars and Arrow name them."""
 _AND = " and "
 IDENTIFIES = "identifies the rows"
+GROUPS = "names what several rows share"
 INDEX = "is the index of the table"
 """Reason why an index is no feature, which needs no statement."""
 _ROW_NUMBERS = "has no name and contains row numbers"
@@ -140,6 +142,9 @@ def decide(
         usable = [c for c in usable if c.name not in parts]
         aside |= {c.name: aside.get(c.name) or c.refusal or IDENTIFIES for c in columns if c.name in parts}
     unsuited.require_one_model(usable, source)
+    whole = _whole_of_rows(columns, identity if certain else None)
+    usable = [c for c in usable if c.name != whole]
+    aside |= {whole: GROUPS} if whole and aside.get(whole, IDENTIFIES) == IDENTIFIES else {}
     numeric = [c for c in usable if c.kind == "numbers"]
     family = _main_family(_families([c for c in usable if c.kind in ("numbers", "text")]), numeric, source, option)
     # 1. Columns of vectors.
@@ -282,6 +287,19 @@ def _identity(
     if first.kind == "numbers":
         return (content or first if first.refusal else content), False
     return (first if find_vectors(first.head()) is None else content), False
+
+
+def _whole_of_rows(columns: Sequence[Column], identity: Column | None) -> str:
+    """Return the column of the documents or subjects that several rows share, or an empty text."""
+    if identity is not None and _AND in identity.name:
+        return identity.name.partition(_AND)[0]
+    for column in columns:
+        is_named = (is_certain_identity(column.name) or WHOLE.fit(column.name)) and not is_condition_name(column.name)
+        if is_named and column is not identity and column.kind in ("numbers", "text") and not column.refusal:
+            values = column.values()
+            if could_identify(values) and _FEWEST_CODED <= len(set(values.tolist())) <= len(values) / 2:
+                return column.name
+    return ""
 
 
 def _joined_identifiers(able: Sequence[Column]) -> Column | None:
@@ -462,6 +480,8 @@ def _choose_by_keys(
             matrix |= {id(c): c for c in numeric if fnmatchcase(c.name, key)}
     identity, certain = _identity([c for c in columns if c.name not in keys], aside, aside)
     rest = {c.name: c.reason for c in columns if c.reason and c.name not in vectors}
+    if (whole := _whole_of_rows(columns, identity if certain else None)) and whole not in keys:
+        rest[whole] = GROUPS
     return Layout(tuple(matrix.values()), chosen, vectors, identity, certain, rest | dict(aside))
 
 
@@ -507,10 +527,10 @@ def state_layout(
         f"left out: {listing}"
     ] * bool(others)
     provenance.state(f"{source}: {taken}, {size}{f' ({chr(59).join(notes)})' if notes else ''}".replace(";", "; "))
-    if len(parts) > 1 and layout.left_out.get(parts[0]) == IDENTIFIES:
+    if whole := next((column for column, reason in layout.left_out.items() if reason == GROUPS), ""):
         provenance.state_warning(
-            f"rows of one {parts[0]} may resemble one another, so that p-values are too small; if they do, declare "
-            f"groups (--groups {parts[0]})"
+            f"rows of one {whole} may resemble one another, so that p-values are too small; if they do, declare "
+            f"groups (--groups {whole})"
         )
 
 

@@ -13,7 +13,7 @@ from shesha.inputs.class_labels import class_codes
 from shesha.inputs.identity import look_like_genes
 from shesha.support import memory as memory, wording
 from shesha.support.device_arrays import doubles, namespace, stays, to_host
-from shesha.support.layer_axis import has_channels_last
+from shesha.support.layer_axis import has_channels_last, refuse_padding
 from shesha.support.provenance import state
 from shesha.support.types import Index, Labels, Matrix, T, Vector, brief, is_array, is_word, shape_of
 from shesha.support.warnings import NotEstimableWarning, warn
@@ -92,6 +92,8 @@ def not_finite(name: str, rows: Index, n_rows: int, names: Names | None = None) 
     ids = "" if names is None else f": {join_items(names.values[rows])}"
     counts = f"{len(rows):,} of {n_rows:,}"
     what = effect_of_drop(len(rows), n_rows, " everywhere")
+    # A layer that overflowed would take most rows of the others with it.
+    what += "; or leave this representation out (--key names the others)" * (2 * len(rows) > n_rows)
     return f"{_NOT_FINITE.format(name, join_items(rows))} ({counts}{ids}); {what}"
 
 
@@ -105,7 +107,11 @@ def zero_rows(name: str, rows: Index, n_rows: int, names: Names | None = None) -
     """Return the message about rows of zeros, which have no direction, with the option that leaves them out."""
     ids = "" if names is None else f": {join_items(names.values[rows])}"
     counts = f"{len(rows):,} of {n_rows:,}"
-    what = 'missing="drop" leaves them out everywhere' if len(rows) < n_rows else "leave this representation out"
+    what = (
+        'missing="drop" leaves them out everywhere'
+        if len(rows) < n_rows
+        else "leave this representation out (--key names the others)"
+    )
     if names is not None and look_like_genes([str(one) for one in names.values]):
         what = "rows are named like genes; to compare cells or samples, transpose (X.T, --transpose)"
     return (
@@ -145,6 +151,8 @@ def representation(X: ArrayLike, name: str = "X") -> Matrix:
     if has_channels_last(array.shape):
         state(f"{name}: feature maps of shape {array.shape} have their channels last")
         array = np.moveaxis(array, 3, 1)
+    if array.ndim == 3:
+        refuse_padding(name, array)
     rows = raw_matrix(array.reshape(len(array), -1), name)
     return finite(rows, name).reshape(array.shape)
 

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ def _find_lists(present: Sequence[Any]) -> Vectors | None:
         return None
     try:
         shapes = [array_shape(value) for value in arrays]
-        first = to_host(arrays[0])
+        first = _to_array(arrays[0])
     except (ValueError, TypeError):
         return None
     if not all(shapes) or first.dtype.kind not in "fiub":
@@ -118,8 +119,15 @@ def _find_lists(present: Sequence[Any]) -> Vectors | None:
 
 def stack_lists(values: Iterable[Any], name: str, first_row: int = 0) -> Array:
     """Stack lists of equal length, which become the rows of a matrix; missing ones become rows of NaN."""
-    rows = [None if is_missing(entry) or array_shape(entry) == () else np.asarray(to_host(entry)) for entry in values]
+    rows = [None if is_missing(entry) or array_shape(entry) == () else _to_array(entry) for entry in values]
     return _stack(rows, name, first_row)
+
+
+def _to_array(entry: Any) -> Array:
+    """Return a list as an array; decimal numbers of databases become floats."""
+    array = np.asarray(to_host(entry))
+    is_decimal = array.dtype.kind == "O" and all(isinstance(value, Decimal) for value in array.flat)
+    return array.astype(float) if is_decimal else array
 
 
 def _stack(rows: Sequence[Array | None], name: str, first_row: int) -> Array:

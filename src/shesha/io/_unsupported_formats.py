@@ -203,6 +203,13 @@ _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         (".dat", ".raw", ".mmap", ".memmap", ".f32", ".float32"), ("Files of unknown content are not read", _NUMBERS)
     ),
+    **dict.fromkeys(
+        (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff"),
+        (
+            "Images are not read; encode them with a model first, such as by shesha.extract.encode, and save the rows",
+            (),
+        ),
+    ),
     **dict.fromkeys((".zip", ".tar", ".tgz", ".tar.gz"), ("Archives are not read; unpack it and pass the files", ())),
 }
 """The reason and the lines of Python that convert a file, by file extension."""
@@ -211,6 +218,12 @@ _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
 def unsupported(path: Path, endings: Sequence[str]) -> str:
     """Return the error message for a path whose format is not read."""
     if path.is_dir() and path.suffix.lower() not in _KINDS:
+        inside = sorted(path.rglob("*"))
+        if not any(file.name.lower().endswith(tuple(endings)) for file in inside):
+            # The error says how to convert a file.
+            known = (file for file in inside if file.suffix.lower() in _KINDS)
+            if (file := next(known, None)) is not None:
+                return unsupported(file, endings)
         return (
             f"path must be a file, or a folder that is one input ({FOLDER_KINDS}), got the folder {path}; pass "
             f"the files in it{_as_text(path, _LAYERS) if any(path.glob('*.npy')) else ''}"

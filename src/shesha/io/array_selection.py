@@ -28,7 +28,7 @@ from shesha.inputs.matrix_shapes import is_one_hot
 from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, refuse_neighbours, scale_names
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
 from shesha.support import files
-from shesha.support.layer_axis import MASK, MOST_LAYERS, LayerAxis, Split, refuse_tokens, split
+from shesha.support.layer_axis import MASK, MOST_LAYERS, LayerAxis, Split, refuse_padding, refuse_tokens, split
 from shesha.support.provenance import state
 from shesha.support.types import Array
 from shesha.support.wording import in_natural_order, join_names, natural_key, visible_name
@@ -259,6 +259,9 @@ def contents(
         if sum(other == name for _, other, _ in chosen) > MOST_LAYERS:
             splits[name].require_few(f"{name} in {path}")
     loaded = {name: usable[name].load() for name in dict.fromkeys(name for _, name, _ in chosen)}
+    for name in used:
+        if splits[name].guessed and not distances:
+            refuse_padding(f"{name} in {path}", loaded[name])
     if not distances:
         codes = [name for name, array in loaded.items() if array.dtype.itemsize == 1]
         loaded = {name: _decode_bytes(name, array, arrays) for name, array in loaded.items()}
@@ -390,6 +393,10 @@ def choose(path: Path, offered: Mapping[str, Sequence[str]], skipped: Mapping[st
     single = dict.fromkeys(everything)
     chosen: dict[str, None] = {}
     for key in check_names(keys):
+        if key not in offered and key not in single:
+            # A UMAP is called 'X_umap' or 'umap', and most names are known by their last part.
+            ends = {name for name in (*offered, *single, *skipped) if name.endswith((f"/{key}", f"/X_{key}"))}
+            key = ends.pop() if len(ends) == 1 else key
         if key not in offered and key not in single:
             reason = f", which cannot be used because it {skipped[key]}" if key in skipped else ""
             raise UnknownKeyError(f"keys must be among {join_names(everything)} in {path}, got {key!r}{reason}")

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from scipy.spatial.distance import squareform
@@ -190,7 +190,8 @@ _NO_TRIALS = ("epochs", "invalid_times")
 def nwb_arrays(path: Path) -> NamedArrays:
     """Describe trials x units, the columns of the trials as labels, and other recorded arrays.
 
-    If there are no trials, the only table of intervals, such as presentations of stimuli, takes their place.
+    If there are no trials, the only table of intervals, such as presentations of stimuli, takes their place. Without
+    units, recorded series, such as fluorescence, are averaged in each trial.
     """
     with open_hdf5(path) as root:
         with reading(path):
@@ -207,8 +208,8 @@ def nwb_arrays(path: Path) -> NamedArrays:
                 if not place.startswith((*([trials] if table else []), f"{_UNITS}/"))
             }
             has_units = f"{_UNITS}/spike_times" in root
-            has_both = bool(table) and trials in root and f"{_UNITS}/spike_times" in root
-        if not has_both:
+            series = _series(root, others) if table and not has_units else {}
+        if not (table and trials in root and (has_units or series)):
             nothing = "units without trials" if has_units else "empty groups"
             if not any(len(array.shape) == 2 and array.dtype.kind == "f" for array in others.values()):
                 raise UnreadableFileError(
@@ -219,19 +220,29 @@ def nwb_arrays(path: Path) -> NamedArrays:
                 )
             matrices = {place: array.shape for place, array in others.items() if len(array.shape) == 2}
             for place, (n_times, n_channels) in list(matrices.items())[: len(matrices) == 1]:
-                unused = f"; {table} are not used, because there are no units" if table else ""
+                unused = f"; {table} are not used, because neither units nor times of this array are given"
+                unused = unused if table else ""
                 state(f"{path.name}: {place}, {n_times:,} x {n_channels:,}{unused}")
             return NamedArrays(others)
         require_own(path, root[_INTERVALS], [table])
-        require_own(path, root, [_UNITS])
+        require_own(path, root, [_UNITS] if has_units else [])
         with reading(path):
             labels = {
                 name: describe(path, f"{trials}/{name}", column)
                 for name, column in root[trials].items()
                 if hasattr(column, "shape") and name not in ("id", "start_time", "stop_time") and column.ndim == 1
             }
-            n_trials, n_units = (int(root[place].shape[0]) for place in (f"{trials}/start_time", f"{_UNITS}/id"))
-            n_spikes = int(root[f"{_UNITS}/spike_times"].shape[0])
+            n_trials = int(root[f"{trials}/start_time"].shape[0])
+            n_units = int(root[f"{_UNITS}/id"].shape[0]) if has_units else 0
+            n_spikes = int(root[f"{_UNITS}/spike_times"].shape[0]) if has_units else 0
+    names = Names(partial(read_dataset, path, f"{trials}/id"))
+    if series:
+        state(f"{path.name}: means of {', '.join(series)} from start to stop of {n_trials} {table}")
+        means = {}
+        for name, clock in series.items():
+            shape = n_trials, int(others[f"{name}/data"].shape[1])
+            means[name] = StoredArray(shape, np.dtype(float), partial(_means, path, trials, name, clock, shape))
+        return NamedArrays(means | labels | others, names, on_request=others)
     shape = (n_trials, n_units)
     rows = f"{n_units} units in {n_trials} {'trials' if table == 'trials' else f'intervals of {table}'}"
     shortest, longest = _shortest_and_longest(_windows(path, trials))
@@ -243,8 +254,55 @@ def nwb_arrays(path: Path) -> NamedArrays:
             "ones are noisier, so better count spikes in windows of one length with shesha.neuro.spike_counts"
         )
     counts = StoredArray(shape, np.dtype(float), partial(_counts, path, trials, shape, n_spikes))
-    names = Names(partial(read_dataset, path, f"{trials}/id"))
     return NamedArrays({"units": counts} | labels | others, names, on_request=others)
+
+
+def _series(root: Any, arrays: Mapping[str, StoredArray]) -> dict[str, tuple[float, float] | None]:
+    """Return the recorded series of times x channels, with start and rate; None if each time is stored."""
+    found: dict[str, tuple[float, float] | None] = {}
+    for place, array in arrays.items():
+        name = place.removesuffix("/data")
+        if name == place or len(array.shape) != 2 or array.dtype.kind not in "fiu":
+            continue
+        if f"{name}/timestamps" in arrays:
+            found[name] = None
+        elif (start := arrays.get(f"{name}/starting_time")) is not None and (start.shape, start.dtype.kind) == (
+            (),
+            "f",
+        ):
+            clock = root[f"{name}/starting_time"]
+            rate = float(clock.attrs.get("rate", 0.0))
+            found |= {name: (float(clock[()]), rate)} if 0 < rate < math.inf else {}
+    return found
+
+
+def _means(path: Path, trials: str, name: str, clock: tuple[float, float] | None, shape: tuple[int, int]) -> Array:
+    """Average each channel of a series over the times in each trial; NaN for a trial without times."""
+    require_memory(path, name, shape, np.dtype(float), "write fewer trials")
+    values = read_dataset(path, f"{name}/data")
+    counted = None if clock is None else clock[0] + np.arange(len(values)) / clock[1]
+    times = _read_numbers(path, f"{name}/timestamps") if counted is None else counted
+    if len(times) != len(values) or not (np.diff(times) >= 0).all():
+        raise UnreadableFileError(
+            f"NWB file {path} must contain increasing times of {name}, one for each of {len(values):,} rows"
+        )
+    starts, stops = windows = _windows(path, trials)
+    firsts, lasts = (np.searchsorted(times, ends) for ends in windows)
+    recorded = np.flatnonzero((lasts > firsts) & (stops > starts))
+    if not len(recorded):
+        _refuse_other_clock(path, f"times of {name}", times, windows)
+    means = np.full(shape, np.nan)
+    for trial in recorded:
+        means[trial] = values[firsts[trial] : lasts[trial]].mean(axis=0, dtype=np.float64)
+    return means
+
+
+def _refuse_other_clock(path: Path, what: str, times: Array, windows: tuple[Array, Array]) -> NoReturn:
+    raise UnreadableFileError(
+        f"NWB file {path} must contain {what} in its trials, got {what} from {times.min():g} to {times.max():g} and "
+        f"trials from {np.nanmin(windows[0]):g} to {np.nanmax(windows[1]):g}; both must be in seconds since the start "
+        "of the session"
+    )
 
 
 def require_groups(path: Path, root: Any, names: list[str]) -> None:
@@ -280,6 +338,8 @@ def _counts(path: Path, trials: str, shape: tuple[int, int], n_spikes: int) -> A
         train = np.sort(spikes[int(first) : int(last)])
         counts[:, unit] = np.searchsorted(train, stops) - np.searchsorted(train, starts)
     counts[~(stops > starts)] = np.nan
+    if spikes.size and not np.nan_to_num(counts).any():
+        _refuse_other_clock(path, "spikes", spikes, windows)
     if not _are_equal(*_shortest_and_longest(windows)):
         counts /= np.where(stops > starts, stops - starts, np.nan)[:, None]
     return counts

@@ -462,13 +462,14 @@ def _large(file: Path, inside: Sequence[str]) -> Any:
     if file.suffix.lower() not in _COPIED:
         return None
     try:
-        matrix = open_matrix(file)
+        # Files that are not copied are read later, which states their columns or reports the same error.
+        with ignore_statements():
+            matrix = open_matrix(file)
     except (ValueError, OSError):
-        # The same error is reported later, when the file is read.
         return None
     if isinstance(matrix, ParquetMatrix) and inside and not matrix.is_list:
         return None
-    return matrix if _n_bytes(matrix) > memory_budget() // _HELD else None
+    return open_matrix(file) if _n_bytes(matrix) > memory_budget() // _HELD else None
 
 
 def _n_bytes(matrix: Any) -> int:

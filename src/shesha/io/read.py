@@ -331,11 +331,16 @@ def _leaf(name: str) -> str:
 
 
 def _read_ids(path: Path, file_format: Format, column: str, *, distinct: bool = True) -> Names:
-    """Read the names of the rows from a column or array, or several separated by commas, which must be distinct."""
+    """Read the names of the rows from a column or array, or several separated by commas, which must be distinct.
+
+    'index' stands for the names that the format stores, such as barcodes, which may repeat in each sample.
+    """
     try:
         values = np.asarray(file_format.labels(path, column))
     except ValueError as error:
         parts = [part.strip() for part in column.split(",")]
+        if column == "index" and (own := file_format.contents(path, None, (), "guess").row_names) is not None:
+            return own if not distinct else distinct_names(own.values, f"the index of {path}", column)
         if len(parts) < 2:
             raise type(error)(str(error).replace("column", "ids", 1).replace("labels", "ids", 1)) from error
         values = joined_values([_read_ids(path, file_format, part, distinct=False).values for part in parts])
@@ -460,6 +465,8 @@ def check_column_orders(contents: Mapping[Path, Contents]) -> None:
     read = {column: (_names_from_column(first, column), _names_from_column(second, column)) for column in both}
     columns = {column: (one, other) for column, (one, other) in read.items() if one is not None and other is not None}
     where = f"in {first.name} and {second.name}"
+    if names is not None and others is not None and not (names.column or names.distinct or others.distinct):
+        columns = {"index": (names, others), **columns}
     if matched is None:
         require_order(columns, where, "pass ids={names!r} (--id {names}); otherwise pass --by-position")
     else:

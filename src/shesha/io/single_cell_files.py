@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -71,7 +71,7 @@ def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
         columns = tuple(map(str, root["obs"].attrs.get("column-order", ()))) if "obs" in root else ()
     wanted = elements if keys is not None else _default(elements)
     if keys is not None and not isinstance(keys, str):
-        keys = [_full(elements, key) for key in keys]
+        keys = ["raw/X" if key in _RAW and "raw/X" in elements else key for key in keys]
     result = contents(path, wanted, keys)
     unread = {name: _why_unread(name, element) for name, element in elements.items() if name not in wanted}
     sizes = (" x ".join(f"{length:,}" for length in matrix.shape) for matrix in result.representations.values())
@@ -99,15 +99,6 @@ def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
 
 _COUNTS = re.compile(r"(?i)^layers/(raw_?)?(counts?|umis?|raw)$")
 """Names of layers of raw counts."""
-
-
-def _full(elements: dict[str, StoredArray], key: Any) -> Any:
-    """Return the full name of an element if the key gives only its last part."""
-    if key in _RAW and "raw/X" in elements:
-        return "raw/X"
-    # A counts layer is called 'counts' by most people; a UMAP is called 'X_umap' or 'umap'.
-    matches = [name for name in elements if name.partition("/")[2] in (key, f"X_{key}")] if key not in elements else []
-    return matches[0] if len(matches) == 1 else key
 
 
 def _names(path: Path, root: Any, axis: str) -> Names | None:
@@ -503,7 +494,9 @@ def _open_mudata(path: Path, keys: Keys, labels: Any, layer_axis: Any) -> Conten
             defaults += [f"{prefix}{name}" for name in _default(own)] if place else []
         wanted = {name: elements[name] for name in (elements if keys is not None else defaults)}
         if keys is not None and not isinstance(keys, str):
-            keys = _full_keys(elements, defaults, list(keys))
+            # The name of a modality stands for its default.
+            inside = {key: [name for name in defaults if name.startswith(f"{key}/")] for key in keys}
+            keys = [name for key in keys for name in ([key] if key in elements else inside[key] or [key])]
         found = contents(path, wanted, keys)
         if keys is None and len(found.representations) > 1:
             state(f"{path.name}: {join_names(found.representations)}, in the order of the file; cells matched by name")
@@ -520,16 +513,6 @@ def _mudata_parts(path: Path, root: Any) -> list[tuple[str, Any]]:
             raise UnreadableFileError(f"MuData file {path} must contain modalities, got none")
         order = [str(name) for name in root["mod"].attrs.get("mod-order", sorted(root["mod"], key=natural_key))]
         return [*((name, root["mod"][name]) for name in order if name in root["mod"]), ("", root)]
-
-
-def _full_keys(elements: Sequence[str] | dict[str, Any], defaults: Sequence[str], keys: Sequence[Any]) -> list[Any]:
-    """Return full names for a modality (its default) or for the last part of a name."""
-    full: list[Any] = []
-    for key in keys:
-        inside = [name for name in defaults if name.startswith(f"{key}/")]
-        last = [name for name in elements if name.endswith(f"/{key}")]
-        full += [key] if key in elements else inside or (last if len(last) == 1 else [key])
-    return full
 
 
 def _shared_cells(path: Path, found: Contents, cells: dict[str, Array]) -> Contents:

@@ -80,6 +80,7 @@ def stack_lists(path: Path, name: str, column: Any, first_row: int = 0) -> Array
             )
         shape.append(int(known[0]) if len(known) else 0)
         values = values.flatten()
+    values = values.cast("float64") if optional("pyarrow.types", path).is_decimal(values.type) else values
     numbers = np.asarray(values.to_numpy(zero_copy_only=False))
     return insert_missing(numbers.reshape(int(present.sum()), *shape[1:]), present)
 
@@ -288,7 +289,11 @@ def _as_rows(layout: Layout, rows: Names | None) -> Layout:
         return layout
     columns = {class_name(column.name): column for column in layout.matrix}
     names = [str(name) for name in rows.values.tolist()]
-    return replace(layout, matrix=tuple(columns[name] for name in names)) if set(names) == set(columns) else layout
+    if set(names) != set(columns):
+        return layout
+    # The header confirms that the texts of a first column are names.
+    rows.doubtful = False
+    return replace(layout, matrix=tuple(columns[name] for name in names))
 
 
 @contextmanager
@@ -571,7 +576,7 @@ def _require_full_lines(path: Path, separator: str, frame: pd.DataFrame) -> None
 def has_names(path: Path, separator: str) -> bool:
     """Return whether the first line has column names; numbers count as names only if they count up."""
     first = _first_line(path, separator)
-    if any(field[:1] == "[" and find_vectors([field]) is not None for field in first):
+    if any(field[:1] in ("[", "{") and find_vectors([field]) is not None for field in first):
         return False
     if not all(map(is_number, first)):
         if len(first) > 1:

@@ -390,7 +390,7 @@ def _asymmetry(matrix: Matrix) -> float:
 def run_codes(X: Any, trials: Trials, runs: Conditions | None) -> tuple[Labels | None, tuple[str, ...]]:
     """Return the number of each trial's run, and the names of the runs; None if every trial is its own run.
 
-    Conditions that some runs lack are stated, with the number of runs that have them.
+    Conditions that some runs lack are stated, with the number of runs that have them, and the pairs without a distance.
     """
     if runs is None:
         return None, ()
@@ -399,7 +399,12 @@ def run_codes(X: Any, trials: Trials, runs: Conditions | None) -> tuple[Labels |
     present[codes, trials.codes] = True  # Every condition has a code, because one trial is enough.
     n_runs = present.sum(axis=0)
     if few := [f"{trials.names[k]} ({n_runs[k]})" for k in np.flatnonzero(n_runs < len(names))]:
+        together = (present.T.astype(int) @ present)[np.triu_indices(trials.n_conditions, k=1)]
+        known = (
+            f"; {(together > 1).sum()} of {len(together)} pairs of conditions occur together in two runs or more, as "
+        )
         provenance.state(
             f"conditions that some of the {len(names)} runs lack (number of runs): {check.join_items(few)}"
+            + f"{known}a distance needs" * bool((together < 2).any())
         )
     return codes, names

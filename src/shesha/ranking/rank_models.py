@@ -33,7 +33,8 @@ from shesha.support.seeds import ALPHA, CONFIDENCE, N_PERMUTATIONS, number, spaw
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.support.wording import join_items
-from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances, select_layer_rows
+from shesha.views import Rdm, Representation, align_rows, check_named_arrays, hint_of_distances, select_layer_rows
+from shesha.views.representation import looks_like_distances
 
 _EVIDENCE_FIELDS = ("p_value", "corrected_p_value", "p_ceiling", "alone", "unique", "unique_low", "unique_high")
 
@@ -454,7 +455,10 @@ def _warn_of_dependence(problem: Problem, design: dict[str, Any]) -> None:
 
 
 def _state_circular_models(problem: Problem, evaluations: Evaluations, upper: float) -> None:
-    """Warn in the result if a model is a copy of data, or as close to all subjects as only their mean can be."""
+    """Warn in the result if a model is a copy of data, or as close to all subjects as only their mean can be.
+
+    Ties let a model exceed this mean in Spearman's correlation.
+    """
     if not problem.measure.higher_is_closer:
         return
     lower = float(evaluations.values.means[-1]) if evaluations.has_ceiling else np.nan
@@ -463,6 +467,12 @@ def _state_circular_models(problem: Problem, evaluations: Evaluations, upper: fl
             like = (
                 f"equals {check.join_items([f'subject {k}' for k in copies])}" if len(scores) > 1 else "equals the data"
             )
+        elif problem.measure.name == "RSA" and scores.mean() > upper and _has_ties(problem.models[name]):
+            provenance.state_warning(
+                f"{name} exceeds the noise ceiling, because Spearman's correlation rewards models of equal distances, "
+                "such as categories. Compare them by RSA(method=rho-a)"
+            )
+            continue
         elif len(scores) > 2 and upper - lower > _WIDE and scores.mean() > upper - _AS_MEAN * (upper - lower):
             like = "is as close to the subjects as their own mean"
         else:
@@ -470,6 +480,13 @@ def _state_circular_models(problem: Problem, evaluations: Evaluations, upper: fl
         provenance.state_warning(
             f"{name} {like}, so its value is circular if it was made from these data. Make models from other data"
         )
+
+
+def _has_ties(model: Representation) -> bool:
+    """Return whether a model, given as distances, predicts equal distances for most pairs."""
+    if not model.has_distances_only:
+        return False
+    return 2 * len(np.unique(model.distances.condensed)) < len(model.distances.condensed)
 
 
 _EQUAL, _WIDE, _AS_MEAN = 1e-9, 0.05, 0.05
@@ -547,6 +564,11 @@ def _subjects(data: Any, models: Mapping[str, Any]) -> dict[str, Any]:
     several = isinstance(data, list | tuple) and len(data) and (hasattr(data[0], "shape") or isinstance(data[0], Rdm))
     if not several and getattr(data, "ndim", 2) == 3:
         sizes = {model.n_rows if isinstance(model, Rdm) else len(model) for model in models.values()}
+        if len(data) == data.shape[1] in sizes and looks_like_distances(data[:, :, 0]):
+            raise ValueError(
+                f"data must be (subjects, rows, features), got {data.shape} with distances between rows in its first "
+                "two axes; pass shesha.Rdm.stack(data)"
+            )
         if len(data) in sizes and data.shape[1] not in sizes:
             raise ValueError(
                 f"data must be (subjects, rows, features), got {data.shape} and models of {len(data)} rows; if these "

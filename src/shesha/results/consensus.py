@@ -60,6 +60,8 @@ class Consensus(Listed[Member], Result):
     """Whether Ctrl-C ended the test of what is shared early."""
     copies: dict[str, str] = field(default_factory=dict)
     """Representations that equal another one up to rotation and scale, with the name of that one; they count once."""
+    unmatched: tuple[str, ...] = ()
+    """Outliers whose rows match those of the others no better than rows in random order do."""
 
     @property
     def shares_nothing(self) -> bool:
@@ -120,7 +122,11 @@ class Consensus(Listed[Member], Result):
         if not outlying:
             return f"No representation is an outlier at {self.alpha:g}. {near}."
         verb = "is an outlier" if len(outlying) == 1 else "are outliers"
-        return f"{', '.join(outlying)} {verb} at {self.alpha:g}. {near}."
+        order = (
+            f" Rows of {', '.join(self.unmatched)} match those of the others no better than in random order, so check "
+            "that they are the same inputs in the same order."
+        ) * bool(self.unmatched)
+        return f"{', '.join(outlying)} {verb} at {self.alpha:g}.{order} {near}."
 
     def _claim(self) -> str:
         rows = f"{self.n_rows:,} rows" + (f" in {self.n_groups:,} groups" if self.n_groups else "")

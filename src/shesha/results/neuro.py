@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.report import Columns, Part, Table, Text, numeral, texts
+from shesha.report import Columns, Part, Table, numeral, texts
 from shesha.results import sentence_parts as say
 from shesha.results.base import Listed, Result, draws_axes, reaches_level
 from shesha.results.number import NAN, TIE, Number
@@ -307,25 +307,22 @@ class SessionDrift(Result):
         return intervals(names, series, label="agreement within minus between sessions", joined=False, ax=ax)
 
     def _numbers(self) -> tuple[Part, ...]:
-        """Return one table per part."""
+        """Return one table of all parts and pairs."""
         known = [pair for pair in self.pairs if pair.parts]
-        names = [f"{pair.first} - {pair.second}" for pair in known]
-        parts: list[Part] = []
-        for index in range(len(known[0].parts) if known else 0):
-            rows = [pair.parts[index] for pair in known]
-            columns: Columns = {
-                "neurons": [pair.n_shared for pair in known],
-                "between": [row.value for row in rows],
-                "chance": [row.chance for row in rows],
-                "p": [row.p_value for row in rows],
-                "within": [row.within for row in rows],
-                "change": [
-                    f"{numeral(row.change)} [{numeral(row.change_low)}, {numeral(row.change_high)}]" for row in rows
-                ],
-                "p change": [row.corrected_change_p_value for row in rows],
-            }
-            title = rows[0].name.replace("_", " ")
-            parts += [Text(f"{title[:1].upper()}{title[1:]}"), Table.of(names, columns, title, "pair")]
+        rows = [(pair, pair.parts[index]) for index in range(len(known[0].parts) if known else 0) for pair in known]
+        columns: Columns = {
+            "neurons": [pair.n_shared for pair, _ in rows],
+            "between": [part.value for _, part in rows],
+            "chance": [part.chance for _, part in rows],
+            "p": [part.p_value for _, part in rows],
+            "within": [part.within for _, part in rows],
+            "change": [
+                f"{numeral(part.change)} [{numeral(part.change_low)}, {numeral(part.change_high)}]" for _, part in rows
+            ],
+            "p change": [part.corrected_change_p_value for _, part in rows],
+        }
+        names = [f"{part.name.replace('_', ' ')}, {pair.first} - {pair.second}" for pair, part in rows]
+        parts = [Table.of(names, columns, "Agreement between sessions", "part and pair")] if rows else []
         reasons = [f"{pair.first} - {pair.second}: {pair.reason}" for pair in self.pairs if pair.reason]
         return (*parts, *texts([*reasons, self._explanation if known else ""]))
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shesha.support.device_arrays import array_shape
+from shesha.support.device_arrays import array_shape, to_host
 from shesha.support.provenance import state, state_left_out, state_warning
 from shesha.support.warnings import GuessedLayersWarning, warn
 from shesha.support.wording import count
@@ -41,6 +41,10 @@ _LIST_OF_LAYERS = re.compile(
     r"(?:.*\W)?\w*\[#\]|(?:.*[./_])?(?:layers?|blocks?|h|hidden(?:_states?)?)[./_]?#", re.IGNORECASE
 )
 """Names, with # in place of the number, of arrays that are the layers of one model."""
+
+
+_LOOKED_AT, _FEWEST_LENGTHS = 64, 3
+"""Number of inputs that are searched for padding, and number of different lengths that show it."""
 
 
 @dataclass(frozen=True)
@@ -189,6 +193,32 @@ def refuse_tokens(shapes: Mapping[Any, tuple[int, ...]], guessed: Iterable[Any],
         )
 
 
+def refuse_padding(name: str, tokens: Any) -> None:
+    """Refuse sequences of tokens that end or begin with padding (zeros or NaN), which would count as tokens.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> refuse_padding("X", np.tri(5, 4)[:, :, None] * np.ones(3))
+    Traceback (most recent call last):
+        ...
+    ValueError: X must have one row per input, got tokens of shape (5, 4, 3) with padding at one end. Average the
+    tokens of each input without padding
+    """
+    shape, first = tuple(tokens.shape), np.asarray(to_host(tokens[:_LOOKED_AT]))
+    if first.dtype.kind not in "fiub":
+        return
+    empty = ((first == 0) | np.isnan(first)).all(axis=2)
+    lengths, places = empty.sum(axis=1)[:, None], np.arange(shape[1])
+    is_padded = (empty == (places >= shape[1] - lengths)).all() or (empty == (places < lengths)).all()
+    # Some inputs may have a zero vector in a layer.
+    if is_padded and len(np.unique(lengths)) >= _FEWEST_LENGTHS:
+        raise ValueError(
+            f"{name} must have one row per input, got tokens of shape {shape} with padding at one end. Average the "
+            "tokens of each input without padding"
+        )
+
+
 def _template(name: Any) -> str:
     """Return a name with # in place of its last number."""
     return re.sub(r"\d+(?=\D*$)", "#", str(name))
@@ -243,11 +273,12 @@ def layer_sequence(layers: Any, name: str, layer_axis: LayerAxis = "guess") -> A
 
 def _layers(name: str, array: Any, layout: Split) -> dict[Any, Any]:
     layout.require_few(name)
+    array = np.asarray(array) if isinstance(array, list | tuple) else array
     if layout.guessed:
+        refuse_padding(name, array)
         warn(f"{name} is {layout.describe()}", GuessedLayersWarning)
     if layout.axis is not None:
         layout.state(name)
-    array = np.asarray(array) if isinstance(array, list | tuple) else array
     return {label: layout.layer(array, number) for number, label in enumerate(layout.names(name))}
 
 

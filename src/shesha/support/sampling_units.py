@@ -14,6 +14,7 @@ _BATCHES = frozenset(
         *("batch", "batches", "replicate", "replicates", "rep", "plate", "lane", "library", "lib", "run", "channel"),
         *("chip", "pool", "site", "lab", "centre", "center", "study", "dataset", "chemistry", "tech", "technology"),
         *("protocol", "platform", "assay", "experiment", "flowcell", "capture", "gem", "origident"),
+        *("language", "lang", "source", "domain", "corpus"),
     )
 )
 """Words for batches, which the controls usually share with the other rows."""

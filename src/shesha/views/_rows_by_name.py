@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Protocol, Self, TypeVar, cast
 
@@ -81,8 +81,17 @@ class Selectable(Protocol):
         """Number of rows."""
         ...
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the values."""
+        ...
+
     def take_rows(self, chosen: Index) -> Self:
         """Return some of the rows."""
+        ...
+
+    def take_columns(self, chosen: Index) -> Self:
+        """Return some of the columns of a matrix."""
         ...
 
     def blocks(self) -> Iterator[tuple[int, NDArray[Any]]]:
@@ -265,6 +274,7 @@ def restrict(
     check.choice(missing, MISSING, "missing")
     along = {name: check.label_column(value, name) if name in _LABELS else value for name, value in along.items()}
     used, extra = dict(sides), {name: value for name, value in along.items() if _n_entries(value) is not None}
+    _refuse_entries_of_columns(used, extra)
     some_unlabelled = any(_find_unlabelled(name, value).any() for name, value in extra.items())
     if not used or (rows == "same" and missing == "refuse" and not (some_unlabelled or align)):
         return used, dict(along)
@@ -304,6 +314,20 @@ def restrict(
         used = {name: side.take_rows(kept) for name, side in used.items()}
         extra = {name: _take(value, kept) if _n_entries(value) == n else value for name, value in extra.items()}
     return used, {**along, **extra}
+
+
+def _refuse_entries_of_columns(sides: Mapping[str, Selectable], extra: Mapping[str, Any]) -> None:
+    """Refuse labels of which there are as many as columns, which are then the inputs."""
+    shapes = {tuple(side.shape) for side in sides.values()} if extra else set()
+    for name, value in extra.items():
+        if name in _ROW_ARGUMENTS and {(len(shape), *shape[1:]) for shape in shapes} == {(2, _n_entries(value))}:
+            rows = {shape[0] for shape in shapes}
+            if _n_entries(value) not in rows:
+                raise ValueError(
+                    f"{name} must have one {_ROW_ARGUMENTS[name]} for each of the {min(rows):,} rows, got "
+                    f"{_n_entries(value):,}, which is the number of columns; if rows are features, such as neurons or "
+                    "genes, transpose (X.T, --transpose)"
+                )
 
 
 def _keep(left_out: Mapping[str, NDArray[np.bool_]], n: int) -> Index:
@@ -349,6 +373,12 @@ class _Side:
     names: Names | None
     n_rows: int
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the values; that of distances has the number of rows only."""
+        X = self.value
+        return (X.n_rows,) if isinstance(X, Rdm) else tuple(array_shape(split_names(X)[0]))
+
     @classmethod
     def read(cls, X: Any, name: str) -> _Side:
         """Separate row names from the values, unless the object keeps its names itself."""
@@ -376,6 +406,15 @@ class _Side:
             values = take_array_rows(values if is_array(values) else to_host(values), chosen)
         return _Side(values if names is None else NamedRows(values, names), names, len(chosen))
 
+    def take_columns(self, chosen: Index) -> _Side:
+        """Return some of the columns of a matrix."""
+        if isinstance(self.value, Rows):
+            part = self.value.take_columns(chosen)
+            part.names = self.names
+            return replace(self, value=part)
+        values = to_host(split_names(self.value)[0])[:, chosen]
+        return replace(self, value=values if self.names is None else NamedRows(values, self.names))
+
     def blocks(self) -> Iterator[tuple[int, NDArray[Any]]]:
         """Yield the values in blocks of rows; sparse rows become dense. Of distances, only missing rows are shown."""
         if isinstance(self.value, Rdm) and self.value.n_missing:
@@ -394,22 +433,16 @@ class _Side:
 
 
 def _drop_empty_columns(side: T, name: str) -> T:
-    """Leave out the columns of a matrix in memory that contain no number in any row, such as masked voxels."""
-    if not isinstance(side, _Side) or isinstance(side.value, Rdm | Representation | Rows):
+    """Leave out the columns that contain no number in any row, such as masked voxels."""
+    empty = np.ones(1, dtype=bool)
+    for _, block in side.blocks():
+        empty = empty & np.isnan(block).all(axis=0) if block.ndim == 2 else np.zeros(1, dtype=bool)
+        if not empty.any():
+            return side
+    if empty.all():
         return side
-    values = split_names(side.value)[0]
-    if hasattr(values, "tocsr") or np.ndim(values) != 2 or not len(values):
-        return side
-    candidates = np.flatnonzero(np.isnan(to_host(values[:1]).astype(np.float64)[0]))
-    if not len(candidates):
-        return side
-    array = to_host(values)
-    empty = candidates[np.isnan(array[:, candidates]).all(axis=0)]
-    if not len(empty) or len(empty) == array.shape[1]:
-        return side
-    state(f"{name}: {len(empty):,} of {array.shape[1]:,} columns without any number (NaN) left out")
-    kept = np.delete(array, empty, axis=1)
-    return cast(T, _Side(kept if side.names is None else NamedRows(kept, side.names), side.names, side.n_rows))
+    state(f"{name}: {int(empty.sum()):,} of {len(empty):,} columns without any number (NaN) left out")
+    return side.take_columns(np.flatnonzero(~empty))
 
 
 def _require_usable(side: _Side, name: str, *, directed: bool) -> None:
