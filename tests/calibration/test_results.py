@@ -6,16 +6,8 @@ import matplotlib
 import numpy as np
 import pytest
 
-from shesha import (
-    CalibrationWarning,
-    NotEstimableWarning,
-    benjamini_hochberg,
-    calibrate,
-    calibrate_layers,
-    compare,
-    compare_all,
-    holm,
-)
+from shesha import CalibrationWarning, NotEstimableWarning, calibrate, calibrate_layers, compare, compare_all
+from shesha.calibration import benjamini_hochberg, holm
 
 matplotlib.use("Agg")
 

@@ -157,6 +157,25 @@ def test_one_search_gives_the_neighbours_within_every_subset(name, case, monkeyp
     assert np.array_equal(quick, subset_scores(name, X, Y, subsets, monkeypatch))
 
 
+@pytest.mark.parametrize("case", ["narrow", "wide", "far row", "offset", "two places"])
+@pytest.mark.parametrize("name", ["CKA", "unbiased CKA", "CKA(kernel=rbf)", "DistCorr", "RV"])
+def test_one_kernel_matrix_gives_those_of_every_subset(name, case, monkeypatch):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((N, 8 if case == "narrow" else 2 * N))
+    Y = X + rng.standard_normal(X.shape)
+    if case == "far row":
+        X[3], Y[3] = 1e6, 1e6
+    if case == "offset":
+        X = X + 1e5
+    if case == "two places":
+        # Most subsets contain no row of the second place.
+        X[-1] += 1e4
+        Y[-2] -= 1e4
+    subsets = draw_subsets(N, rng)[:9]
+    quick = subset_scores(name, X, Y, subsets)
+    assert quick == pytest.approx(subset_scores(name, X, Y, subsets, monkeypatch), rel=1e-10, abs=1e-11)
+
+
 @pytest.mark.parametrize("name", ["RSA", "RDM drift"])
 def test_coarse_ranks_give_the_spread_over_subsets(name, monkeypatch):
     rng = np.random.default_rng(3)

@@ -221,7 +221,7 @@ def _times(events: Any, name: str, *, missing: bool = False) -> NDArray[np.float
         raise TypeError(f"{name} must be one array of times, got a table; pass one of its columns: {columns}")
     given = to_host(events, name)
     if given.dtype.kind == "O":
-        with contextlib.suppress(TypeError, ValueError):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
             events = given.astype(np.float64)
     times = check.real(events, name)
     if times.ndim == 2 and 1 in times.shape:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
@@ -45,6 +45,8 @@ KERNELS: tuple[Kernel, ...] = ("linear", "rbf", "distance")
 Bandwidth = float | Literal["median", "published"]
 _DEGENERATE = 1e-14
 """If centring reduces the norm of a kernel matrix below this share, the matrix is constant up to rounding."""
+_CANCELLED = 1e-4
+"""The same share for some rows of a matrix that was centred for all rows: below it, 4 of 16 digits are lost."""
 _LARGE = 2**26
 """Largest number of bytes for which a copy of the features is kept for other views."""
 _SHARE = 16
@@ -103,6 +105,29 @@ class Gram(View):
             else _append_diagonal(_distances(source, squared=False), source.n_rows, 0.0)
         )
         return cls(source.n_rows, unbiased, None, _centred(*entries, unbiased))
+
+    @classmethod
+    def build_subsets(cls, source: Representation, subsets: Sequence[Index], **options: Any) -> Iterator[Gram] | None:
+        """Take the entries of each subset from the matrix of all rows, and centre them again.
+
+        This gives the matrix of the subset alone, because centring removes what the mean of all rows has changed. None
+        if the kernel depends on the other rows, or if the matrix of all rows is never formed.
+        """
+        if options["kernel"] == "rbf" or options["sampled"]:
+            return None
+        whole = source.view(cls, **options)
+        if whole.given is None and "entries" not in whole.__dict__:
+            return None
+        return (whole._within(subset, source, options) for subset in subsets)
+
+    def _within(self, subset: Index, source: Representation, options: Mapping[str, Any]) -> Gram:
+        """Return the matrix of some rows, centred anew; from the rows themselves if centring leaves rounding errors."""
+        triangle, diagonal = take_condensed(self.entries[0], subset, self.n_rows), take_rows(self.entries[1], subset)
+        try:
+            given = _centred(triangle, diagonal, self.unbiased, least=_CANCELLED)
+        except NotEstimable:
+            return Gram.build(source.take_rows(subset), **options)
+        return Gram(len(subset), self.unbiased, None, given)
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
@@ -321,7 +346,9 @@ def _append_diagonal(triangle: Vector, n: int, value: float) -> tuple[Vector, Ve
     return triangle, convert_like(np.full(n, value), triangle)
 
 
-def _centred(triangle: Vector, diagonal: Vector, unbiased: bool, size: float = 1.0) -> tuple[Vector, Vector]:
+def _centred(
+    triangle: Vector, diagonal: Vector, unbiased: bool, size: float = 1.0, least: float = _DEGENERATE
+) -> tuple[Vector, Vector]:
     """Centre in place: rows sum to zero with the diagonal, or (Szekely and Rizzo 2014) without it."""
     n = diagonal.shape[0]
     before = sqrt(2 * condensed_matrices.inner(triangle, triangle) + total(diagonal**2))
@@ -335,7 +362,7 @@ def _centred(triangle: Vector, diagonal: Vector, unbiased: bool, size: float = 1
         diagonal = diagonal - 2 * margins
     condensed_matrices.subtract_margins(triangle, margins)
     norm = sqrt(2 * condensed_matrices.inner(triangle, triangle) + total(diagonal**2))
-    if not norm > _DEGENERATE * before:
+    if not norm > least * before:
         raise NotEstimable("all distances between rows are equal, so the centred kernel matrix is zero")
     norm /= size
     triangle /= norm
