@@ -18,14 +18,15 @@ MODULES = (
     *("shesha", "shesha.measures", "shesha.sim", "shesha.descriptors", "shesha.coherence"),
     *("shesha.bio", "shesha_studies.perturbation_tables", "shesha.neuro", "shesha.steering", "shesha.drift"),
     *("shesha.io", "shesha_bench", "shesha_bench.tests", "shesha_studies.transferability"),
-    *("shesha_studies.steering_predictors", "shesha_studies.session_table"),
+    *("shesha_studies.steering_predictors", "shesha_studies.session_table", "shesha.calibration"),
 )
 SKIPPED = frozenset(
-    # These functions are decorators, start long computations, or take no named arguments.
+    # These functions are decorators, start long computations, or take views or no named arguments.
     {
         *("shesha.measures.measure", "shesha.descriptors.descriptor", "shesha.io.reader"),
         *("shesha_bench.run", "shesha_bench.tests.register"),
         *("shesha.drift.encode_canaries", "shesha.cite"),
+        *(f"shesha.calibration.{name}" for name in ("null_scores", "shared", "side_by_side")),
     }
 )
 FEW = {"n_permutations": 19, "n_bootstrap": 9, "n_draws": 19, "n_splits": 2, "n_rotations": 2, "n_directions": 2}

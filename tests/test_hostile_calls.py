@@ -96,6 +96,8 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.compare(X, np.array(0.0)),
         lambda: shesha.neuro.spike_counts(np.array(0.1), [0.0]),
         lambda: shesha.neuro.spike_counts([[0.1], {0.2}], [0.0]),
+        lambda: shesha.neuro.spike_counts([[0.1], [0.2]], [10**400]),
+        lambda: shesha.neuro.behaviour_coupling(X, [10**400, *range(39)]),
         lambda: shesha.neuro.shared_neurons([[sparse.csr_matrix([[0, 1]])], [sparse.csr_matrix([[0, 1]])]]),
         lambda: shesha.neuro.shared_neurons([[0, 1]], first=X),
         lambda: shesha.calibrate_layers((), [X]),

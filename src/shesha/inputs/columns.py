@@ -125,6 +125,6 @@ def is_number(value: Any) -> bool:
     """Return whether a value is a number, or text that is one."""
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True

@@ -387,7 +387,7 @@ class _TextLayout:
         for row, text in zip(rows, texts, strict=True):
             try:
                 vector = [_number(token) for token in self.tokens(text)]
-            except (ValueError, TypeError, AttributeError):
+            except (ValueError, TypeError, AttributeError, OverflowError):
                 raise ValueError(
                     f"{name} must contain a vector in every row, got {quote_start(str(text))} in row {row}"
                 ) from None

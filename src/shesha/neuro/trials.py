@@ -451,7 +451,7 @@ def numbers_of_objects(array: Array, name: str) -> Array:
 
     try:
         return np.where(isna(array), np.nan, array).astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"{name} must contain numbers only, got {error}") from error
 
 
