@@ -102,6 +102,7 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.neuro.shared_neurons([[0, 1]], first=X),
         lambda: shesha.calibrate_layers((), [X]),
         lambda: steering_predictors.partial_correlations({"a": X[:, 0], "b": np.int32(1)}, "a"),
+        lambda: steering_predictors.partial_correlations({"a": X[:, 0], "b": X[:, 1], "c": X[:, :1]}, "a"),
         lambda: shesha.coherence.coherence_by_group(pd.DataFrame(X).assign(t="a"), y, control=0),
         lambda: shesha.measures.Groups([None, 1, 2]),
         lambda: shesha.measures.Groups([np.nan, 1, 2]),
