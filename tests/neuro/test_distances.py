@@ -56,6 +56,13 @@ def test_a_condition_in_one_run_is_missing_and_the_rest_is_there() -> None:
     assert found == pytest.approx(brute_force(X, shown, RUNS, np.eye(5)), abs=1e-12, nan_ok=True)
 
 
+def test_conditions_in_separate_runs_have_no_distances() -> None:
+    shown = np.repeat(["a", "b", "c"], 8)
+    rows = np.random.default_rng(0).standard_normal((24, 5))
+    with pytest.warns(shesha.NotEstimableWarning, match=r"3 distances are NaN.*larger runs$"):
+        assert np.isnan(crossnobis(rows, shown, np.repeat([0, 1, 2], 8), noise=None)).all()
+
+
 def test_trials_as_runs_are_runs_of_one_trial() -> None:
     n = np.bincount(CONDITIONS)[0]
     paired = [(a, b) for a in range(n) for b in range(n) if a != b]

@@ -499,9 +499,8 @@ class Evidence:
         plain = all(type(side) is Representation for side in narrow)
         first, second = (kind.build_subsets(side, self.subsets, **dict(options)) if plain else None for side in narrow)
         if first is not None and second is not None:
-            yield from (
-                [_value_or_nan(measure, a, b) for measure in measures] for a, b in zip(first, second, strict=True)
-            )
+            for a, b in zip(first, second, strict=True):
+                yield [np.nan if a is None or b is None else _value_or_nan(measure, a, b) for measure in measures]
             return
         yield from group.side_by_side(scores, self.subsets, narrow)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.linalg import norm
 
 from shesha.doubting.doubt_input import SOME, Subject, doubt, on_each_side
 from shesha.doubting.feature_doubts import foreign_features, list_features
@@ -25,7 +26,7 @@ def linear_cka(grams: Sequence[Matrix], kept: Index) -> float:
     """Return the linear CKA of the given rows, in their order, from the inner products of all rows."""
     everything = len(kept) == len(grams[0])
     first, second = (_centre(gram.copy() if everything else gram.take(kept, 0).take(kept, 1)) for gram in grams)
-    length = float(np.linalg.norm(first) * np.linalg.norm(second))
+    length = float(norm(first) * norm(second))
     return float(np.vdot(first, second)) / length if length > 0 else 0.0
 
 
@@ -140,8 +141,8 @@ def _split_similarity(subject: Subject, others: Index) -> ClusterShare | None:
 def _covariance_similarity(sample: Matrix, rare: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> ClusterShare | None:
     """Return how similar the covariance of all rows is to that of the rows outside the cluster."""
     every, others = sample - sample.mean(axis=0), sample[~rare] - sample[~rare].mean(axis=0)
-    lengths = [float(np.linalg.norm(matrix @ matrix.T)) for matrix in (every, others)]
-    similarity = float(np.linalg.norm(every @ others.T)) ** 2 / max(lengths[0] * lengths[1], 1e-300)
+    lengths = [float(norm(matrix @ matrix.T)) for matrix in (every, others)]
+    similarity = float(norm(every @ others.T)) ** 2 / max(lengths[0] * lengths[1], 1e-300)
     return (
         ClusterShare("the similarity to the covariance of the other rows", similarity, 1.0, 1 - similarity)
         if similarity <= _HALF
@@ -224,8 +225,9 @@ def equal_rows(subject: Subject) -> Doubt | None:
     if not SOME <= share <= 1 - SOME:
         return None
     # Some rows are equal, so the units are similar.
-    changes = np.linalg.norm(first - second * (other / unit), axis=1)
-    if (changes > _ROUNDED * np.linalg.norm(first, axis=1)).mean() < SOME:
+    ratio = other / unit
+    differ = [norm(a - b * ratio) > _ROUNDED * norm(a) for a, b in zip(first, second, strict=True)]
+    if np.mean(differ) < SOME:
         return None
     rows = subject.caller_rows(subject.places[equal])
     text = (

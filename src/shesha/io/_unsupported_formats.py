@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from shesha.inputs import NamedRows
@@ -215,10 +216,14 @@ _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
 """The reason and the lines of Python that convert a file, by file extension."""
 
 
+_MOST_LOOKED_AT = 1000
+"""Most files of a folder that are looked at for the reason why it cannot be read."""
+
+
 def unsupported(path: Path, endings: Sequence[str]) -> str:
     """Return the error message for a path whose format is not read."""
     if path.is_dir() and path.suffix.lower() not in _KINDS:
-        inside = sorted(path.rglob("*"))
+        inside = sorted(islice(path.rglob("*"), _MOST_LOOKED_AT))
         if not any(file.name.lower().endswith(tuple(endings)) for file in inside):
             # The error says how to convert a file.
             known = (file for file in inside if file.suffix.lower() in _KINDS)

@@ -243,7 +243,7 @@ def crossnobis(
     if crossed.many_neurons:
         warn(crossed.many_neurons, MeasureWarning)
     unknown, lacking = np.isnan(distances), []
-    if n_pairs := int(unknown.sum()) // 2:
+    if n_pairs := int(np.triu(unknown, k=1).sum()):
         while unknown.any():
             # Without the condition that lacks most distances, the fewest have to be left out.
             lacking.append(int(unknown.sum(axis=1).argmax()))
@@ -252,7 +252,8 @@ def crossnobis(
         if runs is None:
             reason = f"a condition has fewer than two trials. Leave out conditions with one trial (among {names})"
         else:
-            reason = f"fewer than two runs contain both conditions. Use fewer, larger runs, or leave out {names}"
+            rest = f", or leave out {names}" * (len(lacking) < len(distances) - 1)
+            reason = f"fewer than two runs contain both conditions. Use fewer, larger runs{rest}"
         check.not_estimable(f"{n_pairs} {'distance is' if n_pairs == 1 else 'distances are'} NaN, because {reason}")
     if trials.source is None:
         return ConditionDistances(distances, trials.names, tuple(statements))

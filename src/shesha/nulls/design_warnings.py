@@ -34,7 +34,7 @@ from shesha.support.device_arrays import to_host
 from shesha.support.provenance import state_warning
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import CalibrationWarning, warn
-from shesha.support.wording import agree, count, join_items, lowercase_start
+from shesha.support.wording import count, join_items, lowercase_start
 
 _MOST_ROWS = 4096
 """Largest number of rows whose neighbours are compared with the permutations of a design."""
@@ -371,10 +371,8 @@ def warn_of_dependent_repeats(repeats: Sequence[NDArray[Any]], consequence: str,
     columns = [rows / (np.abs(rows).max(initial=0.0) or 1.0) for rows in columns]
     shapes = {str(k): rows - rows.mean(axis=0) for k, rows in enumerate(columns)}
     if copies := find_copies(shapes) if len({len(rows) for rows in columns}) == 1 else {}:
-        pairs = join_items(f"{copy} of {first}" for copy, first in copies.items())
-        sign = (
-            f"of {count(len(repeats), what)} (counted from 0), {pairs} {agree(len(copies), 'is a copy', 'are copies')}"
-        )
+        pairs = join_items(f"{copy} is a copy of {first}" for copy, first in copies.items())
+        sign = f"of {count(len(repeats), what)} (counted from 0), {pairs}"
     elif len({side.shape for side in repeats}) > 1 or not all(np.isfinite(side).all() for side in repeats):
         return
     else:

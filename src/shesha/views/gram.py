@@ -34,7 +34,7 @@ from shesha.support.device_arrays import (
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views.features import Features, centred_rows, compact_rows
-from shesha.views.representation import Representation, Symmetric, Unordered, View
+from shesha.views.representation import Representation, Symmetric, Unordered, View, where_estimable
 
 if TYPE_CHECKING:
     from shesha.views.representation import Rows
@@ -107,7 +107,9 @@ class Gram(View):
         return cls(source.n_rows, unbiased, None, _centred(*entries, unbiased))
 
     @classmethod
-    def build_subsets(cls, source: Representation, subsets: Sequence[Index], **options: Any) -> Iterator[Gram] | None:
+    def build_subsets(
+        cls, source: Representation, subsets: Sequence[Index], **options: Any
+    ) -> Iterator[Gram | None] | None:
         """Take the entries of each subset from the matrix of all rows, and centre them again.
 
         This gives the matrix of the subset alone, because centring removes what the mean of all rows has changed. None
@@ -118,7 +120,7 @@ class Gram(View):
         whole = source.view(cls, **options)
         if whole.given is None and "entries" not in whole.__dict__:
             return None
-        return (whole._within(subset, source, options) for subset in subsets)
+        return where_estimable(lambda subset: whole._within(subset, source, options), subsets)
 
     def _within(self, subset: Index, source: Representation, options: Mapping[str, Any]) -> Gram:
         """Return the matrix of some rows, centred anew; from the rows themselves if centring leaves rounding errors."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -32,7 +32,7 @@ from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views.covariates import Adjusted
 from shesha.views.features import Features
-from shesha.views.representation import OrderKept, Representation, Symmetric, View
+from shesha.views.representation import OrderKept, Representation, Symmetric, View, where_estimable
 
 Method = Literal["spearman", "pearson", "rho-a", "tau-a", "corr_cov", "cosine_cov"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -167,9 +167,20 @@ class RankedRdm(View):
         metric: Metric = "correlation",
         method: Method = "spearman",
         **options: Any,
-    ) -> Sequence[RankedRdm] | None:
-        """Coarsen the ranks of all distances once, for all subsets; None if there are few rows."""
-        if source.n_rows <= _FEW_ROWS or method != "spearman":
+    ) -> Iterable[RankedRdm | None] | None:
+        """Take the distances of each subset from those of all rows or, if there are many, their coarsened ranks.
+
+        None if the distances or their rounding depend on the other rows.
+        """
+        if source.n_rows <= _FEW_ROWS:
+            if source.has_distances_only or metric == "euclidean":
+                return None
+            n, squared = source.n_rows, method in (*RANKED, *WHITENED)
+            distances, tolerance = source.condensed_distances(metric, squared=squared)
+            return where_estimable(
+                lambda subset: cls._scale(take_condensed(distances, subset, n), tolerance, len(subset), method), subsets
+            )
+        if method != "spearman":
             return None
         whole = source.view(RankedRdm, metric=metric, method=method)
         if type(whole) is not RankedRdm or not is_numpy(whole.ranks):
@@ -205,7 +216,7 @@ class KendallRdm(RankedRdm):
 
 
 _FEW_ROWS = 500
-"""Largest number of rows for which the distances within each subset are ranked anew."""
+"""Largest number of rows for which the distances within each subset are ranked again."""
 
 
 @dataclass(frozen=True)

@@ -270,8 +270,13 @@ class View:
         raise NotImplementedError
 
     @classmethod
-    def build_subsets(cls, source: Representation, subsets: Sequence[Index], **options: Any) -> Iterable[View] | None:
-        """Build the views of many row subsets at once; None if this is not faster than one by one."""
+    def build_subsets(
+        cls, source: Representation, subsets: Sequence[Index], **options: Any
+    ) -> Iterable[View | None] | None:
+        """Build the views of many row subsets at once; None if this is not faster than one by one.
+
+        A subset for which the view does not exist has None.
+        """
         return None
 
     @classmethod
@@ -535,6 +540,15 @@ def move_to_one_device(sources: Sequence[Representation], *, anywhere: bool) -> 
     if anywhere and not any(source is source.to_numpy for source in sources):
         return list(sources)
     return [source.to_numpy for source in sources]
+
+
+def where_estimable(make: Callable[[Index], V], subsets: Iterable[Index]) -> Iterator[V | None]:
+    """Yield the view of each subset, or None where it does not exist."""
+    for subset in subsets:
+        try:
+            yield make(subset)
+        except NotEstimable:
+            yield None
 
 
 def aligned(
