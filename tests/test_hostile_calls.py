@@ -102,6 +102,7 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.neuro.shared_neurons([[0, 1]], first=X),
         lambda: shesha.calibrate_layers((), [X]),
         lambda: steering_predictors.partial_correlations({"a": X[:, 0], "b": np.int32(1)}, "a"),
+        lambda: steering_predictors.partial_correlations({"a": X[:, 0], "b": X[:, 1], "c": X[:, :1]}, "a"),
         lambda: shesha.coherence.coherence_by_group(pd.DataFrame(X).assign(t="a"), y, control=0),
         lambda: shesha.measures.Groups([None, 1, 2]),
         lambda: shesha.measures.Groups([np.nan, 1, 2]),
@@ -196,6 +197,7 @@ def test_the_largest_numbers_have_a_direction():
         lambda: [SimpleNamespace(value=shesha.bio.perturbation_coherence_whitened(ONE_HUGE, X))],
         lambda: [SimpleNamespace(value=shesha.bio.perturbation_coherence_knn(LARGEST, X))],
         lambda: [SimpleNamespace(value=shesha.measures.mmd(X, -X, bandwidth=1e-320))],
+        lambda: [SimpleNamespace(value=transferability.logme_regression(X, 1e300 * y, published=True), reason="large")],
         lambda: [SimpleNamespace(value=float(len(find_copies({"a": X[:1, :1], "b": X[:1, :1]}))))],
         lambda: [shesha.estimate(LARGEST, CLASSES, "label_conditioned_split", n_bootstrap=3, n_permutations=19)],
         lambda: [

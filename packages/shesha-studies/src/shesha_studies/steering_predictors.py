@@ -440,6 +440,8 @@ def _numbers(columns: dict[str, Vector], n_given: int) -> Matrix:
     if lengths.pop() < fewest:
         raise ValueError(f"table must have at least {fewest} models, got {len(next(iter(columns.values())))}")
     for name, column in columns.items():
+        if column.ndim != 1:
+            raise ValueError(f"table must have one number per model in {name!r}, got shape {column.shape}")
         if not np.isfinite(column).all():
             raise ValueError(f"table must not contain NaN, got NaN in {name!r}; leave out this column or these models")
         if (column == column[0]).all():

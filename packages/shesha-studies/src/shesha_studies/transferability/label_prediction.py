@@ -211,8 +211,14 @@ def logme_regression(X: ArrayLike, Y: ArrayLike, *, published: bool = False) -> 
 def _mean_evidence(X: Matrix, targets: Matrix, rounding: float, published: bool) -> float:
     if (X[0] == X).all():
         raise NotEstimable("all rows of X are equal")
+    if published and np.abs(targets).max() > _LARGEST:
+        raise NotEstimable("the squares of Y are too large for the published iteration; divide Y by its largest value")
     evidence = _fixed_point_evidence(X, targets) if published else _maximum_evidence(X, targets, rounding)
     return float(np.mean(evidence))
+
+
+_LARGEST = 1e150
+"""Largest number whose square is a number."""
 
 
 @dataclass(frozen=True)
