@@ -19,7 +19,7 @@ from shesha.results.generic_page import run_details
 from shesha.results.number import Number, frame_of_numbers
 from shesha.results.sentence_parts import format_share
 from shesha.support.seeds import ALPHA, undecided
-from shesha.support.wording import agree
+from shesha.support.wording import agree, join_items
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +46,24 @@ def mixing_sentence(mixing: Mapping[str, Mapping[str, Number]]) -> str:
     if texts and any(one is not None and not one.has_value for one in silhouettes):
         return "Mixing of blocks cannot be judged, because no class has enough rows in two blocks."
     return f"Mixing of blocks (0 separate, 1 mixed): {'; '.join(texts)}." if texts else ""
+
+
+@dataclass(frozen=True)
+class MergedClasses:
+    """Two classes that the first representation separates and the second does not."""
+
+    first: str
+    second: str
+    before: float
+    """Share of the squared distance between rows of both classes that comes from the distance of their means, in the
+    first representation: 0 if the means are equal."""
+    after: float
+    share_block: bool
+    """Whether a block contains both classes; if none does, what separates them may be a difference of blocks."""
+
+    def __str__(self) -> str:
+        """Return the two classes, and how well they are separated before and after."""
+        return f"{self.first} and {self.second} ({self.before:.2f} to {self.after:.2f})"
 
 
 @dataclass(frozen=True)
@@ -77,6 +95,8 @@ class WithinClasses(Listed[Comparison], Result):
     mixing: dict[str, dict[str, Number]] = field(default_factory=dict, kw_only=True)
     """How well blocks are mixed in each representation, by 'batch silhouette', 'iLISI' and 'graph connectivity': 1 if
     blocks are mixed, lower if they are separate. Chance levels are those of blocks that are mixed at random."""
+    merged: tuple[MergedClasses, ...] = field(default=(), kw_only=True)
+    """Pairs of classes whose means the first representation separates and the second does not."""
     alpha: float = field(default=ALPHA, kw_only=True)
     n_draws: int = field(default=0, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
@@ -191,7 +211,20 @@ class WithinClasses(Listed[Comparison], Result):
             parts.append(f"{'and ' * bool(parts)}no measure has a value within {self._list_classes(missing)}")
         clause = "; ".join(parts)
         few = self._too_few_permutations
-        return f"{self.second}, compared with {self.first}: {clause}{f'. This {few}' if few else ''}."
+        tested = f"{self.second}, compared with {self.first}: {clause}{f'. This {few}' if few else ''}."
+        return f"{tested} {self.merged_note}".rstrip()
+
+    @property
+    def merged_note(self) -> str:
+        """Which classes the second representation no longer separates; empty if there are none."""
+        if not self.merged:
+            return ""
+        text = f"But it no longer separates {join_items(self.merged, most=_NAMED)}: the share of the squared distance "
+        text += "between their rows that comes from their means."
+        apart = [f"{one.first} and {one.second}" for one in self.merged if not one.share_block]
+        if apart:
+            text += f" No block contains both {join_items(apart, most=_NAMED)}, so blocks may have separated them."
+        return text
 
     @property
     def _too_few_permutations(self) -> str:
