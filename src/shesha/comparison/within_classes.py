@@ -24,7 +24,7 @@ from shesha.nulls.design_builder import equal_groups, exchange
 from shesha.nulls.null_summary import best_value, holm, summarise
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison, Number, Score
-from shesha.results.within_classes import MergedClasses, SeveralWithinClasses, WithinClasses
+from shesha.results.within_classes import SeveralWithinClasses, WithinClasses
 from shesha.support import provenance, types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.progress import track
@@ -375,6 +375,7 @@ def compare_within(
         }
         for place in (0, 1)
     )
+    merged, apart = rows_of_both.merged(request.names, min_rows)
     return WithinClasses(
         *request.names,
         classes,
@@ -386,7 +387,8 @@ def compare_within(
         lost_bars=lost_bars,
         n_blocks={} if blocks is None else {name: len(parts) for name, parts in strata.items()},
         mixing=rows_of_both.mixing(request.names),
-        merged=rows_of_both.merged(min_rows),
+        merged=merged,
+        apart=apart,
         alpha=alpha,
         n_draws=n_permutations,
     )
@@ -478,20 +480,24 @@ class _LabelledRows:
         labels = self.classes[both].astype(str), self.block[both].astype(str)
         return {name: block_mixing(side[both], *labels) for name, side in zip(names, self.sides, strict=True)}
 
-    def merged(self, min_rows: int) -> tuple[MergedClasses, ...]:
-        """Return the pairs of classes whose means differ in the first representation and not in the second."""
+    def merged(self, names: tuple[str, str], min_rows: int) -> tuple[dict[str, dict[str, float]], tuple[str, ...]]:
+        """Return the pairs of classes whose means only the first representation separates, and those without a block.
+
+        A pair is without a block if no block contains both classes.
+        """
         blocks = np.full(len(self.classes), "") if self.block is None else self.block
         sizes = Counter(name for name in self.classes if name is not None)
         rows = np.array([sizes[name] >= min_rows for name in self.classes]) & np.not_equal(blocks, None)
-        classes, blocks = self.classes[rows].astype(str), blocks[rows].astype(str)
-        before, after = (class_separation(side[rows] / safe_unit(side), classes, blocks) for side in self.sides)
-        pairs = np.argwhere(np.triu((before >= _SEPARATE) & (after <= _LEFT * before), 1))
-        names, found = np.unique(classes), []
-        for a, b in sorted(pairs.tolist(), key=lambda pair: -before[tuple(pair)]):
-            shared = set(blocks[classes == names[a]]) & set(blocks[classes == names[b]])
-            values = float(before[a, b]), float(after[a, b])
-            found.append(MergedClasses(str(names[a]), str(names[b]), *values, share_block=bool(shared)))
-        return tuple(found)
+        labels, blocks = self.classes[rows].astype(str), blocks[rows].astype(str)
+        before, after = (class_separation(side[rows] / safe_unit(side), labels, blocks) for side in self.sides)
+        known = [(str(name), set(blocks[labels == name])) for name in np.unique(labels)]
+        found, apart = {}, []
+        for a, b in np.argwhere(np.triu((before >= _SEPARATE) & (after <= _LEFT * before), 1)).tolist():
+            (first, of_first), (second, of_second) = known[a], known[b]
+            found[f"{first} and {second}"] = dict(zip(names, (float(before[a, b]), float(after[a, b])), strict=True))
+            if not of_first & of_second:
+                apart.append(f"{first} and {second}")
+        return dict(sorted(found.items(), key=lambda pair: -pair[1][names[0]])), tuple(apart)
 
 
 @dataclass(frozen=True)

@@ -49,24 +49,6 @@ def mixing_sentence(mixing: Mapping[str, Mapping[str, Number]]) -> str:
 
 
 @dataclass(frozen=True)
-class MergedClasses:
-    """Two classes that the first representation separates and the second does not."""
-
-    first: str
-    second: str
-    before: float
-    """Share of the squared distance between rows of both classes that comes from the distance of their means, in the
-    first representation: 0 if the means are equal."""
-    after: float
-    share_block: bool
-    """Whether a block contains both classes; if none does, what separates them may be a difference of blocks."""
-
-    def __str__(self) -> str:
-        """Return the two classes, and how well they are separated before and after."""
-        return f"{self.first} and {self.second} ({self.before:.2f} to {self.after:.2f})"
-
-
-@dataclass(frozen=True)
 class WithinClasses(Listed[Comparison], Result):
     """Comparisons within each class (and block), and their mean over all classes."""
 
@@ -95,8 +77,11 @@ class WithinClasses(Listed[Comparison], Result):
     mixing: dict[str, dict[str, Number]] = field(default_factory=dict, kw_only=True)
     """How well blocks are mixed in each representation, by 'batch silhouette', 'iLISI' and 'graph connectivity': 1 if
     blocks are mixed, lower if they are separate. Chance levels are those of blocks that are mixed at random."""
-    merged: tuple[MergedClasses, ...] = field(default=(), kw_only=True)
-    """Pairs of classes whose means the first representation separates and the second does not."""
+    merged: dict[str, dict[str, float]] = field(default_factory=dict, kw_only=True)
+    """Pairs of classes, such as 'B and T', that the first representation separates and the second does not: for both,
+    the share of the squared distance between their rows that comes from the distance of their means."""
+    apart: tuple[str, ...] = field(default=(), kw_only=True)
+    """Those of these pairs that no block contains; a difference of blocks may have separated them."""
     alpha: float = field(default=ALPHA, kw_only=True)
     n_draws: int = field(default=0, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
@@ -219,11 +204,12 @@ class WithinClasses(Listed[Comparison], Result):
         """Which classes the second representation no longer separates; empty if there are none."""
         if not self.merged:
             return ""
-        text = f"But it no longer separates {join_items(self.merged, most=_NAMED)}: the share of the squared distance "
-        text += "between their rows that comes from their means."
-        apart = [f"{one.first} and {one.second}" for one in self.merged if not one.share_block]
-        if apart:
-            text += f" No block contains both {join_items(apart, most=_NAMED)}, so blocks may have separated them."
+        shares = {name: " to ".join(f"{value:.2f}" for value in pair.values()) for name, pair in self.merged.items()}
+        listed = join_items((f"{name} ({text})" for name, text in shares.items()), most=_NAMED)
+        text = f"But it no longer separates {listed}: the share of the squared distance between their rows that comes "
+        text += "from their means."
+        if self.apart:
+            text += f" No block contains both {join_items(self.apart, most=_NAMED)}, so blocks may have separated them."
         return text
 
     @property
