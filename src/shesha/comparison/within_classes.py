@@ -487,7 +487,8 @@ class _LabelledRows:
         """
         blocks = np.full(len(self.classes), "") if self.block is None else self.block
         sizes = Counter(name for name in self.classes if name is not None)
-        rows = np.array([sizes[name] >= min_rows for name in self.classes]) & np.not_equal(blocks, None)
+        known_blocks = np.array([block is not None for block in blocks])
+        rows = np.array([sizes[name] >= min_rows for name in self.classes]) & known_blocks
         labels, blocks = self.classes[rows].astype(str), blocks[rows].astype(str)
         before, after = (class_separation(side[rows] / safe_unit(side), labels, blocks) for side in self.sides)
         known = [(str(name), set(blocks[labels == name])) for name in np.unique(labels)]
