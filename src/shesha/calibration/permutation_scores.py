@@ -298,10 +298,10 @@ def prepare(
         chosen.name,
         chosen.closer,
         chosen.bounds,
-        a.n_rows,
-        tuple(sides),
-        scores,
-        known,
+        n_rows=a.n_rows,
+        sides=tuple(sides),
+        scores=scores,
+        covariates=known,
         measure=chosen if truncate is None else None,
         without=without if covariates is None else None,
     )
@@ -408,7 +408,7 @@ def _function_subject(
     def scores(orders: list[Index]) -> Iterator[Matrix]:
         return function_scores(lambda p, q: measure.function(p, q, **options), [x], [y], orders)
 
-    return Subject(measure.name, measure.closer, measure.bounds, len(x), sides, scores)
+    return Subject(measure.name, measure.closer, measure.bounds, len(x), sides=sides, scores=scores)
 
 
 def function_arguments(

@@ -74,7 +74,7 @@ class SampledNull:
         size = min(_DISTANCES // comb(plan.size, 2), comb(n, plan.size))
         tuples, share = draw_tuples(n, size, plan.size, spawn(seed, _SAMPLING))
         rows = first.standard(metric), second.standard(metric)
-        return cls(measure, plan, rows, (units[0], units[1]), metric, tuples, share)
+        return cls(measure, plan, rows, units=(units[0], units[1]), metric=metric, tuples=tuples, share=share)
 
     def scores(self, orders: list[Index]) -> Iterator[Matrix]:
         """Yield the score of the observed matching, which comes first, and of every permutation."""

@@ -559,7 +559,12 @@ def coherence_of_differences(
     if groups is None and (signs := find_undeclared_dependence([v])):
         warn(f"p-values may be too small: {signs}", CalibrationWarning)
     layout = Layout(
-        ("differences",), np.zeros(n, np.intp), np.zeros(n, np.intp), None if groups is None else unit, {}, ""
+        ("differences",),
+        np.zeros(n, np.intp),
+        np.zeros(n, np.intp),
+        None if groups is None else unit,
+        excluded={},
+        control="",
     )
     observed = evidence(RowPieces(v, moved=False), layout, centred=False)
     scores = _flip_signs(v, unit, check.count(n_draws, "n_draws"), seed, between=groups is not None)

@@ -143,11 +143,11 @@ def layout(
         tuple(known[code] for code in group_codes),
         np.where(lonely, -2, np.where(is_control, -1, place[codes])),
         block,
-        unit,
-        excluded,
-        " and ".join(control_names),
-        int((lonely & ~is_control).sum()),
-        is_paired,
+        unit=unit,
+        excluded=excluded,
+        control=" and ".join(control_names),
+        n_lonely=int((lonely & ~is_control).sum()),
+        is_paired=is_paired,
     )
 
 

@@ -556,14 +556,14 @@ def evidence(rows: RowPieces, layout: Layout, *, centred: bool = True) -> Eviden
         parts.n,
         shifts.mean_cosine,
         shifts.pairwise,
-        np.sqrt(variance + of_controls),
-        n_units - 1.0,
-        np.linalg.norm(mean, axis=1),
-        parts.means(off_mean) / np.maximum(parts.n - 1, 1) + control_noise,
-        parts.means(np.sqrt(off_mean)),
-        shifts.cosine,
-        parts.sums(squared).sum(axis=1),
-        units,
+        pairwise_error=np.sqrt(variance + of_controls),
+        degrees=n_units - 1.0,
+        magnitude=np.linalg.norm(mean, axis=1),
+        noise=parts.means(off_mean) / np.maximum(parts.n - 1, 1) + control_noise,
+        spread=parts.means(np.sqrt(off_mean)),
+        cosines=shifts.cosine,
+        squares=parts.sums(squared).sum(axis=1),
+        units=units,
     )
 
 
@@ -580,4 +580,4 @@ def _directions(parts: Parts, mean: Matrix, squared: Vector) -> tuple[Shifts, Ve
     n = np.where(n > 1, n, np.nan)
     mean_cosine = (units * mean).sum(axis=1) / (n * size)
     pairwise = ((units**2).sum(axis=1) - n) / (n * (n - 1))
-    return Shifts(inverse, cosine, units, n, mean_cosine, pairwise), projections
+    return Shifts(inverse, cosine, units, n, mean_cosine=mean_cosine, pairwise=pairwise), projections

@@ -282,7 +282,7 @@ def draws_of_units(
         strata.append((candidates, len(slots)))
         sizes += list(slots[np.argsort(-slots.sum(axis=1), kind="stable")])
     own_units = frozenset(np.flatnonzero(np.isin(units, own)).tolist()) if shuffled else frozenset()
-    return UnitDraws(pools, matched, places, sizes, strata, own_units)
+    return UnitDraws(pools, matched, places, sizes, strata=strata, own_units=own_units)
 
 
 def large_groups_by_units(layout: Layout) -> Mask:

@@ -165,7 +165,7 @@ class StoredScore(NamedTuple):
         text = "" if draws is None else base64.b64encode(np.asarray(draws, dtype="<f8").tobytes()).decode()
         low, high = (score.low, score.high) if score.has_interval else (None, None)
         value = score.value if score.has_value else None
-        return cls(value, score.seconds, score.reason or "\n".join(score.notes), low, high, text)
+        return cls(value, score.seconds, score.reason or "\n".join(score.notes), low, high=high, draws=text)
 
     @property
     def values(self) -> Vector | None:
@@ -481,7 +481,16 @@ class Run:
             meter = runs.Meter(executor.n_workers, "comparisons")
             room = memory.memory_budget() // executor.n_workers
             shapes = {name: source.shape for name, source in known.items()}
-            plan = Comparisons(store, groups, places, shapes, executor.n_workers, room, meter, self.calibration)
+            plan = Comparisons(
+                store,
+                groups,
+                places,
+                shapes=shapes,
+                n_workers=executor.n_workers,
+                room=room,
+                meter=meter,
+                calibration=self.calibration,
+            )
             try:
                 runs.run(plan, executor, meter)
             except KeyboardInterrupt:

@@ -303,7 +303,16 @@ class DriftMonitor:
                     "alert; vary what differs between checks, such as the batch size, or pass tolerance="
                 )
         doubts = tuple(text for text in statements if is_warning(text))
-        self._setting = Setting(ref, chosen, unchanged, level, limit, n_resamples, draw_seed(seed), doubts)
+        self._setting = Setting(
+            ref,
+            chosen,
+            unchanged,
+            level=level,
+            tolerance=limit,
+            n_resamples=n_resamples,
+            seed=draw_seed(seed),
+            doubts=doubts,
+        )
         self._history: History = InMemory()
 
     @property
@@ -559,13 +568,13 @@ class DriftMonitor:
             state,
             outcome.scores,
             n_rows,
-            "row resamples" if setting.unchanged is None else "re-encodings",
-            setting.n_resamples if setting.unchanged is None else len(setting.unchanged),
-            setting.level,
-            float("nan")
+            basis="row resamples" if setting.unchanged is None else "re-encodings",
+            n_nulls=setting.n_resamples if setting.unchanged is None else len(setting.unchanged),
+            level=setting.level,
+            realised=float("nan")
             if setting.unchanged is None
             else canary_check.false_alarm_limit(len(setting.unchanged), setting.level),
-            setting.tolerance,
+            tolerance=setting.tolerance,
             rows=outcome.rows,
             classes=outcome.classes,
             sequence=in_a_row,

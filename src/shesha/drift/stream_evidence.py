@@ -409,7 +409,14 @@ class Stream:
         since = count_field(plain, "alarm_since", n_seen)
         kept = recent.reshape(-1, width) if width else recent.reshape(0, 0)
         return cls(
-            counts, n_seen, np.array(capital), now, highest, since, kept, bool(count_field(plain, "dependent", 1))
+            counts,
+            n_seen,
+            np.array(capital),
+            log10_martingale=now,
+            log10_highest=highest,
+            alarm_since=since,
+            recent=kept,
+            dependent=bool(count_field(plain, "dependent", 1)),
         )
 
 

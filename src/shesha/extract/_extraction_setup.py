@@ -68,7 +68,7 @@ def open_model(model: str | os.PathLike[str] | nn.Module, data: Sequence[Any], r
     if isinstance(model, nn.Module):
         if (parts := sentence_encoder_parts(model)) is not None:
             network, tokenizer, own = parts
-            return Opened(network, model, reader or tokenizer, None, _model_id(network), own)
+            return Opened(network, model, reader or tokenizer, None, name=_model_id(network), encoder=own)
         model, _ = unwrap_model(model)
         model_id = _model_id(model)
         # If a reader is given, the folder is used only for token limits and pooling, so it need not have a
@@ -76,7 +76,9 @@ def open_model(model: str | os.PathLike[str] | nn.Module, data: Sequence[Any], r
         there = any((Path(model_id) / file).is_file() for file in (CONFIG, ADAPTER))
         source = find_source(model_id) if model_id and (reader is None or there) else None
         encoder = read_sentence_encoder(source) if kind == "texts" else None
-        return Opened(input_network(model, kind), model, reader or _reader(source, kind), source, model_id, encoder)
+        return Opened(
+            input_network(model, kind), model, reader or _reader(source, kind), source, name=model_id, encoder=encoder
+        )
     if not isinstance(model, str | os.PathLike):
         raise TypeError(f"model must be a name, a path or a torch module, got {type(model).__name__}")
     name = os.fspath(model)
@@ -89,7 +91,7 @@ def open_model(model: str | os.PathLike[str] | nn.Module, data: Sequence[Any], r
     full_model = load_model(name, source)
     encoder = read_sentence_encoder(source) if kind == "texts" else None
     network = input_network(full_model, kind)
-    return Opened(network, full_model, reader or _reader(source, kind), source, name, encoder)
+    return Opened(network, full_model, reader or _reader(source, kind), source, name=name, encoder=encoder)
 
 
 def _model_id(model: nn.Module) -> str:

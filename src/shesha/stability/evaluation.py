@@ -120,14 +120,14 @@ def build_request(
         score,
         source,
         score.check_labels(ordered, n_rows) if score.needs_labels else None,
-        chosen,
-        n_bootstrap,
-        n_permutations,
-        target_se,
-        n_sampled,
-        int(seed) if isinstance(seed, np.integer) else seed,
-        resolve_design(design, n_rows),
-        known,
+        options=chosen,
+        n_bootstrap=n_bootstrap,
+        n_permutations=n_permutations,
+        target_se=target_se,
+        pairs=n_sampled,
+        seed=int(seed) if isinstance(seed, np.integer) else seed,
+        design=resolve_design(design, n_rows),
+        covariates=known,
     )
 
 

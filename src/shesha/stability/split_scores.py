@@ -58,7 +58,7 @@ def combine_errors(evidence: Evidence, design: Exchange, bounds: tuple[float, fl
     known = evidence.resampled[np.isfinite(evidence.resampled)]
     n_resamples = len(known) if len(known) > 1 else 0
     if not free:
-        return Interval(nan, nan, nan, part, n_resamples, (NOTHING_TO_RESAMPLE,))
+        return Interval(nan, nan, nan, part, n_resamples=n_resamples, notes=(NOTHING_TO_RESAMPLE,))
     # Resamples of few units vary too little, so the margins are widened as for Student's t.
     wider = float(np.sqrt(units / free) * stdtrit(free, level) / ndtri(level))
     of_rows = wider * (_quantile_margins(known, level) if n_resamples else np.full(2, row_error * ndtri(level)))
@@ -69,7 +69,7 @@ def combine_errors(evidence: Evidence, design: Exchange, bounds: tuple[float, fl
     below, above = np.sqrt(of_rows**2 + others)
     low, high = np.clip([evidence.value - below, evidence.value + above], *bounds)
     notes = (ALONE,) if n_draws == 1 and not evidence.redrawn and low == low else ()
-    return Interval(float(low), float(high), row_error, part, n_resamples, notes)
+    return Interval(float(low), float(high), row_error, part, n_resamples=n_resamples, notes=notes)
 
 
 def partition_error(found: Evidence) -> float:

@@ -131,7 +131,7 @@ class Neighbours(View):
     def _from_search(
         cls, result: kernel.Found, rows: Matrix | None, distances: Vector | None, search: Search | None
     ) -> Neighbours:
-        return Neighbours(result.lists, rows, distances, result.tied, search, result.ties)
+        return Neighbours(result.lists, rows, distances, result.tied, search=search, ties=result.ties)
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
