@@ -14,8 +14,8 @@ from shesha.extract import pretrained
 from shesha.extract._input_rows import (
     Digest,
     ImageRows,
+    InputRows,
     Process,
-    Rows,
     TokenRows,
     are_images,
     check_texts,
@@ -116,7 +116,7 @@ class Prepared:
         Why a sentence encoder has no embedding here; empty if it has one, or if the model is none.
     """
 
-    rows: Rows
+    rows: InputRows
     pooled: Pooled
     settings: dict[str, Any]
     embedding: Pooled | None = None
@@ -207,7 +207,7 @@ def _as_encoded(text: str, encoder: SentenceEncoder) -> str:
     return text.strip().lower() if encoder.lower_case else text.strip()
 
 
-def _images(opened: Opened, images: Sequence[Any], pool: Any) -> tuple[Rows, Pooled, dict[str, Any]]:
+def _images(opened: Opened, images: Sequence[Any], pool: Any) -> tuple[InputRows, Pooled, dict[str, Any]]:
     reader = opened.reader
     from_transformers = hasattr(reader, "image_processor_type") or hasattr(reader, "preprocess")
     process: Process = image_processor(reader) if from_transformers else reader
