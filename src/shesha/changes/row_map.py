@@ -164,7 +164,11 @@ def moved_rows(
     order = np.lexsort((-np.nan_to_num(movement), -losses))[:_MOVED]
     moved = tuple(
         MovedRow(
-            *(int(rows[i]), names[i], float(losses[i]), float(movement[i]), float(noise[i])),
+            int(rows[i]),
+            names[i],
+            neighbours_lost=float(losses[i]),
+            movement=float(movement[i]),
+            noise=float(noise[i]),
             label=labels[i],
         )
         for i in order.tolist()
