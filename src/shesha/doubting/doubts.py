@@ -157,8 +157,9 @@ def doubts(
     Returns
     -------
     Doubts
-        The doubts, sorted by effect, largest first; each has `name`, `effect`, `p_value`, `text` and `advice`. If
-        checks were impossible because there are too few rows or too few distinct ones, `reason` says so.
+        The doubts: those of the values themselves first, then the largest effects; each has `name`, `effect`,
+        `p_value`, `text` and `advice`. If checks were impossible because there are too few rows or too few distinct
+        ones, `reason` says so.
 
     Raises
     ------
@@ -392,7 +393,7 @@ def _known_results(dependence: Dependence | None, checked: Sequence[DiagnosticRo
 
 
 def _raise_doubts(subject: Subject, headline: str, *, only_cheap: bool, but: Collection[str] = ()) -> Doubts:
-    """Return all doubts about a subject, largest effect first, and why checks were skipped, if any were."""
+    """Return all doubts about a subject, in order, and why checks were skipped, if any were."""
     kind = "pair" if subject.is_pair else "rows"
     doubts: list[Doubt] = []
     reason = ""
@@ -409,7 +410,7 @@ def _raise_doubts(subject: Subject, headline: str, *, only_cheap: bool, but: Col
             continue
         if answer is not None:
             doubts.append(answer)
-    doubts.sort(key=lambda answer: -answer.effect)
+    doubts.sort(key=lambda answer: answer.order)
     if min(subject.n_distinct) < _FEWEST:
         reason = f"only {min(subject.n_distinct)} of the {len(subject.places):,} checked rows are distinct"
     return Doubts(tuple(doubts), headline, subject.value, len(subject.places), reason)
