@@ -221,7 +221,14 @@ def _index_advice(
     advice: IndexAdvice = "undecided" if reason else "re-embed" if way is None else way[0]
     loss = 0.0 if way is None else max(0.0, attainable - way[1].value)
     return IndexChange(
-        *(layer, search.k, n, advice, loss, test.tolerance, best.name, (direct, *in_halves[:-1], floor)),
+        layer,
+        search.k,
+        n_rows=n,
+        advice=advice,
+        loss=loss,
+        tolerance=test.tolerance,
+        best_map=best.name,
+        recalls=(direct, *in_halves[:-1], floor),
         metric=test.metric,
         chance=search.k / (n - 1),
         confidence=test.confidence,

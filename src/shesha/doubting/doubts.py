@@ -244,7 +244,18 @@ def find_doubts(
     if len(source) < _FEWEST or source.shape[1] < _FEWEST_FEATURES:
         return Doubts((), n_looked_at=len(source), reason=_too_small(source.shape))
     computed = _known_results(dependence, checked)
-    subject = Subject((source,), metric, classes, known or {}, design or {}, order, seed, computed, numbers, (name,))
+    subject = Subject(
+        (source,),
+        metric,
+        classes,
+        known=known or {},
+        design=design or {},
+        ordered=order,
+        seed=seed,
+        computed=computed,
+        numbers=numbers,
+        names=(name,),
+    )
     return _raise_doubts(subject, "feature_split", only_cheap=only_cheap)
 
 
@@ -290,7 +301,14 @@ def _zero_rows(rows: Index, n: int, where: str) -> Doubt:
         f"{len(rows):,} of {n:,} rows are zero in {where} ({check.join_items(rows)}), as failed encodings and arrays "
         "that were not filled are"
     )
-    return Doubt("zero rows", len(rows) / n, None, text, "Leave them out, unless zeros are data", tuple(rows.tolist()))
+    return Doubt(
+        "zero rows",
+        len(rows) / n,
+        None,
+        text,
+        advice="Leave them out, unless zeros are data",
+        rows=tuple(rows.tolist()),
+    )
 
 
 _ONLY_STATED = ("copies", "equal rows", "offset", "repeated rows", "zero rows")

@@ -142,7 +142,7 @@ def mixed_lengths(subject: Subject, side: int) -> Doubt | None:
         f"(median {np.median(lengths[~unit]):.3g}), as if two encoders or settings were mixed"
     )
     advice = "Encode all rows in the same way; lengths and distances of the two kinds cannot be compared"
-    return Doubt("mixed lengths", min(share, 1 - share), None, text, advice, rows)
+    return Doubt("mixed lengths", min(share, 1 - share), None, text, advice=advice, rows=rows)
 
 
 @doubt("few rows", cheap=True)
@@ -169,7 +169,7 @@ def few_rows(subject: Subject) -> Doubt | None:
             # of several.
             unbiased = " or unbiased CKA" if few == 1 else ""
             advice = f"{FEW_ROWS_ADVICE} RSA, mutual kNN, metric='cosine'{unbiased}"
-            return Doubt("few rows", share, None, text, advice, named)
+            return Doubt("few rows", share, None, text, advice=advice, rows=named)
     return None
 
 
