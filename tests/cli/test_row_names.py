@@ -115,6 +115,9 @@ def test_labels_follow_the_names_of_their_file(tmp_path, invoke_main):
     labels.to_csv(tmp_path / "y.csv")
     unstated = " ".join(ended.out.split()).replace("; y matched by name", "")
     assert " ".join(invoke_main("audit", tmp_path / "a.csv", *options).out.split()) == unstated
+    labels.iloc[MIXED].to_csv(tmp_path / "y.csv", index=False)
+    said = " ".join(invoke_main("audit", tmp_path / "a.csv", *options).out.split())
+    assert "labels paired with the rows by position: y.csv has no row names" in said
 
 
 def test_a_first_column_that_is_no_name_is_left_alone(tmp_path):

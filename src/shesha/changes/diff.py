@@ -343,7 +343,7 @@ def _index(
     chosen = draw_rows(rows, _INDEXED, seed)
     before, after, *again = (side[name].take_rows(chosen).whole for side in (sides.before, sides.after, *sides.again))
     groups = np.unique(known["groups"][chosen], return_inverse=True)[1] if "groups" in known else None
-    return index_change(name, before, after, again, IndexTest(metric, k, loss, confidence, groups, seed))
+    return index_change(name, before, after, again, IndexTest(metric, k, loss, confidence, groups=groups, seed=seed))
 
 
 def _notes_of_vectors(layers: Iterable[LayerChange], moved_layer: str) -> list[str]:

@@ -18,7 +18,7 @@ from shesha.inputs import MissingRows, RowChoice, split_names, validation as che
 from shesha.kernels.distances import find_undirected_rows
 from shesha.kernels.mean_intervals import mean_interval
 from shesha.kernels.neighbours import (
-    Rows as SomeRows,
+    RowBlocks,
     nearest_by_distance,
     nearest_by_product,
     nearest_to_queries,
@@ -221,7 +221,14 @@ def _index_advice(
     advice: IndexAdvice = "undecided" if reason else "re-embed" if way is None else way[0]
     loss = 0.0 if way is None else max(0.0, attainable - way[1].value)
     return IndexChange(
-        *(layer, search.k, n, advice, loss, test.tolerance, best.name, (direct, *in_halves[:-1], floor)),
+        layer,
+        search.k,
+        n_rows=n,
+        advice=advice,
+        loss=loss,
+        tolerance=test.tolerance,
+        best_map=best.name,
+        recalls=(direct, *in_halves[:-1], floor),
         metric=test.metric,
         chance=search.k / (n - 1),
         confidence=test.confidence,
@@ -648,7 +655,7 @@ def _nearest(array: Array, encode: Encoder, queries: Index | None, k: int, metri
         with single_threaded_blas():
             return near(vectors(array), k).lists
     source = RowSource(array)
-    among = SomeRows(
+    among = RowBlocks(
         source.n_rows,
         lambda numbers: vectors(source.read(numbers)),
         source.starts,

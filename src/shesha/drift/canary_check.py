@@ -210,7 +210,7 @@ def false_alarm_limit(n_nulls: int, level: float, confidence: float = LIMIT_CONF
 
 
 @dataclass(frozen=True)
-class NoiseFloor:
+class ReencodingNoise:
     """Drifts of K re-encodings, and the largest movements of rows and classes among them."""
 
     drifts: Matrix
@@ -224,9 +224,9 @@ class NoiseFloor:
         """Return the number of re-encodings."""
         return len(self.drifts)
 
-    def take(self, kept: Index, classes: Sequence[int]) -> NoiseFloor:
+    def take(self, kept: Index, classes: Sequence[int]) -> ReencodingNoise:
         """Return the floor of some of the rows and classes; drifts stay those of all rows."""
-        return NoiseFloor(self.drifts, self.rows[kept], self.classes[list(classes)])
+        return ReencodingNoise(self.drifts, self.rows[kept], self.classes[list(classes)])
 
     @classmethod
     def build(
@@ -236,7 +236,7 @@ class NoiseFloor:
         measures: Sequence[Measure],
         codes: Labels | None,
         n_classes: int,
-    ) -> NoiseFloor:
+    ) -> ReencodingNoise:
         """Score re-encodings one at a time, without keeping them in memory."""
         rows_of_scores: list[Vector] = []
         rows, classes = np.zeros(reference.n_rows), np.zeros(n_classes)
@@ -254,7 +254,7 @@ class NoiseFloor:
             raise ValueError(f"nulls must have a value of {measures[0].name}, got none from {len(scores)} re-encodings")
         if len(far := np.flatnonzero(~(scores[:, 0] <= _OTHER))):
             named = f"{len(far):,} of {len(scores):,} re-encodings (number {check.join_items(far)})"
-            if not np.median(scores[:, 0]) <= _UNRELATED / 2:
+            if not np.median(scores[:, 0]) <= _DRIFT_OF_UNRELATED / 2:
                 raise ValueError(
                     f"nulls must be encodings of the same rows by the unchanged model, in the same order, got {named} "
                     f"with a median drift of {np.median(scores[:, 0]):.2g}, where unrelated rows have about 1"
@@ -280,7 +280,7 @@ def many(nulls: Any) -> Iterable[Any]:
 
 _OTHER = 0.1
 """Drift that re-encodings by the unchanged model do not reach; half precision causes about 1e-4."""
-_UNRELATED = 1.0
+_DRIFT_OF_UNRELATED = 1.0
 """Drift of unrelated rows."""
 _MOST_ROWS = 5
 _MOST_CLASSES = 10
@@ -293,7 +293,7 @@ class Setting:
 
     reference: Reference
     measures: Sequence[Measure]
-    unchanged: NoiseFloor | None
+    unchanged: ReencodingNoise | None
     level: float
     tolerance: float
     n_resamples: int
@@ -475,7 +475,7 @@ def _classes(setting: Setting, moved: Vector) -> tuple[Moved, ...]:
     return tuple(Moved(reference.classes[code], float(means[code]), float(floor[code])) for code in order)
 
 
-def _floor(unchanged: NoiseFloor | None, which: str, n: int) -> Vector:
+def _floor(unchanged: ReencodingNoise | None, which: str, n: int) -> Vector:
     return np.full(n, np.nan) if unchanged is None else np.asarray(getattr(unchanged, which))
 
 

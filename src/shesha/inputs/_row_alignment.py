@@ -44,6 +44,11 @@ _TOLD = 3
 _BY_POSITION = "If row i of both is the same input, pass arrays without names (.to_numpy(), --by-position)"
 
 
+def _by_position(*names: Names) -> str:
+    """Return how to pair rows by position; empty if there are different numbers of rows."""
+    return _BY_POSITION if len({len(one) for one in names}) == 1 else ""
+
+
 def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", labels: bool = False) -> dict[str, Index]:
     """Return, for each representation whose rows must be reordered or selected, the rows to take.
 
@@ -294,12 +299,14 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
             f"rows of {name} must be as many as those of {first}, because {word} only counts the rows, got "
             f"{len(names):,} and {len(reference):,}. If {word} identifies rows, pass ids={word!r} (--id {word})"
         )
+    advice = (
+        'To use only the shared rows, pass rows="shared". ' if shared else renaming,
+        "" if same else f"They come from {names.word} and {reference.word}; name one column with ids=. ",
+        _by_position(names, reference),
+    )
     raise ValueError(
         f"rows of {name} must have the same {words} as those of {first}, got {shared:,} shared {words} of "
-        f"{len(names):,} and {len(reference):,} ({_example(names, reference)}). "
-        + ('To use only the shared rows, pass rows="shared". ' if shared else renaming)
-        + ("" if same else f"They come from {names.word} and {reference.word}; name one column with ids=. ")
-        + _BY_POSITION
+        f"{len(names):,} and {len(reference):,} ({_example(names, reference)}). {''.join(advice)}".rstrip(". ")
     )
 
 
@@ -420,9 +427,10 @@ def _shared_rows(named: Mapping[str, Names | None], known: dict[str, Names]) -> 
     counts = [f"{n:,}" for n in dict.fromkeys(map(len, known.values()))]
     listing = " and ".join(counts) if len(counts) < 3 else f"{counts[0]} to {counts[-1]}"
     if not shared.any():
+        advice = f"{_renaming(*list(known.values())[:2])}{_by_position(*known.values())}"
         raise ValueError(
             f"rows must be shared by all inputs, got no shared {_words(known)} of {listing} rows "
-            f"({_example(*known.values())}). {_renaming(*list(known.values())[:2])}{_BY_POSITION}"
+            f"({_example(*known.values())}). {advice}".rstrip(". ")
         )
     state_other_texts(known)
     wanted = first.values[shared]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import MissingRows, align_labels, coordinate_values, is_labelled, table_values, validation as check
-from shesha.inputs.class_labels import NO_LABEL, class_names, state_suspicious_classes
+from shesha.inputs.class_labels import class_names, lacks_label, state_suspicious_classes
 from shesha.inputs.identity import words_of
 from shesha.kernels.condition_distances import Cube, count_trials, equal_sums
 from shesha.kernels.repeated_rows import repeats, row_hashes
@@ -101,10 +101,10 @@ class Trials:
             raise ValueError(
                 f"{error}, which is the number of columns of {name}; if its rows are neurons, pass {name}.T"
             ) from error
-        known = ~np.any([_missing(column) for column in columns], axis=0)
+        known = ~np.any([lacks_label(column) for column in columns], axis=0)
         trials = trials.keep(trials.take(known), "without a condition")
         if runs is not None:
-            lacking = np.any([_missing(part) for part in _columns(source, runs, trials.n_total, name, "runs")], axis=0)
+            lacking = np.any([lacks_label(part) for part in _columns(source, runs, trials.n_total, name, "runs")], 0)
             trials = trials.keep(trials.take(~lacking), "without a run")
         columns = [trials.take(column) for column in columns]
         codes, names = _combination_codes(columns, trials.n_trials, "conditions", _category_orders(conditions))
@@ -150,7 +150,9 @@ class Trials:
             provenance.state(f"{name}: {axes}")
         state_uneven_neurons(values, name)
         one = np.zeros(len(values), dtype=np.intp)
-        trials = cls(values, one, ("",), source, (), None, neurons, len(values), X)
+        trials = cls(
+            values, one, ("",), source=source, notes=(), used=None, neurons=neurons, n_total=len(values), given=X
+        )
         trials = trials.keep(recorded, "without any number (NaN)", name)
         if missing == "drop":
             complete = np.asarray(~np.isnan(trials.values).any(axis=tuple(range(1, values.ndim))))
@@ -511,16 +513,6 @@ def _vector_of_objects(entries: Sequence[Any]) -> Array:
     vector = np.empty(len(entries), dtype=object)
     vector[:] = entries
     return vector
-
-
-def _missing(labels: NDArray[Any]) -> Mask:
-    if labels.dtype.kind in "iub":
-        return np.zeros(len(labels), dtype=bool)
-    from pandas import isna
-
-    written = labels.dtype.kind in "UO"
-    unlabelled = [written and value in NO_LABEL for value in labels.tolist()]
-    return np.asarray(isna(labels) | np.array(unlabelled, dtype=bool))
 
 
 def _category_orders(labels: Any) -> list[tuple[str, ...] | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Protocol, Self, TypeVar, cast
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from shesha.inputs import (
     split_names,
     validation as check,
 )
-from shesha.inputs.class_labels import NO_LABEL, state_suspicious_classes
+from shesha.inputs.class_labels import lacks_label, state_suspicious_classes
 from shesha.inputs.identity import describe_transposed
 from shesha.inputs.table_columns import column_names
 from shesha.kernels.distances import Metric, find_undirected_rows
@@ -547,21 +547,6 @@ def _find_unlabelled(name: str, value: Any) -> NDArray[np.bool_]:
     if array.ndim != 1:
         return np.zeros(len(array) if array.ndim else 0, dtype=bool)
     check.require_scalars(array, name)
-    missing = _lacks_label(array)
+    missing = lacks_label(array)
     state_suspicious_classes(array[~missing], name)
     return missing
-
-
-def _lacks_label(array: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which labels of a column are missing."""
-    if array.dtype.kind == "f":
-        return cast(NDArray[np.bool_], np.isnan(array))
-    from pandas import isna
-
-    missing = np.asarray(isna(array)) if array.dtype.kind in "OmM" else np.zeros(len(array), dtype=bool)
-    if array.dtype.kind in "OUT":
-        labels = array.tolist()
-        blank = {label for label in set(labels) if isinstance(label, str) and label.strip() in NO_LABEL}
-        if blank:
-            missing |= np.array([label in blank for label in labels])
-    return cast(NDArray[np.bool_], missing)

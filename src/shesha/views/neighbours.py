@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shesha.inputs import validation as check
 from shesha.kernels import device_kernels, neighbours as kernel
 from shesha.kernels.condensed_matrices import square, take_condensed
-from shesha.kernels.distances import PANEL, Metric, condensed_distances, find_undirected_rows, n_pairs, standard_rows
+from shesha.kernels.distances import PANEL, Metric, condensed_distances, n_pairs
 from shesha.kernels.neighbours import distinct_rows, neighbour_distances
 from shesha.kernels.pairs import condensed_index
 from shesha.kernels.rounding_and_scaling import length_unit
@@ -28,9 +28,9 @@ from shesha.views.representation import (
     Representation,
     RowSource,
     Standard,
-    UndirectedRowsError,
     Unordered,
     View,
+    standardise,
 )
 
 Search = Callable[[Matrix], kernel.Found]
@@ -110,7 +110,7 @@ class Neighbours(View):
         whole = source.view(Neighbours, k=min(k + k // 2 + _SPARE, source.n_rows - 1), metric=metric)
         if whole.tied or not is_numpy(whole.rows) or any(whole._count_fewest_listed(subset) < k for subset in subsets):
             return None
-        return (whole._within(subset, k) for subset in subsets)
+        return (whole._subset_view(subset, k) for subset in subsets)
 
     def _count_fewest_listed(self, subset: Index) -> int:
         """Return the smallest number of listed neighbours that are in the subset, over its rows."""
@@ -118,7 +118,7 @@ class Neighbours(View):
         inside[subset] = True
         return int(inside[self.lists[subset]].sum(axis=1).min())
 
-    def _within(self, subset: Index, k: int) -> Neighbours:
+    def _subset_view(self, subset: Index, k: int) -> Neighbours:
         """Return the k nearest rows within a subset, numbered by their places in it."""
         assert self.rows is not None
         place = np.full(self.n_rows, -1)
@@ -131,7 +131,7 @@ class Neighbours(View):
     def _from_search(
         cls, result: kernel.Found, rows: Matrix | None, distances: Vector | None, search: Search | None
     ) -> Neighbours:
-        return Neighbours(result.lists, rows, distances, result.tied, search, result.ties)
+        return Neighbours(result.lists, rows, distances, result.tied, search=search, ties=result.ties)
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
@@ -484,7 +484,7 @@ class QueryNeighbours(Neighbours):
 
     chosen: Index = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     """Row numbers of the queries."""
-    among: kernel.Rows | None = None
+    among: kernel.RowBlocks | None = None
     """All rows, in the form whose inner products or distances define the metric."""
     closeness: kernel.Closeness = "distance"
 
@@ -548,26 +548,21 @@ def _ranks(lists: Index, others: Index) -> Index:
     return out
 
 
-def _standard(source: RowSource, queries: Index, metric: Standard) -> kernel.Rows:
+def _standard(source: RowSource, queries: Index, metric: Standard) -> kernel.RowBlocks:
     if metric == "dot":
-        return kernel.Rows(source.n_rows, source.read, source.starts, source.block)
+        return kernel.RowBlocks(source.n_rows, source.read, source.starts, source.block)
     if metric == "euclidean":
         # Distances do not depend on the origin, and an origin near the rows keeps them precise.
         origin = np.median(source.read(np.sort(queries)), axis=0)
-        transform: Callable[[Matrix, Index], Matrix] = lambda rows, _: rows - origin  # noqa: E731
-    else:
 
-        def transform(rows: Matrix, numbers: Index) -> Matrix:
-            bad = find_undirected_rows(rows, metric)
-            if len(bad):
-                raise UndirectedRowsError(numbers[bad], metric)
-            return standard_rows(rows, metric)
+    def transform(rows: Matrix, numbers: Index) -> Matrix:
+        return rows - origin if metric == "euclidean" else standardise(rows, metric, numbers=numbers)
 
     def block(start: int) -> Matrix:
         rows = source.block(start)
         return transform(rows, np.arange(start, start + len(rows)))
 
-    return kernel.Rows(source.n_rows, lambda rows: transform(source.read(rows), rows), source.starts, block)
+    return kernel.RowBlocks(source.n_rows, lambda rows: transform(source.read(rows), rows), source.starts, block)
 
 
 @dataclass(frozen=True)

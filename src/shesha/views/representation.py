@@ -56,6 +56,13 @@ class UndirectedRowsError(NotEstimable):
         return f"{self.kind} rows have no {self.metric} distance: rows {check.join_items(self.rows)}{_ADVICE}"
 
 
+def standardise(rows: Matrix, metric: Metric, name: str = "X", numbers: Index | None = None) -> Matrix:
+    """Return rows in standard form for a metric; raise an error if rows (of these numbers) have no direction."""
+    if len(bad := find_undirected_rows(rows, metric)):
+        raise UndirectedRowsError(bad if numbers is None else numbers[bad], metric, name)
+    return standard_rows(rows, metric)
+
+
 class Rdm:
     """Distances between rows (a representational dissimilarity matrix), for use in place of features.
 
@@ -472,10 +479,7 @@ class Representation:
         if metric == "dot":
             return self.rows
         check.choice(metric, STANDARDS, "metric")
-        bad = find_undirected_rows(self.rows, metric)
-        if len(bad):
-            raise UndirectedRowsError(bad, metric)
-        return standard_rows(self.rows, metric)
+        return standardise(self.rows, metric)
 
     def condensed_distances(
         self, metric: Metric, *, squared: bool = False, missing: bool = False

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from shesha.descriptors import anisotropy
 from shesha.inputs import MissingRows, validation as check
 from shesha.kernels.class_statistics import class_means
-from shesha.kernels.ranks import cosines, rank_columns, residual_ranks
 from shesha.measures import procrustes_similarity
 from shesha.nulls import Exchange, exchange, holm
 from shesha.nulls.null_summary import p_of_draws
@@ -41,6 +40,7 @@ from shesha.support.types import Index, Labels, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimableWarning
 from shesha.support.wording import agree, count
 from shesha.views import select_rows
+from shesha_studies.partial_rank_correlations import cosines, rank_columns, residual_ranks
 from shesha_studies.transferability import fisher_discriminant, silhouette
 
 __all__ = ["Correlations", "SteeringPredictors", "partial_correlations", "predictors"]

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata, spearmanr
 
-from shesha.kernels.ranks import partial_rank_correlations
 from shesha.support.types import Index, Vector
 from shesha_studies.causal_lm_embeddings import CAUSAL
 from shesha_studies.framework.checks import RECIPE, Found
@@ -26,6 +25,7 @@ from shesha_studies.framework.published_checks import (
     unjudged_answers,
 )
 from shesha_studies.framework.tolerance import correlation_p
+from shesha_studies.partial_rank_correlations import partial_rank_correlations
 from shesha_studies.printed_p_values import printed_p_values
 
 LABELS = {
