@@ -7,6 +7,7 @@ names are ambiguous.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise, product
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs._other_libraries import split_names
-from shesha.inputs.column_words import SIDE
+from shesha.inputs.column_words import LABELS, SIDE
 from shesha.inputs.identity import (
     INSTANT,
     NamedRows,
@@ -205,12 +206,16 @@ def require_same_conditions(columns: Mapping[str, tuple[Names, Names]], where: s
         n_different = int((first != second).sum())
         shown = is_condition_name(column)
         reordered = one.kind == "text" and one.has_same_names(other) and not SIDE.fit(column)
-        if n_different > _MOST_DIFFERENT * len(one) and (shown or reordered):
+        # Numbers may be predictions of two models, of which no two have each value equally often.
+        is_label = column.lower() in LABELS and Counter(first) == Counter(second)
+        if n_different > _MOST_DIFFERENT * len(one) and (shown or reordered or is_label):
+            advice = f"Sort both by {column}, or average the rows of each {column}; otherwise "
+            if is_label:
+                advice = "They are in another order: save identifiers of the rows with both; otherwise "
             raise ValueError(
                 f"rows must be the same inputs, got another {column} in {n_different:,} of {len(one):,} rows {where} "
                 f"(row {np.flatnonzero(first != second)[0]}: {first[first != second][0]} and "
-                f"{second[first != second][0]}). Sort both by {column}, or average the rows of each {column}; "
-                f"otherwise {remedy.rpartition('otherwise ')[2]}"
+                f"{second[first != second][0]}). {advice}{remedy.rpartition('otherwise ')[2]}"
             )
 
 
