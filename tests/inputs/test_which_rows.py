@@ -504,3 +504,9 @@ def test_columns_that_may_be_times_are_stated(smooth, stated):
     F = noise if not smooth else np.apply_along_axis(np.convolve, 1, noise, np.ones(12), "valid")
     found = shesha.audit({"F": F}, n_bootstrap=10, n_permutations=19)
     assert any("neighbouring columns are nearly equal" in text for text in found.inputs) == stated
+
+
+def test_all_layers_with_the_same_fault_are_named():
+    layers = {f"layer.{i}": np.where(i >= 2, np.nan, 1.0) * X for i in range(4)}
+    with pytest.raises(ValueError, match=r"layer\.2 must be finite.* The same fault: layer\.3$"):
+        shesha.compare_all(layers, "CKA")

@@ -32,6 +32,7 @@ from shesha.support.provenance import state
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Seed, is_array, shape_of
 from shesha.support.warnings import RowNamesWarning, warn
+from shesha.support.wording import join_items
 from shesha.views.representation import Rdm, Representation, Rows
 
 S = TypeVar("S", Representation, Rows, Rows | Rdm)
@@ -162,8 +163,10 @@ def select_rows(
         extra = {name: _take(value, chosen) if _n_entries(value) == n else value for name, value in extra.items()}
         state(f"{size:,} of {n:,} rows used, drawn at random: all need {memory.format_bytes(needed)} of memory")
     if missing == "refuse":
-        for name, side in used.items():
-            _require_usable(side, name, directed=directed)
+        faults = {name: fault for name, side in used.items() if (fault := _fault(side, name, directed=directed))}
+        if faults:
+            (_, message), *others = faults.items()
+            raise ValueError(message + f". The same fault: {join_items(name for name, _ in others)}" * bool(others))
     warn_of_other_order({name: side.value for name, side in used.items()})
     return {name: side.value for name, side in used.items()}, extra
 
@@ -445,14 +448,15 @@ def _drop_empty_columns(side: T, name: str) -> T:
     return side.take_columns(np.flatnonzero(~empty))
 
 
-def _require_usable(side: _Side, name: str, *, directed: bool) -> None:
-    """Refuse NaN, infinity and, if `directed`, zero rows in an array in memory; others are checked where they are read.
+def _fault(side: _Side, name: str, *, directed: bool) -> str:
+    """Return a message on NaN, infinity and, if `directed`, zero rows of an array in memory; empty if all is well.
 
-    Zero rows are refused after all other rows were found to be finite, because they are the smaller fault.
+    Others are checked where they are read. Zero rows are named if all other rows are finite, because they are the
+    smaller fault.
     """
     values = split_names(side.value)[0] if not isinstance(side.value, Rdm | Representation | Rows) else None
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiu" or values.nbytes > _READ_TWICE:
-        return
+        return ""
     not_finite, zero = [], []
     for start, block in side.blocks():
         flat = block.reshape(len(block), -1)
@@ -462,7 +466,8 @@ def _require_usable(side: _Side, name: str, *, directed: bool) -> None:
             zero.append(start + np.flatnonzero(~flat.any(axis=1)))
     for rows, message in ((not_finite, check.not_finite), (zero, check.zero_rows)):
         if any(map(len, rows)):
-            raise ValueError(message(name, np.concatenate(rows), side.n_rows, side.names))
+            return message(name, np.concatenate(rows), side.n_rows, side.names)
+    return ""
 
 
 def _n_entries(value: Any) -> int | None:
