@@ -249,13 +249,13 @@ class SessionDrift(Result):
     def headline(self) -> str:
         """How many pairs of sessions changed, and the largest change that can be interpreted."""
         others = [f"{pair.first} and {pair.second}" for pair in self.pairs if not pair.matched]
-        doubt = others and (
+        doubt = (
             f"Neurons could not be matched between sessions {'; '.join(others[:_MOST_PAIRS])}"
             f"{f' and {len(others) - _MOST_PAIRS} more pairs' * (len(others) > _MOST_PAIRS)}: those of one name or "
             "position agree no more than random pairs do. Numbers of units restart in each session; pass tracked=."
         )
         known = [pair for pair in self.pairs if pair.parts and pair.matched]
-        return " ".join([doubt] * bool(doubt) + [self._changes(known)] * bool(known or not doubt))
+        return " ".join([doubt] * bool(others) + [self._changes(known)] * bool(known or not others))
 
     def _changes(self, known: list[SessionPair]) -> str:
         """Return how many of the pairs changed, and the largest change."""
