@@ -307,6 +307,21 @@ def test_rows_of_a_table_are_taken_by_position():
     assert len({group.groups[0].value for group in found}) == 1
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Categorical(["a", "b"] * 20),
+        pd.date_range("2020", periods=40, tz="UTC"),
+        pd.period_range("2020", periods=40),
+        pd.interval_range(0, 40),
+    ],
+)
+@pytest.mark.parametrize("order", ["<f8", ">f8"])
+def test_columns_of_types_of_pandas_are_left_out_of_numbers(column, order):
+    table = pd.DataFrame(X.astype(order)).assign(more=column)
+    assert shesha.feature_split(table, seed=0) == shesha.feature_split(X, seed=0)
+
+
 def test_names_that_can_be_read_once_are_names():
     pair = {("a", "b"): 1.0, ("a", "c"): 2.0, ("b", "c"): 3.0}
     once, again = (
