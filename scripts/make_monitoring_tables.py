@@ -26,7 +26,7 @@ from sklearn.model_selection import train_test_split
 
 from shesha.drift import DriftMonitor, canary_check, two_sample
 from shesha.drift.canary_check import choose_measures, drifts
-from shesha.drift.stream_evidence import AlarmRule, Evidence
+from shesha.drift.stream_evidence import AlarmRule, StreamEvidence
 from shesha.report import markdown_table
 from shesha.support.files import write_text
 from shesha.views import Representation
@@ -188,7 +188,7 @@ def run_lengths(scores: np.ndarray, target: float, n_monitors: int, rng: np.rand
         order = rng.permutation(np.delete(np.arange(scores.shape[1]), reference))
         null, rest = np.sort(scores[reference, order[:K], 0]), scores[reference, order[K:], 0]
         p = (1 + K - np.searchsorted(null, rest, side="left")) / (K + 1)
-        evidence, at_cusum = Evidence(), most
+        evidence, at_cusum = StreamEvidence(), most
         for drawn in rng.choice(p, most).tolist():
             evidence = evidence.update(drawn, rule)
             if at_cusum == most and evidence.cusum >= rule.threshold:
@@ -250,7 +250,7 @@ def delays(
             null = scores[reference, order, 0]
             alerts.append(new[reference, rng.integers(PER_SHIFT), 0] > canary_check.threshold(null, 0.01))
             for target, kept in checks.items():
-                evidence = Evidence()
+                evidence = StreamEvidence()
                 while not evidence.alarm_since and evidence.number < 500:
                     score = float(new[reference, rng.integers(PER_SHIFT), 0])
                     evidence = evidence.update(canary_check.p_value(score, null), AlarmRule(target, K))

@@ -11,5 +11,5 @@ def test_quiet_says_nothing_but_results(tmp_path, monkeypatch, invoke_main):
     ended = invoke_main("--quiet", "measures", "CKA")
     assert (ended.status, ended.err) == (0, "")
     assert list(progress.track("abc", 3, "letters")) == list("abc")
-    lines = progress.Lines()
+    lines = progress.ProgressLines()
     lines.say("x")

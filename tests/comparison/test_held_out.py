@@ -95,11 +95,11 @@ def test_one_fold_is_what_netrep_scores(seed):
 
 def _only(test):
     """Judge on one part of the rows alone."""
-    from shesha.measures.cca import _FORMS, Split
+    from shesha.measures.cca import _FORMS, RowSplit
 
     def score(name, X, Y):
         form = _FORMS[name]
-        return form.value(form.sums(Split(X[~test], Y[~test], X[test], Y[test]), {}))
+        return form.value(form.sums(RowSplit(X[~test], Y[~test], X[test], Y[test]), {}))
 
     return score
 

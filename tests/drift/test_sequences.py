@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from shesha.drift.stream_evidence import AlarmRule, Evidence, Stream, least_run_length
+from shesha.drift.stream_evidence import AlarmRule, Stream, StreamEvidence, least_run_length
 from shesha.support.sqlite import StoreError
 
 RULE = AlarmRule(20, 99)
@@ -15,7 +15,7 @@ p_values = st.lists(st.integers(1, 100).map(lambda k: k / 100), min_size=1, max_
 def test_the_sums_are_those_over_all_starts(p):
     rule = AlarmRule(1e4, 99)
     e = np.array([rule.e_value(one) for one in p])
-    after = Evidence()
+    after = StreamEvidence()
     for one in p:
         after = after.update(one, rule)
     products = [float(np.prod(e[start:])) for start in range(len(e))]
@@ -75,7 +75,7 @@ def test_the_bound_of_the_chain_is_that_of_two_ranks_by_hand():
 
 
 def test_an_alarm_stays_until_it_is_acknowledged():
-    evidence = Evidence()
+    evidence = StreamEvidence()
     for _ in range(5):
         evidence = evidence.update(0.01, RULE)
     assert evidence.alarm_since == 2
@@ -83,13 +83,13 @@ def test_an_alarm_stays_until_it_is_acknowledged():
         evidence = evidence.update(1.0, RULE)
     assert evidence.shiryaev_roberts < RULE.threshold
     assert evidence.alarm_since == 2
-    assert Evidence.from_text(evidence.as_text()) == evidence
-    assert Evidence.restart(evidence.as_text()) == Evidence(55)
-    assert Evidence.from_text(None) == Evidence()
+    assert StreamEvidence.from_text(evidence.as_text()) == evidence
+    assert StreamEvidence.restart(evidence.as_text()) == StreamEvidence(55)
+    assert StreamEvidence.from_text(None) == StreamEvidence()
 
 
 def test_evidence_stays_finite_and_a_check_without_a_value_changes_no_sum():
-    evidence, rule = Evidence(), AlarmRule(1000, 999)
+    evidence, rule = StreamEvidence(), AlarmRule(1000, 999)
     for _ in range(2000):
         evidence = evidence.update(0.001, rule)
     assert np.isfinite(evidence.shiryaev_roberts) and np.isfinite(evidence.cusum)
@@ -112,7 +112,7 @@ DAMAGED = (
 
 
 @pytest.mark.parametrize("text", DAMAGED, ids=range(len(DAMAGED)))
-@pytest.mark.parametrize("kind", [Evidence, Stream])
+@pytest.mark.parametrize("kind", [StreamEvidence, Stream])
 def test_a_damaged_state_ends_in_one_error_that_says_how_to_go_on(kind, text):
     with pytest.raises(StoreError, match=r"evidence of earlier checks must be undamaged, got .*acknowledge"):
         kind.from_text(text)

@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from shesha.drift import DriftMonitor, TrainingPath
-from shesha.drift.history import InMemory
+from shesha.drift.history import MemoryHistory
 
 
 def test_changes_of_a_history_in_memory_follow_one_another():
-    history = InMemory()
+    history = MemoryHistory()
 
     def count(_: int) -> None:
         with history.open_for_writing() as writer:

@@ -11,7 +11,7 @@ import shesha
 from shesha.kernels.sampled_feature_halves import standard_errors
 from shesha.nulls import exchange
 from shesha.stability import label_scores
-from shesha.stability.registry import Evidence
+from shesha.stability.registry import ScoreDraws
 from shesha.stability.row_matching import count_group_pairs_once, group_pairs
 from shesha.stability.scores import class_separation
 from shesha.stability.split_scores import ALONE, NOTHING_TO_RESAMPLE, combine_errors
@@ -31,7 +31,7 @@ def resampled(rng):
 @pytest.mark.parametrize(("n", "level"), [(12, 0.9), (5000, 0.95)])
 def test_margins_of_rows_pairs_and_partitions_add_up_in_squares(rng, resampled, n, level):
     draws = 0.5 + 0.2 * rng.standard_normal(8)
-    found = combine_errors(Evidence(0.5, draws, resampled=resampled, pair_error=0.02), exchange(n), WIDE, level)
+    found = combine_errors(ScoreDraws(0.5, draws, resampled=resampled, pair_error=0.02), exchange(n), WIDE, level)
     upper = 0.5 + level / 2
     wider = np.sqrt(n / (n - 1)) * t.ppf(upper, n - 1) / norm.ppf(upper)
     part = np.sqrt(draws.var(ddof=1) / 8 - 0.02**2)
@@ -43,24 +43,24 @@ def test_margins_of_rows_pairs_and_partitions_add_up_in_squares(rng, resampled, 
 
 
 def test_an_analytic_error_holds_that_of_the_pairs_once():
-    found = combine_errors(Evidence(0.0, analytic_error=0.5, pair_error=0.3), exchange(10**6), WIDE, 0.95)
+    found = combine_errors(ScoreDraws(0.0, analytic_error=0.5, pair_error=0.3), exchange(10**6), WIDE, 0.95)
     assert found.row_error == pytest.approx(0.4)
     assert_allclose(margins(found, 0.0), norm.ppf(0.975) * 0.5, rtol=1e-5)
 
 
 def test_resamples_that_drew_their_own_partitions_are_not_widened_by_them_again(resampled):
     draws = np.array([0.4, 0.6])
-    alone = combine_errors(Evidence(0.5, resampled=resampled), exchange(30), WIDE, 0.9)
-    found = combine_errors(Evidence(0.5, draws, resampled=resampled, redrawn=True), exchange(30), WIDE, 0.9)
+    alone = combine_errors(ScoreDraws(0.5, resampled=resampled), exchange(30), WIDE, 0.9)
+    found = combine_errors(ScoreDraws(0.5, draws, resampled=resampled, redrawn=True), exchange(30), WIDE, 0.9)
     assert (found.low, found.high) == (alone.low, alone.high)
     assert np.hypot(found.row_error, found.partition_error) == pytest.approx(alone.row_error)
 
 
 def test_one_partition_or_one_unit_cannot_tell(resampled):
-    found = combine_errors(Evidence(0.5, np.array([0.5]), resampled=resampled), exchange(30), WIDE, 0.9)
+    found = combine_errors(ScoreDraws(0.5, np.array([0.5]), resampled=resampled), exchange(30), WIDE, 0.9)
     assert found.notes == (ALONE,)
     assert np.isnan(found.partition_error)
-    together = combine_errors(Evidence(0.5, resampled=resampled), exchange(30, groups=np.zeros(30)), WIDE, 0.9)
+    together = combine_errors(ScoreDraws(0.5, resampled=resampled), exchange(30, groups=np.zeros(30)), WIDE, 0.9)
     assert np.isnan([together.low, together.high]).all()
     assert together.notes == (NOTHING_TO_RESAMPLE,)
 

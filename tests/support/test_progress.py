@@ -10,7 +10,7 @@ from shesha.changes import stored_vectors
 from shesha.coherence import coherence_by_group
 from shesha.drift import two_sample_tests
 from shesha.support import progress
-from shesha.support.progress import Lines, best_answer, collect, mute_progress, track
+from shesha.support.progress import ProgressLines, best_answer, collect, mute_progress, track
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def clock(monkeypatch):
 
 
 def test_a_line_comes_every_half_minute_and_says_what_is_left(clock, capsys):
-    lines = Lines()
+    lines = ProgressLines()
     for seconds, share, printed in [
         (29.9, 0.1, ""),
         (30.0, 0.25, "shesha: pairs, 30 s so far, about 90 s left\n"),
@@ -58,7 +58,7 @@ def test_progress_can_be_silenced_and_inner_work_muted(clock, capsys, monkeypatc
     monkeypatch.setenv(progress.QUIET, "1")
     for _ in track(range(2), 2, "outer"):
         clock[0] += 40
-    lines = Lines()
+    lines = ProgressLines()
     clock[0] += 40
     lines.say("later")
     assert capsys.readouterr().err == ""

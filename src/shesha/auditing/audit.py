@@ -221,7 +221,7 @@ def measure_drift(
     except (OSError, ValueError, MemoryError) as error:
         return None, str(error) or type(error).__name__
     reasons = tuple(EQUAL if np.isnan([a, b]).any() else "" for a, b in zip(first, previous, strict=True))
-    return DriftPath(tuple(subjects), tuple(first), tuple(previous), "spearman", metric, reasons), ""
+    return DriftPath(tuple(subjects), tuple(first), tuple(previous), "spearman", metric=metric, reasons=reasons), ""
 
 
 class _Steps:
@@ -514,7 +514,9 @@ def audit(
     if nonempty_arguments(settings.design):
         plain["design"] = tuple(nonempty_arguments(settings.design))
     labels = None if y is None else _classes(y)
-    return Audit(tuple(findings), drift, reason, plain, meanings(), labels, interrupted)
+    return Audit(
+        tuple(findings), drift, reason, options=plain, meanings=meanings(), labels=labels, interrupted=interrupted
+    )
 
 
 def _audit_in_turn(

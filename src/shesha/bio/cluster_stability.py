@@ -194,9 +194,9 @@ def cluster_stability(
     X, codes = X[known], np.array([clusters.index(name) for name in names[known]])
     if (size := round(share * len(X))) < 2:
         raise ValueError(f"share must leave at least 2 of the {len(X)} cells in a subsample, got {share:g}")
-    observed = _Again(X, codes, method, size, n_subsamples, np.random.default_rng([base, 2]))
+    observed = _Again(X, codes, method, size, n=n_subsamples, rng=np.random.default_rng([base, 2]))
     own = _codes(method(X), len(X))
-    found = _Again(X, own, method, size, n_subsamples, np.random.default_rng([base, 2]))
+    found = _Again(X, own, method, size, n=n_subsamples, rng=np.random.default_rng([base, 2]))
     n_own = int(own.max()) + 1
     others = max(n_own, len(clusters)) >= 2 * min(n_own, len(clusters))
     if others or found.rand.mean() - observed.rand.mean() > _OTHER:
@@ -209,7 +209,7 @@ def cluster_stability(
     for draw in track(range(n_draws), n_draws, "draws from the Gaussian"):
         rng = np.random.default_rng([base, 3, draw])
         cells = _gaussian(X, rng)
-        draws.append(_Again(cells, _codes(method(cells), len(cells)), method, size, n_subsamples, rng))
+        draws.append(_Again(cells, _codes(method(cells), len(cells)), method, size, n=n_subsamples, rng=rng))
     shared: dict[str, Any] = {"alpha": alpha, "best": 1.0, "n_rows": len(X), "seed": number(seed)}
     gaussian = "cells of one Gaussian"
     agreement: Number = number_against_null(

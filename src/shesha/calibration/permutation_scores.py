@@ -233,7 +233,7 @@ TOGETHER = 2**29
 
 
 @dataclass(frozen=True)
-class Subject:
+class CalibratedPair:
     """What is calibrated: the measure's name and direction, and the scores of the data under permutations."""
 
     name: str
@@ -259,7 +259,7 @@ def prepare(
     truncate: int | float | None = None,
     seed: Seed = None,
     covariates: Any = None,
-) -> Subject:
+) -> CalibratedPair:
     """Check the data; views are computed only when scores are requested, and only once."""
     requested = as_measure(measure)
     hint_of_distances({"X": X, "Y": Y})
@@ -294,14 +294,14 @@ def prepare(
         few = prepare(first, second, measure, options, truncate=truncate, seed=seed)
         return float(next(iter(few.scores([np.arange(len(rows))])))[0, 0])
 
-    return Subject(
+    return CalibratedPair(
         chosen.name,
         chosen.closer,
         chosen.bounds,
-        a.n_rows,
-        tuple(sides),
-        scores,
-        known,
+        n_rows=a.n_rows,
+        sides=tuple(sides),
+        scores=scores,
+        covariates=known,
         measure=chosen if truncate is None else None,
         without=without if covariates is None else None,
     )
@@ -398,7 +398,7 @@ def null_bytes(measure: Measure, sides: Sequence[Representation]) -> int:
 
 def _function_subject(
     X: Any, Y: Any, measure: PlainMeasure, options: dict[str, Any], truncate: int | float | None
-) -> Subject:
+) -> CalibratedPair:
     inputs = {"X": X, "Y": Y}
     sides = tuple(align_rows({name: Representation.build(side, name) for name, side in inputs.items()}).values())
     x, y = function_arguments(inputs, sides, truncate)
@@ -408,7 +408,7 @@ def _function_subject(
     def scores(orders: list[Index]) -> Iterator[Matrix]:
         return function_scores(lambda p, q: measure.function(p, q, **options), [x], [y], orders)
 
-    return Subject(measure.name, measure.closer, measure.bounds, len(x), sides, scores)
+    return CalibratedPair(measure.name, measure.closer, measure.bounds, len(x), sides=sides, scores=scores)
 
 
 def function_arguments(

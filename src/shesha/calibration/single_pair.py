@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import norm
 
-from shesha.calibration.permutation_scores import Subject, covariate_design, map_orders, null_bytes, prepare
+from shesha.calibration.permutation_scores import CalibratedPair, covariate_design, map_orders, null_bytes, prepare
 from shesha.doubting import diagnostic_rows, find_pair_doubts, irrelevant_doubts, warn_of_doubts
 from shesha.doubting.pair_doubts import cluster_doubt, few_rows_doubt, saturated_measures, saturation, width
 from shesha.inputs import MissingRows, RowChoice, labels_in_order, validation as check
@@ -74,7 +74,7 @@ class SampledNull:
         size = min(_DISTANCES // comb(plan.size, 2), comb(n, plan.size))
         tuples, share = draw_tuples(n, size, plan.size, spawn(seed, _SAMPLING))
         rows = first.standard(metric), second.standard(metric)
-        return cls(measure, plan, rows, (units[0], units[1]), metric, tuples, share)
+        return cls(measure, plan, rows, units=(units[0], units[1]), metric=metric, tuples=tuples, share=share)
 
     def scores(self, orders: list[Index]) -> Iterator[Matrix]:
         """Yield the score of the observed matching, which comes first, and of every permutation."""
@@ -108,7 +108,7 @@ class SampledNull:
         return np.stack(columns, axis=1)
 
 
-def reason_to_sample(subject: Subject, n_draws: int) -> str:
+def reason_to_sample(subject: CalibratedPair, n_draws: int) -> str:
     """Return what the exact null distribution would need, if that is too much and a sample can answer; else nothing."""
     if not can_sample(subject):
         return ""
@@ -121,7 +121,7 @@ def reason_to_sample(subject: Subject, n_draws: int) -> str:
     return f"exact=True takes about {duration(seconds_here(seconds))}" if seconds > MINUTE else ""
 
 
-def can_sample(subject: Subject) -> bool:
+def can_sample(subject: CalibratedPair) -> bool:
     """Return whether the measure can be estimated from row pairs, and both sides are matrices of features."""
     measure = subject.measure
     if measure is None or not isinstance(measure.sample, SampledPairs) or subject.covariates is not None:
@@ -356,7 +356,7 @@ def replace_row_effects(
     return replace(doubts, found=tuple(sorted(kept_doubts, key=lambda doubt: -doubt.effect)))
 
 
-def weigh_doubts(doubts: Doubts, subject: Subject, found: Number, best: float | None) -> Doubts:
+def weigh_doubts(doubts: Doubts, subject: CalibratedPair, found: Number, best: float | None) -> Doubts:
     """Express the doubts about a pair as effects on the calibrated measure, and warn of them."""
     if best is not None:
         worst = subject.bounds[0 if subject.closer == "higher" else 1]

@@ -18,7 +18,7 @@ from shesha.inputs import MissingRows, RowChoice, split_names, validation as che
 from shesha.kernels.distances import find_undirected_rows
 from shesha.kernels.mean_intervals import mean_interval
 from shesha.kernels.neighbours import (
-    Rows as SomeRows,
+    RowBlocks,
     nearest_by_distance,
     nearest_by_product,
     nearest_to_queries,
@@ -648,7 +648,7 @@ def _nearest(array: Array, encode: Encoder, queries: Index | None, k: int, metri
         with single_threaded_blas():
             return near(vectors(array), k).lists
     source = RowSource(array)
-    among = SomeRows(
+    among = RowBlocks(
         source.n_rows,
         lambda numbers: vectors(source.read(numbers)),
         source.starts,

@@ -24,7 +24,7 @@ from shesha.cli._outputs import (
 )
 
 
-class Group(TyperGroup):
+class PackageGroup(TyperGroup):
     """A group of commands whose help lists what each command does without cutting it."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -57,7 +57,7 @@ def add_package_commands(app: typer.Typer) -> None:
         problem = "is in a separate package"
         if points:
             try:
-                app.add_typer(points[0].load(), name=name, short_help=about, cls=Group)
+                app.add_typer(points[0].load(), name=name, short_help=about, cls=PackageGroup)
                 continue
             except Exception as error:  # A package of another version must not stop the other commands.
                 problem = f"could not be loaded ({error})"

@@ -12,8 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.coherence.chunked_matrix import RowPieces
-from shesha.coherence.controls import FEWEST_CONTROLS, LARGE, Layout, layout, warn_of_shared_rows, whitening_matrix
-from shesha.coherence.group_scores import PAIR, Evidence, evidence, mean_cosine_over_units, scores_of_sums, unit_signs
+from shesha.coherence.controls import FEWEST_CONTROLS, LARGE, GroupLayout, layout, warn_of_shared_rows, whitening_matrix
+from shesha.coherence.group_scores import (
+    PAIR,
+    GroupEvidence,
+    evidence,
+    mean_cosine_over_units,
+    scores_of_sums,
+    unit_signs,
+)
 from shesha.coherence.null_groups import Draws, NullGroupScores, nearest_control_shifts, score_null_groups
 from shesha.coherence.scores import NO_DIRECTION
 from shesha.inputs import align_all_labels, align_features, align_labels, validation as check
@@ -37,7 +44,7 @@ _NO_SPREAD = 1e-7
 
 
 def lines(
-    row_layout: Layout, observed: Evidence, drawn: NullGroupScores, alpha: float, confidence: float
+    row_layout: GroupLayout, observed: GroupEvidence, drawn: NullGroupScores, alpha: float, confidence: float
 ) -> list[Coherence]:
     """Return one result per group: its scores with intervals, chance levels and p-values.
 
@@ -82,7 +89,7 @@ def lines(
     return [replace(line, corrected_p_value=float(p)) for line, p in zip(result, adjusted, strict=True)]
 
 
-def _null_fields(evidence: Evidence, g: int, scores: Matrix, alpha: float) -> dict[str, Any]:
+def _null_fields(evidence: GroupEvidence, g: int, scores: Matrix, alpha: float) -> dict[str, Any]:
     """Return the chance levels and p-values of a group's three scores."""
     if not len(scores) or evidence.mean_cosine[g] != evidence.mean_cosine[g]:
         return {}
@@ -341,7 +348,7 @@ def coherence_by_group(
 
 
 def _whiten_rows(
-    rows: RowPieces, row_layout: Layout, method: str, shrinkage: float | None
+    rows: RowPieces, row_layout: GroupLayout, method: str, shrinkage: float | None
 ) -> tuple[RowPieces, float | None]:
     """Return the rows as a dense matrix, whitened if requested."""
     if rows.sparse:
@@ -360,7 +367,7 @@ def _whiten_rows(
     return RowPieces(dense @ turn), share
 
 
-def _evidence_rows(rows: RowPieces, row_layout: Layout, k: int | None) -> RowPieces:
+def _evidence_rows(rows: RowPieces, row_layout: GroupLayout, k: int | None) -> RowPieces:
     """Return the rows, or, for method 'knn', their shifts from their nearest controls."""
     if k is None:
         return rows
@@ -374,7 +381,7 @@ def _evidence_rows(rows: RowPieces, row_layout: Layout, k: int | None) -> RowPie
     return RowPieces(shifts, moved=False)
 
 
-def _warn_of_order(rows: RowPieces, row_layout: Layout) -> None:
+def _warn_of_order(rows: RowPieces, row_layout: GroupLayout) -> None:
     """Warn if controls that follow one another resemble one another, as those of a batch do."""
     controls = row_layout.controls[np.concatenate(stretches(len(row_layout.controls), _STRETCH))]
     if dependence(rows.take(controls)).has_order:
@@ -405,7 +412,7 @@ def _note_of_draws(is_default: bool, first: int) -> tuple[str, ...]:
     )
 
 
-def _notes(row_layout: Layout, drawn: NullGroupScores, *, is_drawn: bool) -> tuple[str, ...]:
+def _notes(row_layout: GroupLayout, drawn: NullGroupScores, *, is_drawn: bool) -> tuple[str, ...]:
     """Return notes on rows that were left out, missing chance levels and limits of the p-values."""
     notes = []
     units = row_layout.unit is not None
@@ -558,8 +565,13 @@ def coherence_of_differences(
     unit = np.arange(n) if groups is None else check.labels(groups, n, "groups", min_classes=2)[0]
     if groups is None and (signs := find_undeclared_dependence([v])):
         warn(f"p-values may be too small: {signs}", CalibrationWarning)
-    layout = Layout(
-        ("differences",), np.zeros(n, np.intp), np.zeros(n, np.intp), None if groups is None else unit, {}, ""
+    layout = GroupLayout(
+        ("differences",),
+        np.zeros(n, np.intp),
+        np.zeros(n, np.intp),
+        None if groups is None else unit,
+        excluded={},
+        control="",
     )
     observed = evidence(RowPieces(v, moved=False), layout, centred=False)
     scores = _flip_signs(v, unit, check.count(n_draws, "n_draws"), seed, between=groups is not None)

@@ -26,7 +26,7 @@ LARGE = 0.15
 
 
 @dataclass(frozen=True)
-class Layout:
+class GroupLayout:
     """Group, block and unit of each row, as codes; a part is the rows of one group in one block."""
 
     names: tuple[str, ...]
@@ -85,7 +85,7 @@ def layout(
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     min_size: int = 10,
-) -> Layout:
+) -> GroupLayout:
     """Divide the rows into controls and groups; state the reason for each group that cannot be scored.
 
     Parameters
@@ -139,15 +139,15 @@ def layout(
         raise ValueError(f"labels must contain at least one group that can be scored, got none ({reasons})")
     place = np.full(len(known), -2)
     place[group_codes] = np.arange(len(group_codes))
-    return Layout(
+    return GroupLayout(
         tuple(known[code] for code in group_codes),
         np.where(lonely, -2, np.where(is_control, -1, place[codes])),
         block,
-        unit,
-        excluded,
-        " and ".join(control_names),
-        int((lonely & ~is_control).sum()),
-        is_paired,
+        unit=unit,
+        excluded=excluded,
+        control=" and ".join(control_names),
+        n_lonely=int((lonely & ~is_control).sum()),
+        is_paired=is_paired,
     )
 
 

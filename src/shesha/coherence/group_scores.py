@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.coherence.chunked_matrix import RowPieces
-from shesha.coherence.controls import Layout, Pool
+from shesha.coherence.controls import GroupLayout, Pool
 from shesha.coherence.scores import NO_DIRECTION
 from shesha.support.types import Index, Mask, Matrix, Vector
 
@@ -208,7 +208,7 @@ def add_members(tally: Tally, pool: Pool, chosen: Index, excluded: Index, *, cor
 class Parts:
     """Rows by group and block, with functions that sum over these parts or assign values to their rows."""
 
-    def __init__(self, rows: RowPieces, layout: Layout, *, centred: bool) -> None:
+    def __init__(self, rows: RowPieces, layout: GroupLayout, *, centred: bool) -> None:
         self.rows, self.layout, self.centred = rows, layout, centred
         self.shape = layout.n_groups, layout.n_blocks
         self.code = layout.part
@@ -501,7 +501,7 @@ def _variance_of_mean(values: Matrix, unit: Index | None, control_rows: Index, n
 
 
 @dataclass(frozen=True)
-class Evidence:
+class GroupEvidence:
     """Scores of each group with standard errors, and the cosine of each row."""
 
     n: Index
@@ -523,7 +523,7 @@ class Evidence:
     """Sums over the sampling units, if rows were sampled in units."""
 
 
-def evidence(rows: RowPieces, layout: Layout, *, centred: bool = True) -> Evidence:
+def evidence(rows: RowPieces, layout: GroupLayout, *, centred: bool = True) -> GroupEvidence:
     """Score every group relative to the mean of its controls.
 
     Parameters
@@ -552,18 +552,18 @@ def evidence(rows: RowPieces, layout: Layout, *, centred: bool = True) -> Eviden
             # Leaving out a unit leaves out its controls as well.
             slopes = np.zeros_like(slopes)
     of_controls, control_noise = control_variance(parts, slopes)
-    return Evidence(
+    return GroupEvidence(
         parts.n,
         shifts.mean_cosine,
         shifts.pairwise,
-        np.sqrt(variance + of_controls),
-        n_units - 1.0,
-        np.linalg.norm(mean, axis=1),
-        parts.means(off_mean) / np.maximum(parts.n - 1, 1) + control_noise,
-        parts.means(np.sqrt(off_mean)),
-        shifts.cosine,
-        parts.sums(squared).sum(axis=1),
-        units,
+        pairwise_error=np.sqrt(variance + of_controls),
+        degrees=n_units - 1.0,
+        magnitude=np.linalg.norm(mean, axis=1),
+        noise=parts.means(off_mean) / np.maximum(parts.n - 1, 1) + control_noise,
+        spread=parts.means(np.sqrt(off_mean)),
+        cosines=shifts.cosine,
+        squares=parts.sums(squared).sum(axis=1),
+        units=units,
     )
 
 
@@ -580,4 +580,4 @@ def _directions(parts: Parts, mean: Matrix, squared: Vector) -> tuple[Shifts, Ve
     n = np.where(n > 1, n, np.nan)
     mean_cosine = (units * mean).sum(axis=1) / (n * size)
     pairwise = ((units**2).sum(axis=1) - n) / (n * (n - 1))
-    return Shifts(inverse, cosine, units, n, mean_cosine, pairwise), projections
+    return Shifts(inverse, cosine, units, n, mean_cosine=mean_cosine, pairwise=pairwise), projections

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.coherence.chunked_matrix import RowPieces
-from shesha.coherence.controls import FEWEST_CONTROLS, LARGE, Layout, Pool, build_pool
+from shesha.coherence.controls import FEWEST_CONTROLS, LARGE, GroupLayout, Pool, build_pool
 from shesha.coherence.group_scores import (
     PAIR,
-    Evidence,
+    GroupEvidence,
     Tally,
     add_members,
     mean_cosine_over_units,
@@ -233,7 +233,13 @@ class UnitDraws:
 
 
 def draws_of_units(
-    rows: RowPieces, layout: Layout, pools: list[Pool], matched: list[MatchedPool] | None, g: int, *, shuffled: bool
+    rows: RowPieces,
+    layout: GroupLayout,
+    pools: list[Pool],
+    matched: list[MatchedPool] | None,
+    g: int,
+    *,
+    shuffled: bool,
 ) -> UnitDraws | str:
     """Find the units that may replace a group's units, or return the reason why there are none.
 
@@ -282,10 +288,10 @@ def draws_of_units(
         strata.append((candidates, len(slots)))
         sizes += list(slots[np.argsort(-slots.sum(axis=1), kind="stable")])
     own_units = frozenset(np.flatnonzero(np.isin(units, own)).tolist()) if shuffled else frozenset()
-    return UnitDraws(pools, matched, places, sizes, strata, own_units)
+    return UnitDraws(pools, matched, places, sizes, strata=strata, own_units=own_units)
 
 
-def large_groups_by_units(layout: Layout) -> Mask:
+def large_groups_by_units(layout: GroupLayout) -> Mask:
     """Return which groups have more than a certain share of the number of control units."""
     assert layout.unit is not None
     pairs = np.unique(np.stack([layout.group, layout.unit]), axis=1)[0]
@@ -321,7 +327,7 @@ Scorer = Callable[[Chosen], Vector]
 
 
 def score_null_groups(
-    rows: RowPieces, layout: Layout, observed: Evidence, *, null: str, k: int | None, draws: Draws
+    rows: RowPieces, layout: GroupLayout, observed: GroupEvidence, *, null: str, k: int | None, draws: Draws
 ) -> NullGroupScores:
     """Draw null groups of the same sizes as the real groups, and score them in the same way.
 
@@ -356,13 +362,13 @@ def score_null_groups(
     return _collect(draws, score_group, "controls")
 
 
-def _control_pools(rows: RowPieces, layout: Layout) -> list[Pool]:
+def _control_pools(rows: RowPieces, layout: GroupLayout) -> list[Pool]:
     controls, sizes = layout.controls, layout.part_sizes()
     block = layout.block[controls]
     return [build_pool(rows, controls[block == b], int(sizes[:, b].max())) for b in range(layout.n_blocks)]
 
 
-def _flip_signs_of_units(observed: Evidence, g: int, draws: Draws) -> tuple[NDArray[np.float64], str]:
+def _flip_signs_of_units(observed: GroupEvidence, g: int, draws: Draws) -> tuple[NDArray[np.float64], str]:
     assert observed.units is not None
     if len(observed.units.units_in_group(g)) < 2:
         return np.empty((0, 4)), "its rows are of one unit (value of groups) only, and pairs within a unit do not count"
@@ -371,7 +377,7 @@ def _flip_signs_of_units(observed: Evidence, g: int, draws: Draws) -> tuple[NDAr
     return observed.units.sign_flips(g, float(observed.squares[g]), int(observed.n[g]), signs), ""
 
 
-def _unit_groups(rows: RowPieces, layout: Layout, draws: Draws, *, null: str, k: int | None) -> NullGroupScores:
+def _unit_groups(rows: RowPieces, layout: GroupLayout, draws: Draws, *, null: str, k: int | None) -> NullGroupScores:
     """Draw null groups of whole units: of controls, or, for large groups, of controls and group."""
     pools = _control_pools(rows, layout)
     matched = None if k is None else _build_matched_pools(pools, k, layout)
@@ -397,7 +403,7 @@ def _too_many(sizes: Index, pools: list[Pool]) -> str:
     return ""
 
 
-def _window_groups(rows: RowPieces, layout: Layout, pools: list[Pool], draws: Draws) -> NullGroupScores:
+def _window_groups(rows: RowPieces, layout: GroupLayout, pools: list[Pool], draws: Draws) -> NullGroupScores:
     sizes = layout.part_sizes()
     large = _large_groups(layout)
     none, interrupted = np.empty((0, 4)), False
@@ -421,7 +427,7 @@ def _score_all(every: list[Chosen], pools: list[Pool], draws: Draws, *, correcte
     return np.stack(scores) if scores else np.empty((0, 4))
 
 
-def _large_groups(layout: Layout) -> Mask:
+def _large_groups(layout: GroupLayout) -> Mask:
     """Return which groups have so many rows in a block that null groups would leave too few controls.
 
     The correction for fewer reference rows changes the variance of a null group's shift, but not the mix of rows in it.
@@ -457,7 +463,7 @@ def _collect(
     return NullGroupScores(scores, reasons, exchanged, () if large is None else tuple(large.tolist()), interrupted)
 
 
-def _build_matched_pools(pools: list[Pool], k: int, layout: Layout) -> list[MatchedPool]:
+def _build_matched_pools(pools: list[Pool], k: int, layout: GroupLayout) -> list[MatchedPool]:
     largest = layout.part_sizes().max(axis=0)
     return [MatchedPool.build(pool, k, int(n)) for pool, n in zip(pools, largest, strict=True)]
 
@@ -472,7 +478,7 @@ def _score_draws(pools: list[Pool], sizes: Index, score: Scorer, g: int, draws: 
     return np.stack(list(parallel(score_one, draws.numbers)))
 
 
-def _draw_pooled_groups(rows: RowPieces, layout: Layout, g: int, draws: Draws) -> tuple[NDArray[np.float64], str]:
+def _draw_pooled_groups(rows: RowPieces, layout: GroupLayout, g: int, draws: Draws) -> tuple[NDArray[np.float64], str]:
     """Draw null groups from controls and group together, which is exact if the group has no effect."""
     sizes = layout.part_sizes()[g]
     used = [b for b in range(layout.n_blocks) if sizes[b]]

@@ -457,13 +457,21 @@ class Evidence:
         """Draw subsets only (none without `confidence`); permutations are drawn separately for each pair."""
         n = design.n_rows
         if confidence is None:
-            return cls(n, (), (), alpha, np.nan, design.text)
+            return cls(n, (), (), alpha, confidence=np.nan, exchanged=design.text)
         check.fraction(confidence, "confidence", closed=False)
         clusters, rng = design.clusters, spawn(seed, _LEAVING_OUT)
         n_clusters = int(clusters.max()) + 1
         if n_clusters == n:
-            return cls(n, (), draw_subsets(n, rng), alpha, confidence, design.text)
-        return cls(n, (), draw_clusters(clusters, rng), alpha, confidence, design.text, n_clusters)
+            return cls(n, (), draw_subsets(n, rng), alpha, confidence=confidence, exchanged=design.text)
+        return cls(
+            n,
+            (),
+            draw_clusters(clusters, rng),
+            alpha=alpha,
+            confidence=confidence,
+            exchanged=design.text,
+            n_clusters=n_clusters,
+        )
 
     def passes(self, measures: Sequence[Measure], sides: Sides) -> list[list[Measure]]:
         """Divide the measures of a group into sets that can be computed in one pass over the draws."""

@@ -18,7 +18,7 @@ from shesha.comparison import engine
 from shesha.comparison.compare import compare, seed_measures
 from shesha.comparison.engine import require_calibrate
 from shesha.comparison.input_manifest import Files
-from shesha.comparison.resumable_pairs import Request, Run, require_same_rows
+from shesha.comparison.resumable_pairs import NullRequest, PairRun, require_same_rows
 from shesha.doubting import irrelevant_doubts, warn_of_pair_doubts, warn_of_row_doubts
 from shesha.inputs import MissingRows, RowChoice, validation as check
 from shesha.inputs.matrix_shapes import state_shapes
@@ -206,13 +206,13 @@ def compare_all(
         or any(one is not None for one in (request, store, scheduler))
         or (workers or 1) > 1
     ):
-        run = Run(
+        run = PairRun(
             representations_or_files,
             chosen,
             workers,
             scheduler,
-            store,
-            request,
+            store=store,
+            request=request,
             rows=rows,
             missing=missing,
             ids=ids,
@@ -229,14 +229,14 @@ def compare_all(
         tuple(shapes),
         tuple(shapes.values()),
         tuple(scores),
-        {measure.name: measure.symmetric for measure in chosen},
-        {measure.name: measure.self_value for measure in chosen},
-        seed_number,
-        interrupted,
-        exchanged,
-        n_permutations if request is not None else 0,
-        float(alpha),
-        confidence,
+        symmetric={measure.name: measure.symmetric for measure in chosen},
+        self_values={measure.name: measure.self_value for measure in chosen},
+        seed=seed_number,
+        interrupted=interrupted,
+        exchanged=exchanged,
+        n_draws=n_permutations if request is not None else 0,
+        alpha=float(alpha),
+        confidence=confidence,
     )
 
 
@@ -364,13 +364,13 @@ def _count_draws(n_pairs: int, n_permutations: int | None, alpha: float, correct
 
 def _request(
     design: Design, n_permutations: int, alpha: float, confidence: float | None, seed: int, *, calibrate: bool
-) -> Request | None:
+) -> NullRequest | None:
     """Return the request for chance levels and intervals; refuse their options if `calibrate` is False."""
     if check.boolean(calibrate, "calibrate"):
         n_permutations = check.count(n_permutations, "n_permutations")
         if confidence is not None:
             check.fraction(confidence, "confidence", closed=False)
-        return Request(n_permutations, float(alpha), confidence, design, seed)
+        return NullRequest(n_permutations, float(alpha), confidence, design, seed)
     if confidence is not None:
         raise ValueError(f"calibrate must be True with confidence, got False and {confidence!r}")
     require_calibrate(design, None)

@@ -86,7 +86,7 @@ class Calibration:
 
 
 @dataclass(frozen=True)
-class Request:
+class NullRequest:
     """The chance levels and intervals that `compare_all` should add to each score."""
 
     n_permutations: int
@@ -165,7 +165,7 @@ class StoredScore(NamedTuple):
         text = "" if draws is None else base64.b64encode(np.asarray(draws, dtype="<f8").tobytes()).decode()
         low, high = (score.low, score.high) if score.has_interval else (None, None)
         value = score.value if score.has_value else None
-        return cls(value, score.seconds, score.reason or "\n".join(score.notes), low, high, text)
+        return cls(value, score.seconds, score.reason or "\n".join(score.notes), low, high=high, draws=text)
 
     @property
     def values(self) -> Vector | None:
@@ -248,7 +248,7 @@ def _score_cells(group: Group, sources: engine.Sources, block: Block) -> Iterato
 
 
 @dataclass
-class Comparisons:
+class StoredComparisons:
     """The plan of a run: blocks of those pairs that are not yet in the store."""
 
     store: ResultStore
@@ -378,7 +378,7 @@ _ARRAYS = ".arrays"
 """Suffix of the folder next to a store in which arrays for the workers are written."""
 
 
-class Run:
+class PairRun:
     """A comparison of many representations.
 
     Parameters
@@ -402,7 +402,7 @@ class Run:
         workers: int | None,
         scheduler: str | None,
         store: str | os.PathLike[str] | None,
-        request: Request | None = None,
+        request: NullRequest | None = None,
         *,
         rows: RowChoice = "same",
         missing: MissingRows = "refuse",
@@ -481,7 +481,16 @@ class Run:
             meter = runs.Meter(executor.n_workers, "comparisons")
             room = memory.memory_budget() // executor.n_workers
             shapes = {name: source.shape for name, source in known.items()}
-            plan = Comparisons(store, groups, places, shapes, executor.n_workers, room, meter, self.calibration)
+            plan = StoredComparisons(
+                store,
+                groups,
+                places,
+                shapes=shapes,
+                n_workers=executor.n_workers,
+                room=room,
+                meter=meter,
+                calibration=self.calibration,
+            )
             try:
                 runs.run(plan, executor, meter)
             except KeyboardInterrupt:

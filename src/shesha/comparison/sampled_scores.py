@@ -178,7 +178,7 @@ class Sampling:
             pairs = check.count(pairs, "pairs", minimum=100)
         if error is not None:
             error = check.positive(error, "error")
-        sampling = cls(queries, pairs, error, confidence, seed, exact)
+        sampling = cls(queries, pairs, error, confidence, seed=seed, exact=exact)
         if exact is True and sampling.option_names:
             raise ValueError(f"exact must be 'auto' or False with {sampling.option_names[0]}, got True")
         return sampling
@@ -576,11 +576,11 @@ def compare_stored(
     table = tuple(scores[measure.name] for measure in chosen)
     return Comparison(
         *names,
-        shapes,
-        table,
-        number(sampling.seed),
-        interrupted,
-        exchanged,
+        shapes=shapes,
+        scores=table,
+        seed=number(sampling.seed),
+        interrupted=interrupted,
+        exchanged=exchanged,
         alpha=chance["alpha"],
         confidence=sampling.confidence,
     )

@@ -308,7 +308,9 @@ def compare_within(
     if n_permutations is None:
         n_permutations = default_draws(len(strata), alpha, N_PERMUTATIONS)
     n_permutations = check.count(n_permutations, "n_permutations")
-    request = _Request(rows_of_both, chosen, names, n_permutations, alpha, confidence, seed)
+    request = _Request(
+        rows_of_both, chosen, names, n_permutations=n_permutations, alpha=alpha, confidence=confidence, seed=seed
+    )
     parts_of = {
         name: [
             request.compare(rows, place, n_strata=len(parts), weight=len(parts[place]))
@@ -327,11 +329,11 @@ def compare_within(
     )
     return WithinClasses(
         *request.names,
-        classes,
-        {name: sum(part.n for part in parts) for name, parts in parts_of.items()},
-        total,
-        excluded,
-        {measure.name: _correct_over_classes(classes, measure.name) for measure in chosen},
+        classes=classes,
+        sizes={name: sum(part.n for part in parts) for name, parts in parts_of.items()},
+        whole=total,
+        excluded=excluded,
+        corrected={measure.name: _correct_over_classes(classes, measure.name) for measure in chosen},
         kept_bars=kept_bars,
         lost_bars=lost_bars,
         n_blocks={} if blocks is None else {name: len(parts) for name, parts in strata.items()},

@@ -210,7 +210,7 @@ def false_alarm_limit(n_nulls: int, level: float, confidence: float = LIMIT_CONF
 
 
 @dataclass(frozen=True)
-class NoiseFloor:
+class ReencodingNoise:
     """Drifts of K re-encodings, and the largest movements of rows and classes among them."""
 
     drifts: Matrix
@@ -224,9 +224,9 @@ class NoiseFloor:
         """Return the number of re-encodings."""
         return len(self.drifts)
 
-    def take(self, kept: Index, classes: Sequence[int]) -> NoiseFloor:
+    def take(self, kept: Index, classes: Sequence[int]) -> ReencodingNoise:
         """Return the floor of some of the rows and classes; drifts stay those of all rows."""
-        return NoiseFloor(self.drifts, self.rows[kept], self.classes[list(classes)])
+        return ReencodingNoise(self.drifts, self.rows[kept], self.classes[list(classes)])
 
     @classmethod
     def build(
@@ -236,7 +236,7 @@ class NoiseFloor:
         measures: Sequence[Measure],
         codes: Labels | None,
         n_classes: int,
-    ) -> NoiseFloor:
+    ) -> ReencodingNoise:
         """Score re-encodings one at a time, without keeping them in memory."""
         rows_of_scores: list[Vector] = []
         rows, classes = np.zeros(reference.n_rows), np.zeros(n_classes)
@@ -293,7 +293,7 @@ class Setting:
 
     reference: Reference
     measures: Sequence[Measure]
-    unchanged: NoiseFloor | None
+    unchanged: ReencodingNoise | None
     level: float
     tolerance: float
     n_resamples: int
@@ -475,7 +475,7 @@ def _classes(setting: Setting, moved: Vector) -> tuple[Moved, ...]:
     return tuple(Moved(reference.classes[code], float(means[code]), float(floor[code])) for code in order)
 
 
-def _floor(unchanged: NoiseFloor | None, which: str, n: int) -> Vector:
+def _floor(unchanged: ReencodingNoise | None, which: str, n: int) -> Vector:
     return np.full(n, np.nan) if unchanged is None else np.asarray(getattr(unchanged, which))
 
 

@@ -82,7 +82,17 @@ class Reference:
         rotates = all(map(_rotates, measures))
         class_names = tuple(map(str, classes.tolist()))
         units = None if groups is None else check.labels(groups, len(rows), "groups", min_classes=2)[0]
-        return cls(rows, None, rows.shape[1], input_precision(values), names, codes, class_names, rotates, units)
+        return cls(
+            rows,
+            None,
+            rows.shape[1],
+            precision=input_precision(values),
+            names=names,
+            codes=codes,
+            classes=class_names,
+            by_geometry=rotates,
+            groups=units,
+        )
 
     @property
     def n_rows(self) -> int:

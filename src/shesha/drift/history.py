@@ -43,7 +43,7 @@ LAYOUT = sqlite.Layout(
 _KEPT_IN_MEMORY = 1000
 
 
-class InMemory(Locked):
+class MemoryHistory(Locked):
     """The history of an unsaved monitor, which keeps only the last thousand events."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class InMemory(Locked):
         self._states: dict[str, str] = {}
 
     @contextmanager
-    def open_for_writing(self) -> Iterator[InMemory]:
+    def open_for_writing(self) -> Iterator[MemoryHistory]:
         """Lock out other threads while the state is read, changed and written; no other process can write to it."""
         with self._lock:
             yield self
@@ -76,7 +76,7 @@ class InMemory(Locked):
         return events if last is None else events[len(events) - min(last, len(events)) :]
 
 
-class InFile:
+class FileHistory:
     """The history of a saved monitor, in an SQLite file that also keeps events of earlier references.
 
     Parameters
@@ -164,8 +164,8 @@ class _InTransaction:
         self._connection.executemany("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", rows)
 
 
-History = InMemory | InFile
-Writer = InMemory | _InTransaction
+History = MemoryHistory | FileHistory
+Writer = MemoryHistory | _InTransaction
 
 
 def write_or_warn(history: History, write: Callable[[Writer], None]) -> str:
@@ -283,7 +283,7 @@ def write(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[An
     """Write a monitor and return its history; a name that ends in .npz gives a single file."""
     check.boolean(overwrite, "overwrite")
     if place.suffix != ".npz" or place.is_dir():
-        return InFile(place / HISTORY, _write_folder(place, plain, arrays, overwrite=overwrite))
+        return FileHistory(place / HISTORY, _write_folder(place, plain, arrays, overwrite=overwrite))
     if place.exists():
         if not overwrite:
             raise FileExistsError(
@@ -294,15 +294,15 @@ def write(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[An
     place.parent.mkdir(parents=True, exist_ok=True)
     about = json.dumps({"layout": FOLDER_LAYOUT, "shesha": __version__, **plain}, allow_nan=False)
     files.write_bytes(place, _pack_arrays({_ENTRY: np.array(about), **arrays}))
-    return InMemory()
+    return MemoryHistory()
 
 
 def read(place: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], History]:
     """Read a monitor that `write` wrote; raise ValueError if it is damaged."""
     if place.suffix == ".npz" and place.is_file():
-        return *_read_file(place), InMemory()
+        return *_read_file(place), MemoryHistory()
     about, arrays, name = _read_folder(place)
-    return about, arrays, InFile(place / HISTORY, name)
+    return about, arrays, FileHistory(place / HISTORY, name)
 
 
 def _read_file(place: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -17,7 +17,7 @@ from shesha.drift import canary_check, history as monitor_files
 from shesha.drift.canary_check import (
     CheckResult,
     Choice,
-    NoiseFloor,
+    ReencodingNoise,
     Setting,
     choose_measures,
     differences,
@@ -26,8 +26,8 @@ from shesha.drift.canary_check import (
     run_check,
 )
 from shesha.drift.canary_reference import Reference, restrict_encodings
-from shesha.drift.history import History, InMemory, Kind, Writer, write_or_warn
-from shesha.drift.stream_evidence import AlarmRule, Evidence, Stream, Updates
+from shesha.drift.history import History, Kind, MemoryHistory, Writer, write_or_warn
+from shesha.drift.stream_evidence import AlarmRule, Stream, StreamEvidence, Updates
 from shesha.inputs import MissingRows, NamedRows, Names, RowChoice, labels_in_order, split_names, validation as check
 from shesha.inputs.table_columns import column_names, feature_order
 from shesha.measures import Measure, get
@@ -111,7 +111,7 @@ FEWEST_IN_A_ROW = 19
 
 
 def check_level(
-    false_alarm: float | None, run_length: float | None, unchanged: NoiseFloor | None, n_resamples: int
+    false_alarm: float | None, run_length: float | None, unchanged: ReencodingNoise | None, n_resamples: int
 ) -> float:
     """Return the significance level of one check; raise ValueError if it cannot be reached."""
     n_resamples = check.count(n_resamples, "n_resamples", minimum=19)
@@ -291,7 +291,7 @@ class DriftMonitor:
             if encodings is not None:
                 if len(along["kept"]) < n_rows:
                     encodings = restrict_encodings(encodings, names, n_rows, along["kept"])
-                unchanged = NoiseFloor.build(encodings, ref.representation, chosen, ref.codes, len(ref.classes))
+                unchanged = ReencodingNoise.build(encodings, ref.representation, chosen, ref.codes, len(ref.classes))
             level = check_level(false_alarm, run_length, unchanged, n_resamples)
             allowed = TOLERANCE if unchanged is None else 0.0
             self.run_length = run_length
@@ -303,8 +303,17 @@ class DriftMonitor:
                     "alert; vary what differs between checks, such as the batch size, or pass tolerance="
                 )
         doubts = tuple(text for text in statements if is_warning(text))
-        self._setting = Setting(ref, chosen, unchanged, level, limit, n_resamples, draw_seed(seed), doubts)
-        self._history: History = InMemory()
+        self._setting = Setting(
+            ref,
+            chosen,
+            unchanged,
+            level=level,
+            tolerance=limit,
+            n_resamples=n_resamples,
+            seed=draw_seed(seed),
+            doubts=doubts,
+        )
+        self._history: History = MemoryHistory()
 
     @property
     def false_alarm(self) -> float:
@@ -396,7 +405,7 @@ class DriftMonitor:
         n_rows = setting.reference.n_rows
 
         def extend(stored: str | None) -> tuple[DriftVerdict, str]:
-            evidence = Evidence.from_text(stored).update(outcome.scores[0].p_value, self._rule)
+            evidence = StreamEvidence.from_text(stored).update(outcome.scores[0].p_value, self._rule)
             return self._verdict(outcome, evidence, circumstances, n_rows), evidence.as_text()
 
         return self._store("check", _EVIDENCE, extend)
@@ -462,7 +471,7 @@ class DriftMonitor:
     def acknowledge(self) -> None:
         """Acknowledge alarms, and restart the evidence from checks and from the stream."""
         with self._history.open_for_writing() as history:
-            states = {_EVIDENCE: Evidence.restart(history.state(_EVIDENCE)).as_text()}
+            states = {_EVIDENCE: StreamEvidence.restart(history.state(_EVIDENCE)).as_text()}
             if history.state(_STREAM) is not None:
                 states[_STREAM] = self._updates.begin().as_text()
             history.write(states)
@@ -534,7 +543,7 @@ class DriftMonitor:
         ref = Reference.from_stored(plain, arrays, measures)
         nulls = [arrays[f"null_{part}"] for part in ("drifts", "rows", "classes") if f"null_{part}" in arrays]
         monitor = cls.__new__(cls)
-        floor = NoiseFloor(*nulls) if nulls else None
+        floor = ReencodingNoise(*nulls) if nulls else None
         stored = {name: plain[name] for name in _PLAIN} | {"doubts": tuple(plain.get("doubts") or ())}
         monitor._setting = Setting(ref, measures, floor, **stored)
         monitor.run_length, monitor.about, monitor._history = plain["run_length"], plain["about"], history
@@ -548,7 +557,9 @@ class DriftMonitor:
     def _rule(self) -> AlarmRule:
         return AlarmRule(1 / self._setting.level if self.run_length is None else self.run_length, self.n_nulls or 1)
 
-    def _verdict(self, outcome: CheckResult, evidence: Evidence, about: dict[str, str], n_rows: int) -> DriftVerdict:
+    def _verdict(
+        self, outcome: CheckResult, evidence: StreamEvidence, about: dict[str, str], n_rows: int
+    ) -> DriftVerdict:
         setting, primary = self._setting, outcome.scores[0]
         in_a_row = None
         if setting.unchanged is not None:
@@ -559,13 +570,13 @@ class DriftMonitor:
             state,
             outcome.scores,
             n_rows,
-            "row resamples" if setting.unchanged is None else "re-encodings",
-            setting.n_resamples if setting.unchanged is None else len(setting.unchanged),
-            setting.level,
-            float("nan")
+            basis="row resamples" if setting.unchanged is None else "re-encodings",
+            n_nulls=setting.n_resamples if setting.unchanged is None else len(setting.unchanged),
+            level=setting.level,
+            realised=float("nan")
             if setting.unchanged is None
             else canary_check.false_alarm_limit(len(setting.unchanged), setting.level),
-            setting.tolerance,
+            tolerance=setting.tolerance,
             rows=outcome.rows,
             classes=outcome.classes,
             sequence=in_a_row,

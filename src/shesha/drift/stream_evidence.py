@@ -174,7 +174,7 @@ MOST = 1e300
 
 
 @dataclass(frozen=True)
-class Evidence:
+class StreamEvidence:
     """Evidence from the checks so far: the Shiryaev-Roberts statistic (which raises the alarm) and CUSUM.
 
     All checks of a monitor share the reference and the nulls, so the run length is a mean over many monitors, not the
@@ -193,12 +193,12 @@ class Evidence:
     cusum: float = 0.0
     alarm_since: int = 0
 
-    def update(self, p_value: float, rule: AlarmRule) -> Evidence:
+    def update(self, p_value: float, rule: AlarmRule) -> StreamEvidence:
         """Return the evidence after one more check; without a p-value, the check is only counted."""
         if isnan(p_value):
             return replace(self, number=self.number + 1)
         e = rule.e_value(p_value)
-        updated = Evidence(
+        updated = StreamEvidence(
             self.number + 1,
             min(MOST, (1.0 + self.shiryaev_roberts) * e),
             min(MOST, max(self.cusum, 1.0) * e),
@@ -213,7 +213,7 @@ class Evidence:
         return json.dumps(vars(self))
 
     @classmethod
-    def from_text(cls, text: str | None) -> Evidence:
+    def from_text(cls, text: str | None) -> StreamEvidence:
         """Restore evidence from the output of `as_text`; None means no evidence yet.
 
         Raises
@@ -229,7 +229,7 @@ class Evidence:
         return cls(number, *sums, count_field(plain, "alarm_since", number))
 
     @classmethod
-    def restart(cls, text: str | None) -> Evidence:
+    def restart(cls, text: str | None) -> StreamEvidence:
         """Return the number of checks in a stored text without their evidence; damaged text counts as none."""
         try:
             return cls(cls.from_text(text).number)
@@ -409,7 +409,14 @@ class Stream:
         since = count_field(plain, "alarm_since", n_seen)
         kept = recent.reshape(-1, width) if width else recent.reshape(0, 0)
         return cls(
-            counts, n_seen, np.array(capital), now, highest, since, kept, bool(count_field(plain, "dependent", 1))
+            counts,
+            n_seen,
+            np.array(capital),
+            log10_martingale=now,
+            log10_highest=highest,
+            alarm_since=since,
+            recent=kept,
+            dependent=bool(count_field(plain, "dependent", 1)),
         )
 
 

@@ -97,7 +97,7 @@ class TrainingPath(Locked):
         names = tuple(str(one.step) for one in self.checkpoints)
         known = [isfinite(a) and isfinite(b) for a, b in zip(first, previous, strict=True)]
         reasons = tuple("" if there else "all distances are equal" for there in known)
-        return DriftPath(names, tuple(first), tuple(previous), "spearman", self._metric, reasons)
+        return DriftPath(names, tuple(first), tuple(previous), "spearman", metric=self._metric, reasons=reasons)
 
     def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw the drift from the first and from the previous record over the steps."""

@@ -14,8 +14,8 @@ from shesha.extract import pretrained
 from shesha.extract._input_rows import (
     Digest,
     ImageRows,
+    InputRows,
     Process,
-    Rows,
     TokenRows,
     are_images,
     check_texts,
@@ -68,7 +68,7 @@ def open_model(model: str | os.PathLike[str] | nn.Module, data: Sequence[Any], r
     if isinstance(model, nn.Module):
         if (parts := sentence_encoder_parts(model)) is not None:
             network, tokenizer, own = parts
-            return Opened(network, model, reader or tokenizer, None, _model_id(network), own)
+            return Opened(network, model, reader or tokenizer, None, name=_model_id(network), encoder=own)
         model, _ = unwrap_model(model)
         model_id = _model_id(model)
         # If a reader is given, the folder is used only for token limits and pooling, so it need not have a
@@ -76,7 +76,9 @@ def open_model(model: str | os.PathLike[str] | nn.Module, data: Sequence[Any], r
         there = any((Path(model_id) / file).is_file() for file in (CONFIG, ADAPTER))
         source = find_source(model_id) if model_id and (reader is None or there) else None
         encoder = read_sentence_encoder(source) if kind == "texts" else None
-        return Opened(input_network(model, kind), model, reader or _reader(source, kind), source, model_id, encoder)
+        return Opened(
+            input_network(model, kind), model, reader or _reader(source, kind), source, name=model_id, encoder=encoder
+        )
     if not isinstance(model, str | os.PathLike):
         raise TypeError(f"model must be a name, a path or a torch module, got {type(model).__name__}")
     name = os.fspath(model)
@@ -89,7 +91,7 @@ def open_model(model: str | os.PathLike[str] | nn.Module, data: Sequence[Any], r
     full_model = load_model(name, source)
     encoder = read_sentence_encoder(source) if kind == "texts" else None
     network = input_network(full_model, kind)
-    return Opened(network, full_model, reader or _reader(source, kind), source, name, encoder)
+    return Opened(network, full_model, reader or _reader(source, kind), source, name=name, encoder=encoder)
 
 
 def _model_id(model: nn.Module) -> str:
@@ -114,7 +116,7 @@ class Prepared:
         Why a sentence encoder has no embedding here; empty if it has one, or if the model is none.
     """
 
-    rows: Rows
+    rows: InputRows
     pooled: Pooled
     settings: dict[str, Any]
     embedding: Pooled | None = None
@@ -205,7 +207,7 @@ def _as_encoded(text: str, encoder: SentenceEncoder) -> str:
     return text.strip().lower() if encoder.lower_case else text.strip()
 
 
-def _images(opened: Opened, images: Sequence[Any], pool: Any) -> tuple[Rows, Pooled, dict[str, Any]]:
+def _images(opened: Opened, images: Sequence[Any], pool: Any) -> tuple[InputRows, Pooled, dict[str, Any]]:
     reader = opened.reader
     from_transformers = hasattr(reader, "image_processor_type") or hasattr(reader, "preprocess")
     process: Process = image_processor(reader) if from_transformers else reader

@@ -90,7 +90,7 @@ class Batch:
     mask: Tensor | None = None
 
 
-class Rows(ABC):
+class InputRows(ABC):
     """Inputs that can be read in batches, in any order."""
 
     @abstractmethod
@@ -110,7 +110,7 @@ class Rows(ABC):
         """Return a fingerprint that is equal for the same inputs in the same order."""
 
 
-class ArrayRows(Rows):
+class ArrayRows(InputRows):
     """The rows of a single array, which is the model's only argument; `axis` numbers them."""
 
     def __init__(self, values: Any, axis: int = 0) -> None:
@@ -131,7 +131,7 @@ class ArrayRows(Rows):
         return Digest().array("inputs", self._values).text()
 
 
-class FieldRows(Rows):
+class FieldRows(InputRows):
     """Arrays by argument name, with equal numbers of rows, such as padded tokens or pixels."""
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
@@ -162,7 +162,7 @@ class FieldRows(Rows):
         return digest.text()
 
 
-class TokenRows(Rows):
+class TokenRows(InputRows):
     """Rows of tokens with different lengths, right-padded to the longest row in each batch."""
 
     def __init__(self, fields: Mapping[str, Sequence[Sequence[int]]], pad: int = 0) -> None:
@@ -214,7 +214,7 @@ class TokenRows(Rows):
         return digest.text()
 
 
-class ItemRows(Rows):
+class ItemRows(InputRows):
     """A data set with a length and numbered items; the first element of a tuple is the input."""
 
     def __init__(self, items: Any) -> None:
@@ -245,14 +245,14 @@ class ItemRows(Rows):
         return item[0] if isinstance(item, tuple) else item
 
 
-def token_counts(rows: Rows) -> list[int] | None:
+def token_counts(rows: InputRows) -> list[int] | None:
     """Return the number of tokens in each input, without padding; None if unknown."""
     mask = rows.mask() if isinstance(rows, FieldRows) else None
     counts = rows.lengths() if mask is None else mask.sum(axis=1)
     return None if counts is None else [int(count) for count in counts]
 
 
-def make_rows(inputs: Any, pad: int = 0, axis: int = 0) -> Rows:
+def make_rows(inputs: Any, pad: int = 0, axis: int = 0) -> InputRows:
     """Return the rows of inputs in any supported form.
 
     Parameters
@@ -272,7 +272,7 @@ def make_rows(inputs: Any, pad: int = 0, axis: int = 0) -> Rows:
     return rows
 
 
-def _kind(inputs: Any, pad: int) -> Rows:
+def _kind(inputs: Any, pad: int) -> InputRows:
     if isinstance(inputs, str | bytes) or (
         isinstance(inputs, Sequence) and any(isinstance(item, str) for item in inputs)
     ):
@@ -440,7 +440,7 @@ Process = Callable[[list[Any]], torch.Tensor]
 """Function that takes images and returns pixels of shape (n, 3, height, width)."""
 
 
-class ImageRows(Rows):
+class ImageRows(InputRows):
     """Images in memory (arrays or Pillow images), or in files that are opened batch by batch."""
 
     def __init__(self, images: Sequence[Any], process: Process, argument: str | None) -> None:

@@ -112,4 +112,7 @@ def activations(
     rows = make_rows(inputs, pad=pad, axis=axis)
     names = choose_layers(network, layers, prefix)
     metadata = {"pool": pool_name(pool), **({"batch_axis": axis} if axis else {})}
-    return run(Work(network, rows, names, pooled, size, device, metadata=metadata, raw=callable(pool)), target)
+    return run(
+        Work(network, rows, names, pooled, batch_size=size, device=device, metadata=metadata, raw=callable(pool)),
+        target,
+    )

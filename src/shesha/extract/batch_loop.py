@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from shesha._version import __version__
-from shesha.extract._input_rows import Batch, Rows, model_fingerprint, token_counts
+from shesha.extract._input_rows import Batch, InputRows, model_fingerprint, token_counts
 from shesha.extract._resumable_files import Activations, Draft, open_draft, read_finished, require_same
 from shesha.extract.pooling import Pooled
 from shesha.extract.torch_modules import EMBEDDING, INPUT, evaluation_mode, move_to_device
@@ -295,7 +295,7 @@ class Work:
     """
 
     model: nn.Module
-    rows: Rows
+    rows: InputRows
     names: Mapping[str, str]
     pooled: Pooled
     batch_size: int
@@ -531,7 +531,7 @@ def _require_same_layers(first: Mapping[str, Any], later: Mapping[str, Any]) -> 
         raise ValueError(f"layers must be the same in every batch, got {list(later)} after {list(first)}")
 
 
-def batch_order(rows: Rows) -> Index:
+def batch_order(rows: InputRows) -> Index:
     """Return the order in which to process the inputs: longest first, so that batches have little padding."""
     lengths = rows.lengths()
     return np.arange(len(rows)) if lengths is None else np.argsort(-lengths, kind="stable")

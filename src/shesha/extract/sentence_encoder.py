@@ -158,11 +158,11 @@ def sentence_encoder_parts(model: Any) -> tuple[Any, Any, SentenceEncoder] | Non
             _pooling_modes(config),
             (*map(_module_step, later), *cut),
             (*(type(module).__name__ for module in later), *(f"first {dimension} features" for _ in cut)),
-            dict(getattr(model, "prompts", None) or {}),
-            getattr(model, "default_prompt_name", None),
-            bool(config.get("include_prompt", True)),
-            first.max_seq_length,
-            bool(getattr(first, "do_lower_case", False)),
+            prompts=dict(getattr(model, "prompts", None) or {}),
+            prompt_name=getattr(model, "default_prompt_name", None),
+            prompt_pooled=bool(config.get("include_prompt", True)),
+            max_tokens=first.max_seq_length,
+            lower_case=bool(getattr(first, "do_lower_case", False)),
         ),
     )
 

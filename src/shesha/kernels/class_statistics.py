@@ -309,7 +309,7 @@ _COLUMNS = 16
 
 
 @dataclass(frozen=True)
-class Sums:
+class ClassSums:
     """Sums of distances and numbers of pairs, overall and within classes, for each column of counts."""
 
     total: Vector
@@ -317,9 +317,9 @@ class Sums:
     n_total: Vector
     n_within: Vector
 
-    def subtract(self, other: Sums) -> Sums:
+    def subtract(self, other: ClassSums) -> ClassSums:
         """Return these sums minus another set of sums."""
-        return Sums(*(getattr(self, field.name) - getattr(other, field.name) for field in fields(self)))
+        return ClassSums(*(getattr(self, field.name) - getattr(other, field.name) for field in fields(self)))
 
     @property
     def ratios(self) -> Vector:
@@ -329,7 +329,7 @@ class Sums:
         return np.asarray(np.where(np.isfinite(ratios), ratios, np.nan))
 
 
-def separation_sums(distances_from: Panels, codes: Labels, counts: Matrix) -> Sums:
+def separation_sums(distances_from: Panels, codes: Labels, counts: Matrix) -> ClassSums:
     """Sum the distances over all pairs of different rows, for each column of row counts.
 
     The sums are quadratic forms in the counts, so one matrix product per panel of distances serves all columns, and
@@ -363,15 +363,15 @@ def separation_sums(distances_from: Panels, codes: Labels, counts: Matrix) -> Su
     total, within = (np.sum([part[k] for part in parts], axis=0) for k in (0, 1))
     per_class, squares = class_totals(counts, codes), (counts**2).sum(axis=0)
     n_within = ((per_class**2).sum(axis=0) - squares) / 2
-    return Sums(total, within, (counts.sum(axis=0) ** 2 - squares) / 2, n_within)
+    return ClassSums(total, within, (counts.sum(axis=0) ** 2 - squares) / 2, n_within)
 
 
-def sums_of_groups(distances: Vector, alike: NDArray[np.bool_], group: Index, weights: Matrix) -> Sums:
+def sums_of_groups(distances: Vector, alike: NDArray[np.bool_], group: Index, weights: Matrix) -> ClassSums:
     """Sum over given pairs, weighted by their group's line of `weights`; `alike` marks same-class pairs."""
     n_groups = len(weights)
     of_pairs = np.ones(len(group)), alike.astype(np.float64)
     sums = [np.bincount(group, distances * indicator, n_groups) @ weights for indicator in of_pairs]
-    return Sums(*sums, *(np.bincount(group, indicator, n_groups) @ weights for indicator in of_pairs))
+    return ClassSums(*sums, *(np.bincount(group, indicator, n_groups) @ weights for indicator in of_pairs))
 
 
 def ratios_of_pairs(distances: Vector, differ: NDArray[np.bool_], counts: Matrix, i: Index, j: Index) -> Vector:

@@ -602,7 +602,7 @@ _TERMS = {"distance": distance_terms, "product": product_terms}
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowBlocks:
     """Rows that can be read selectively or block by block."""
 
     n_rows: int
@@ -618,7 +618,7 @@ class Rows:
         yield from zip(starts, parallel(self.block, starts), strict=True)
 
 
-def nearest_to_queries(rows: Rows, queries: Index, k: int, closeness: Closeness) -> Index:
+def nearest_to_queries(rows: RowBlocks, queries: Index, k: int, closeness: Closeness) -> Index:
     """For each query i, list the k other rows nearest to row queries[i], nearest first.
 
     Equally near rows are listed in order of their numbers, as in a search for the neighbours of all rows.
@@ -630,7 +630,7 @@ def nearest_to_queries(rows: Rows, queries: Index, k: int, closeness: Closeness)
     return lists
 
 
-def _search(rows: Rows, queries: Matrix, numbers: Index, k: int, closeness: Closeness) -> Index:
+def _search(rows: RowBlocks, queries: Matrix, numbers: Index, k: int, closeness: Closeness) -> Index:
     lists = np.empty((len(numbers), k), dtype=np.intp)
     settled = np.zeros(len(numbers), dtype=bool)
     m = k + _SPARE + 1
@@ -653,7 +653,7 @@ def _search(rows: Rows, queries: Matrix, numbers: Index, k: int, closeness: Clos
 
 
 def _settle_queries(
-    rows: Rows, queries: Matrix, numbers: Index, filtered: Candidates, lists: Index, closeness: Closeness
+    rows: RowBlocks, queries: Matrix, numbers: Index, filtered: Candidates, lists: Index, closeness: Closeness
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Fill the lists that the exact closeness of the candidates settles; return a mask of these queries."""
     k = lists.shape[1]
@@ -710,7 +710,7 @@ class _Nearest:
             self.places, self.values, self.slack = self.places[kept], self.values[kept], self.slack[kept]
 
 
-def _search_exactly(rows: Rows, queries: Matrix, numbers: Index, k: int, closeness: Closeness) -> Index:
+def _search_exactly(rows: RowBlocks, queries: Matrix, numbers: Index, k: int, closeness: Closeness) -> Index:
     """Search in double precision, for queries whose candidates do not settle the order."""
     empty = np.empty(0)
     nearest = [_Nearest(np.empty(0, dtype=np.intp), empty, empty) for _ in numbers]

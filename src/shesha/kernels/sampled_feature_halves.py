@@ -116,7 +116,7 @@ _HELD = 1 << 24
 
 
 @dataclass(frozen=True)
-class SampledPairs:
+class PairedHalves:
     """Closeness of each sampled pair in the two halves of each draw (larger is closer; NaN if undefined)."""
 
     first: Matrix
@@ -197,7 +197,7 @@ class Planes:
         return np.stack([np.einsum("ij,ij->i", a, b) for a, b in zip(x, y, strict=True)], axis=1)
 
 
-def closeness(rows: Rows, n_features: int, i: Index, j: Index, metric: Metric, draws: Masks | Planes) -> SampledPairs:
+def closeness(rows: Rows, n_features: int, i: Index, j: Index, metric: Metric, draws: Masks | Planes) -> PairedHalves:
     """Compute the closeness in both halves for all pairs and draws, one block of pairs at a time."""
     memory.require(16 * len(draws) * len(i), f"{len(i):,} pairs in {len(draws)} draws", "pass fewer pairs")
     first, second = (np.empty((len(draws), len(i))) for _ in range(2))
@@ -218,7 +218,7 @@ def closeness(rows: Rows, n_features: int, i: Index, j: Index, metric: Metric, d
 
     for _ in parallel(fill, range(0, len(i), step)):
         pass
-    return SampledPairs(first, second)
+    return PairedHalves(first, second)
 
 
 def _distances(x: Matrix, y: Matrix, draws: Masks | Planes) -> tuple[Matrix, Matrix]:

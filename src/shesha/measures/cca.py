@@ -209,7 +209,7 @@ _UNDETERMINED = 1e-10
 
 
 @dataclass(frozen=True)
-class Split:
+class RowSplit:
     """Two representations, each divided into training rows and test rows."""
 
     x: Matrix
@@ -217,17 +217,17 @@ class Split:
     x_test: Matrix
     y_test: Matrix
 
-    def centred(self) -> Split:
+    def centred(self) -> RowSplit:
         """Subtract the mean of the training rows from all rows."""
         x, y = self.x.mean(axis=0), self.y.mean(axis=0)
-        return Split(self.x - x, self.y - y, self.x_test - x, self.y_test - y)
+        return RowSplit(self.x - x, self.y - y, self.x_test - x, self.y_test - y)
 
 
 @dataclass(frozen=True)
 class _HeldOut:
     """The held-out form of one measure."""
 
-    sums: Callable[[Split, Mapping[str, Any]], Vector]
+    sums: Callable[[RowSplit, Mapping[str, Any]], Vector]
     value: Callable[[Vector], float]
 
 
@@ -246,7 +246,7 @@ def score_held_out_rows(measure: Measure, x: Matrix, y: Matrix, fold: Index) -> 
     form = _form(measure)
     assert form is not None
     totals = [
-        form.sums(Split(x[fold != k], y[fold != k], x[fold == k], y[fold == k]), measure.parameters)
+        form.sums(RowSplit(x[fold != k], y[fold != k], x[fold == k], y[fold == k]), measure.parameters)
         for k in range(int(fold.max()) + 1)
     ]
     return form.value(np.sum(totals, axis=0))
@@ -275,7 +275,7 @@ def _rotation(x: Matrix, y: Matrix) -> tuple[Matrix, Matrix]:
     return first, second
 
 
-def _shape_sums(split: Split, options: Mapping[str, Any]) -> Vector:
+def _shape_sums(split: RowSplit, options: Mapping[str, Any]) -> Vector:
     """Inner product of the test rows after the rotation, and the squared norm of each side."""
     centred = split.centred()
     to_x, to_y = _rotation(centred.x, centred.y)
@@ -289,7 +289,7 @@ def _shape_cosine(sums: Vector) -> float:
     return float(np.clip(sums[0] / np.sqrt(sums[1] * sums[2]), -1.0, 1.0))
 
 
-def _cosine_sums(split: Split, options: Mapping[str, Any]) -> Vector:
+def _cosine_sums(split: RowSplit, options: Mapping[str, Any]) -> Vector:
     """Sum of the cosines between test rows after rotation without centring, and the number of rows."""
     to_x, to_y = _rotation(split.x, split.y)
     lengths = np.linalg.norm(split.x_test, axis=1) * np.linalg.norm(split.y_test, axis=1)
@@ -297,7 +297,7 @@ def _cosine_sums(split: Split, options: Mapping[str, Any]) -> Vector:
     return np.array([np.sum(products[lengths > 0] / lengths[lengths > 0]), np.count_nonzero(lengths)], dtype=np.float64)
 
 
-def _bases(split: Split) -> tuple[Basis, Basis]:
+def _bases(split: RowSplit) -> tuple[Basis, Basis]:
     x, y = (Representation(side, np.finfo(float).eps).view(Basis) for side in (split.x, split.y))
     return x, y
 
@@ -307,7 +307,7 @@ def _coordinates(basis: Basis, rows: Matrix) -> Matrix:
     return np.asarray((rows / basis.unit) @ basis.loadings.T / basis.singular_values)
 
 
-def _canonical_sums(split: Split, options: Mapping[str, Any]) -> Vector:
+def _canonical_sums(split: RowSplit, options: Mapping[str, Any]) -> Vector:
     """Mean correlation of the fitted canonical variates over the test rows, times the number of test rows."""
     a, b = _bases(split)
     if "components" in options:
@@ -324,7 +324,7 @@ def _canonical_sums(split: Split, options: Mapping[str, Any]) -> Vector:
     return np.array([correlations.mean() * len(first), len(first)])
 
 
-def _regression_sums(split: Split, options: Mapping[str, Any]) -> Vector:
+def _regression_sums(split: RowSplit, options: Mapping[str, Any]) -> Vector:
     """Squared errors in predicting X from Y, and squared distances of X from the training mean."""
     centred, (_, basis) = split.centred(), _bases(split)
     predicted = _coordinates(basis, centred.y_test) @ (basis.directions.T @ centred.x)

@@ -51,7 +51,7 @@ def takes_moments(measure: Measure) -> bool:
 
 
 @dataclass(frozen=True)
-class Rows(View):
+class Matrices(View):
     """The trivial view: the matrix itself."""
 
     rows: NDArray[np.float64]
@@ -80,7 +80,7 @@ class PlainMeasure(Measure):
 
     def compare_views(self, a: View, b: View) -> float:
         """Call the function with copies of the matrices, so that it cannot change the originals."""
-        assert isinstance(a, Rows) and isinstance(b, Rows)
+        assert isinstance(a, Matrices) and isinstance(b, Matrices)
         return check.real_number(self.function(a.rows.copy(), b.rows.copy()), f"the value of {self.name}")
 
     @property
@@ -102,7 +102,7 @@ def plain(function: Callable[..., float], name: str = "", place: str = "") -> Pl
     return PlainMeasure(
         name=called,
         function=function,
-        view=Rows,
+        view=Matrices,
         closer="higher",
         bounds=(-np.inf, np.inf),
         symmetric=False,

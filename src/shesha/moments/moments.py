@@ -98,10 +98,10 @@ def _state(arrays: Any, header: Mapping[str, Any]) -> Accumulator:
         widths,
         pairs,
         parts[: header["n_parts"]],
-        parts[-1] if header["has_current"] else None,
-        pending,
-        int(header["n_pending"]),
-        int(header["part_rows"]),
+        current=parts[-1] if header["has_current"] else None,
+        pending=pending,
+        n_pending=int(header["n_pending"]),
+        part_rows=int(header["part_rows"]),
     )
     if accumulator.n_rows != header["n_rows"] or any(
         len(side) != accumulator.n_pending for side in pending[:1] for side in side

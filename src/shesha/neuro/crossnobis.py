@@ -78,7 +78,9 @@ class Crossed:
         rows = compress_columns(rates) if turned else rates
         precisions = {} if of_runs is None else _pair_precisions(of_runs)
         within = runs is not None and _has_repeats_within_runs(trials.codes, runs)
-        built = cls(rows, runs, trials.n_conditions, n, covariance, precisions, within)
+        built = cls(
+            rows, runs, trials.n_conditions, n_channels=n, noise=covariance, precisions=precisions, within_cells=within
+        )
         return replace(built, many_neurons=built._describe_many_neurons(trials.codes) if estimated else "")
 
     def distances(self, codes: Labels) -> Matrix:

@@ -198,7 +198,7 @@ class _Session:
         first, second = (half[0, :, :-1] / half[0, :, -1:] for half in sums)
         neurons = column_names(X)
         neurons = neurons if neurons is None or trials.neurons is None else neurons.take(trials.neurons)
-        return cls(name, trials.names, np.stack([first, second]), trials.rates, trials.codes, neurons)
+        return cls(name, trials.names, np.stack([first, second]), trials.rates, codes=trials.codes, neurons=neurons)
 
     @property
     def n_neurons(self) -> int:
@@ -308,7 +308,7 @@ def session_drift(
         _state_other_neurons(pairs, alpha)
     tested = _test_changes(pairs, changes, confidence)
     names = tuple(session.name for session in built)
-    return SessionDrift(names, tested, n_permutations, alpha, confidence, number(seed))
+    return SessionDrift(names, tested, n_permutations, alpha, confidence=confidence, seed=number(seed))
 
 
 def _state_standardised(sessions: Sequence[_Session]) -> None:

@@ -388,7 +388,7 @@ def wuc_score(
     rows = centre_and_scale(trials.rates, unit=normalize, centred=False)
     # The mean over all trials does not affect distances, but products of large numbers would lose digits.
     rows = compress_columns(rows - rows.mean(axis=0))
-    score = WhitenedScore(rows, trials.n_conditions, trials.n_neurons, halves, shrinkage, parts)
+    score = WhitenedScore(rows, trials.n_conditions, trials.n_neurons, halves, shrinkage=shrinkage, parts=parts)
     enough = trials.n_conditions >= FEWEST_CONDITIONS
     values = over_orders(lambda order: score.value(trials.codes[order]), orders) if enough else np.full(1, np.nan)
     return orders.summarise(

@@ -150,7 +150,9 @@ class Trials:
             provenance.state(f"{name}: {axes}")
         state_uneven_neurons(values, name)
         one = np.zeros(len(values), dtype=np.intp)
-        trials = cls(values, one, ("",), source, (), None, neurons, len(values), X)
+        trials = cls(
+            values, one, ("",), source=source, notes=(), used=None, neurons=neurons, n_total=len(values), given=X
+        )
         trials = trials.keep(recorded, "without any number (NaN)", name)
         if missing == "drop":
             complete = np.asarray(~np.isnan(trials.values).any(axis=tuple(range(1, values.ndim))))

@@ -406,7 +406,16 @@ def find_dependence(sides: Sequence[DiagnosticRows], *, screened: bool = False) 
     repeated = repeated[np.any([side.side[repeated].any(axis=1) for side in sides], axis=0)]
     if n < FEWEST_ROWS:
         discrete = any(_is_discrete(side) for side in sides)
-        return Dependence(n, 1.0, 0.5, 0.0, tuple(repeated.tolist()), (), len(rows), discrete)
+        return Dependence(
+            n,
+            1.0,
+            0.5,
+            memory=0.0,
+            repeated=tuple(repeated.tolist()),
+            nearly_repeated=(),
+            n_looked_at=len(rows),
+            discrete=discrete,
+        )
     p_value, closeness, alternation = _order_signs(sides, windows, screened=screened)
     lasting = not screened or p_value <= LEVEL
     near = find_near_repeats([side.gram for side in sides], ~np.isin(rows, repeated))
@@ -417,14 +426,14 @@ def find_dependence(sides: Sequence[DiagnosticRows], *, screened: bool = False) 
         n,
         p_value,
         closeness,
-        memory_in_rows([side.gram for side in sides], windows) if lasting else 0.0,
-        tuple(repeated.tolist()),
-        tuple(rows[near].tolist()),
-        len(rows),
-        discrete,
-        min(persistence(side) for side in sides) if lasting else 0.0,
-        find_period(*(side.side for side in sides)),
-        alternation,
+        memory=memory_in_rows([side.gram for side in sides], windows) if lasting else 0.0,
+        repeated=tuple(repeated.tolist()),
+        nearly_repeated=tuple(rows[near].tolist()),
+        n_looked_at=len(rows),
+        discrete=discrete,
+        persistence=min(persistence(side) for side in sides) if lasting else 0.0,
+        period=find_period(*(side.side for side in sides)),
+        alternation_p_value=alternation,
     )
 
 

@@ -333,7 +333,14 @@ def exchange(
     if shift:
         return Exchange(n, block, shift=True, named=("circular shifts", *named))
     if length is not None:
-        return Exchange(n, block, _stretches(block, length), False, length, (f"stretches of {length} rows", *named))
+        return Exchange(
+            n,
+            block,
+            _stretches(block, length),
+            False,
+            block_length=length,
+            named=(f"stretches of {length} rows", *named),
+        )
     if groups is None:
         return Exchange(n, block, named=tuple(named))
     group = check.labels(groups, n, "groups", min_classes=1)[0]

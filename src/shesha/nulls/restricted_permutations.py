@@ -176,7 +176,9 @@ class Exchange:
             Rows to keep, in their new order.
         """
         group = None if self.group is None else self.group[rows]
-        return Exchange(len(rows), self.block[rows], group, self.shift, self.block_length, self.named)
+        return Exchange(
+            len(rows), self.block[rows], group, self.shift, block_length=self.block_length, named=self.named
+        )
 
 
 def require_enough_draws(n_permutations: int, alpha: float, minimum: int = 1) -> None:

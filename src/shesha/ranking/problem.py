@@ -290,7 +290,15 @@ class DistanceVectors:
             vectors[~known] = 0.0
         ranked = measure.parameters.get("method", "spearman") == "spearman"
         upper = _upper_ceiling(measure, subjects) if size < n_pairs(n) and len(subjects) > 1 else float("nan")
-        return cls(problem, SortedVectors.build(vectors), ranked, i, j, None if known.all() else known, upper)
+        return cls(
+            problem,
+            SortedVectors.build(vectors),
+            ranked,
+            i=i,
+            j=j,
+            known=None if known.all() else known,
+            ceiling_upper=upper,
+        )
 
     @property
     def n_pairs(self) -> int:

@@ -312,7 +312,15 @@ class LayerComparison(PairTables, Number):
         label, pattern = self._labels
         rows, columns = (tuple(label[name] for name in names) for names in (self.rows, self.columns))
         size = f"{self.size}.{f' Tables leave out what the names share: {pattern}.' if pattern else ''}"
-        grid = HeatMap(self.name, rows, columns, values, self.closer, framed, legend if len(framed) > 1 else "")
+        grid = HeatMap(
+            self.name,
+            rows,
+            columns,
+            values=values,
+            closer=self.closer,
+            framed=framed,
+            frame_legend=legend if len(framed) > 1 else "",
+        )
         explained = (Explained(
             self.aggregate,
             "The summary of the grid, compared with that of grids with randomly matched rows.",

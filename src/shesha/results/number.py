@@ -162,7 +162,16 @@ class Number(Result):
     def as_metric(self, model: str, what: str) -> Metric:
         """Return the number for the header of a card: what it is, and of which model."""
         p_value = self.deciding_p_value
-        return Metric(model, what, self.value, self.low, self.high, self.chance, self.threshold, p_value)
+        return Metric(
+            model,
+            what,
+            self.value,
+            low=self.low,
+            high=self.high,
+            chance=self.chance,
+            threshold=self.threshold,
+            p_value=p_value,
+        )
 
     def _frame(self, *, full: bool) -> pd.DataFrame:
         """Return the number as a table with one row, or with the columns that the class names."""

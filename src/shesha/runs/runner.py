@@ -22,7 +22,7 @@ from shesha.inputs import validation as check
 from shesha.runs.store import ResultStore
 from shesha.support import types as kinds
 from shesha.support.optional import require
-from shesha.support.progress import Lines, silent
+from shesha.support.progress import ProgressLines, silent
 from shesha.support.warnings import NotEstimable
 
 Result = Any
@@ -224,7 +224,7 @@ class Meter:
         """Whether more work will be added later."""
         self._bar: Any = None
         self._task: Any = None
-        self._lines: Lines | None = None
+        self._lines: ProgressLines | None = None
 
     def expect(self, kind: Hashable, amount: float) -> None:
         """Add work that remains to be done."""
@@ -267,7 +267,7 @@ class Meter:
             self._bar.start()
             self._task = self._bar.add_task("starting", total=None)
         else:
-            self._lines = Lines()
+            self._lines = ProgressLines()
         return self
 
     def show(self) -> None:

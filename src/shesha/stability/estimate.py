@@ -21,7 +21,7 @@ from shesha.nulls.restricted_permutations import require_enough_draws
 from shesha.results import Estimate
 from shesha.stability.evaluation import build_request, evaluate
 from shesha.stability.labels_from_features import are_labels_from_features
-from shesha.stability.registry import Evidence, Request
+from shesha.stability.registry import Request, ScoreDraws
 from shesha.stability.row_matching import PairCount, conditional_requests
 from shesha.stability.split_scores import combine_errors
 from shesha.support.provenance import keep_statements
@@ -217,7 +217,7 @@ def estimate(
     )
 
 
-def as_estimate(request: Request, evidence: Evidence, confidence: float, alpha: float = ALPHA) -> Estimate:
+def as_estimate(request: Request, evidence: ScoreDraws, confidence: float, alpha: float = ALPHA) -> Estimate:
     """Convert the evidence to a result."""
     interval = combine_errors(evidence, request.exchange, request.variant.bounds, confidence)
     numbers, no_chance = _compare_with_null(request, evidence, alpha)
@@ -246,7 +246,7 @@ def as_estimate(request: Request, evidence: Evidence, confidence: float, alpha: 
     )
 
 
-def _compare_with_null(request: Request, evidence: Evidence, alpha: float) -> tuple[dict[str, Any], list[str]]:
+def _compare_with_null(request: Request, evidence: ScoreDraws, alpha: float) -> tuple[dict[str, Any], list[str]]:
     """Return the fields that describe the null distribution, and a note if there is none although it was requested."""
     null, numbers = evidence.null, {"alpha": alpha, "n_draws": 0}
     if not request.n_permutations or evidence.value != evidence.value:

@@ -14,7 +14,7 @@ from shesha.nulls.design_builder import exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.stability.label_scores import estimate_one_by_one
-from shesha.stability.registry import Evidence, Request, Variant, explain_undirected_rows, list_variants
+from shesha.stability.registry import Request, ScoreDraws, Variant, explain_undirected_rows, list_variants
 from shesha.stability.row_matching import PairCount, check_pairs
 from shesha.support.seeds import generator
 from shesha.support.types import Seed
@@ -120,14 +120,14 @@ def build_request(
         score,
         source,
         score.check_labels(ordered, n_rows) if score.needs_labels else None,
-        chosen,
-        n_bootstrap,
-        n_permutations,
-        target_se,
-        n_sampled,
-        int(seed) if isinstance(seed, np.integer) else seed,
-        resolve_design(design, n_rows),
-        known,
+        options=chosen,
+        n_bootstrap=n_bootstrap,
+        n_permutations=n_permutations,
+        target_se=target_se,
+        pairs=n_sampled,
+        seed=int(seed) if isinstance(seed, np.integer) else seed,
+        design=resolve_design(design, n_rows),
+        covariates=known,
     )
 
 
@@ -170,16 +170,16 @@ def resolve_design(design: Design | Exchange | None, n_rows: int) -> Exchange | 
     return exchange(n_rows, **options) if options else None
 
 
-def evaluate(request: Request) -> Evidence:
+def evaluate(request: Request) -> ScoreDraws:
     """Compute value, interval and null for a request; a missing value has a reason."""
-    estimator: Callable[[Request], Evidence] = request.variant.estimator or estimate_one_by_one
+    estimator: Callable[[Request], ScoreDraws] = request.variant.estimator or estimate_one_by_one
     with explain_undirected_rows():
         try:
             return estimator(request)
         except NotEstimable as reason:
             if hasattr(reason, "rows"):
                 raise
-            return Evidence(float("nan"), null=request.empty_null, reason=str(reason))
+            return ScoreDraws(float("nan"), null=request.empty_null, reason=str(reason))
 
 
 def _options(variant: Variant, options: dict[str, Any]) -> dict[str, Any]:

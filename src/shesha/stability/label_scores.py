@@ -13,7 +13,7 @@ from shesha.kernels.condensed_matrices import row_start
 from shesha.kernels.distances import PANEL, n_pairs
 from shesha.kernels.sorting import Ordering, order_values
 from shesha.stability import row_matching, split_scores
-from shesha.stability.registry import RESAMPLING, SHUFFLING, THINNING, Classes, Evidence, Request, mean_score
+from shesha.stability.registry import RESAMPLING, SHUFFLING, THINNING, Classes, Request, ScoreDraws, mean_score
 from shesha.stability.row_matching import Pairs, uses_all_pairs
 from shesha.stability.split_scores import bootstrap_pairs, score_resamples
 from shesha.support.memory import memory_budget, require
@@ -85,12 +85,12 @@ def estimate_by_counts(
     resampled: Callable[[Matrix, list[Index], Matrix], Vector],
     shuffled: Callable[[Matrix, Index, int], Vector],
     reason: str,
-) -> Evidence:
+) -> ScoreDraws:
     """Score the data, then all resamples of the rows together and all shuffles of the labels together."""
     X, y = _rows(request), request.labels
     score = value(X, y)
     if np.isnan(score):
-        return Evidence(score, null=request.empty_null, reason=reason)
+        return ScoreDraws(score, null=request.empty_null, reason=reason)
     resamples = np.empty(0)
     if request.n_bootstrap:
         rng = spawn(request.seed, RESAMPLING)
@@ -99,10 +99,10 @@ def estimate_by_counts(
             counts[:, draw] = np.bincount(request.resample_rows(rng), minlength=len(X))
         resamples = resampled(X, y.present, counts)
     codes = shuffle_labels(request, always_all=True).codes
-    return Evidence(score, resampled=resamples, null=shuffled(X, codes, y.n_classes) if len(codes) else np.empty(0))
+    return ScoreDraws(score, resampled=resamples, null=shuffled(X, codes, y.n_classes) if len(codes) else np.empty(0))
 
 
-def estimate_overlaps(request: Request, *, scaled: bool) -> Evidence:
+def estimate_overlaps(request: Request, *, scaled: bool) -> ScoreDraws:
     """Estimate the overlap of discriminant subspaces, then that of resampled rows and shuffled labels one by one."""
     X, y = _rows(request), request.labels
     n_draws, share = request.options["n_draws"], request.options["subsample_frac"]
@@ -112,7 +112,7 @@ def estimate_overlaps(request: Request, *, scaled: bool) -> Evidence:
 
     draws = scores(X, y, generator(request.seed))
     if np.isnan(draws).all():
-        return Evidence(float("nan"), draws, null=request.empty_null, reason="all class means are equal")
+        return ScoreDraws(float("nan"), draws, null=request.empty_null, reason="all class means are equal")
     rng = spawn(request.seed, RESAMPLING)
     resampled = []
     for _ in track(range(request.n_bootstrap), request.n_bootstrap, "resamples"):
@@ -122,10 +122,10 @@ def estimate_overlaps(request: Request, *, scaled: bool) -> Evidence:
         mean_score(scores(X, y.take(order), generator(request.seed)))
         for order in track(request.orders(), request.n_permutations, "matchings")
     ]
-    return Evidence(mean_score(draws), draws, resampled=np.array(resampled), redrawn=True, null=np.array(null))
+    return ScoreDraws(mean_score(draws), draws, resampled=np.array(resampled), redrawn=True, null=np.array(null))
 
 
-def estimate_one_by_one(request: Request) -> Evidence:
+def estimate_one_by_one(request: Request) -> ScoreDraws:
     """Estimate any score by calling its function for the data, for resampled rows and for shuffled labels."""
     variant, y = request.variant, request.classes
     options = {**request.options, **({"seed": request.seed} if "seed" in variant.options else {})}
@@ -142,14 +142,14 @@ def estimate_one_by_one(request: Request) -> Evidence:
     try:
         value = score(None, y)
     except NotEstimable as why:
-        return Evidence(float("nan"), null=request.empty_null, reason=str(why))
+        return ScoreDraws(float("nan"), null=request.empty_null, reason=str(why))
     rng = spawn(request.seed, RESAMPLING)
     resampled = []
     for _ in track(range(request.n_bootstrap), request.n_bootstrap, "resamples"):
         rows = request.resample_rows(rng)
         resampled.append(score(rows, None if y is None else y.take(rows)))
     null = [score(None, y.take(order)) for order in request.orders()] if y is not None else []
-    return Evidence(value, resampled=np.array(resampled), null=np.array(null))
+    return ScoreDraws(value, resampled=np.array(resampled), null=np.array(null))
 
 
 def _rows(request: Request) -> Matrix:
@@ -172,7 +172,7 @@ def label_distances(codes: Labels) -> Vector:
     return np.concatenate([codes[i] != codes[i + 1 :] for i in range(n)]).astype(np.float64)
 
 
-def estimate_alignment(request: Request) -> Evidence:
+def estimate_alignment(request: Request) -> ScoreDraws:
     """Estimate 'supervised_alignment' from all pairs of rows, or from random pairs if there are many."""
     view: Standard = request.variant.look(request.source, request.options)
     n = view.n_rows
@@ -181,7 +181,7 @@ def estimate_alignment(request: Request) -> Evidence:
     thinned, pairs = bootstrap_pairs(n, request)
     outer = _order_distances(view)
     if outer.variance == 0:
-        return Evidence(float("nan"), null=request.empty_null, reason=NOTHING_TO_RANK)
+        return ScoreDraws(float("nan"), null=request.empty_null, reason=NOTHING_TO_RANK)
     evidence = _evidence(outer, label_distances(request.labels.codes), thinned, pairs, request)
     if evidence.value != evidence.value:
         return replace(evidence, null=request.empty_null)
@@ -223,21 +223,21 @@ def _order_distances(view: Standard) -> Ordering:
     return order_values(view.squared(), view.level, np.empty(n_pairs(view.n_rows), dtype=np.uint64))
 
 
-def _evidence(outer: Ordering, differ: Vector, thinned: Index | None, pairs: Pairs, request: Request) -> Evidence:
+def _evidence(outer: Ordering, differ: Vector, thinned: Index | None, pairs: Pairs, request: Request) -> ScoreDraws:
     inner = order_values(np.take(differ, outer.order), 0.0, np.empty(len(differ), dtype=np.uint64))
     if inner.variance == 0:
-        return Evidence(float("nan"), reason=NOTHING_TO_RANK)
+        return ScoreDraws(float("nan"), reason=NOTHING_TO_RANK)
     value = ranks.correlation(outer, inner)
     if request.n_bootstrap == 0:
-        return Evidence(value, n_pairs=len(differ))
+        return ScoreDraws(value, n_pairs=len(differ))
     cells = feature_halves.rank_cells(outer, inner)
     cells = cells if thinned is None else cells[thinned]
-    return Evidence(
+    return ScoreDraws(
         value, resampled=score_resamples([cells], pairs, request.n_rows, request, value), n_pairs=len(differ)
     )
 
 
-def _from_pairs(view: Standard, request: Request) -> Evidence:
+def _from_pairs(view: Standard, request: Request) -> ScoreDraws:
     """Estimate from random pairs, which the value, the interval and the null all use."""
     rng = spawn(request.seed, THINNING)
     affordable = max(_FEWEST_PAIRS, memory_budget() // _BYTES_PER_PAIR)
@@ -255,7 +255,7 @@ def _from_pairs(view: Standard, request: Request) -> Evidence:
     ]
     outer = order_values(distances, view.level, np.empty(len(i), dtype=np.uint64))
     if outer.variance == 0:
-        return Evidence(float("nan"), null=request.empty_null, reason=NOTHING_TO_RANK)
+        return ScoreDraws(float("nan"), null=request.empty_null, reason=NOTHING_TO_RANK)
     evidence = _evidence(outer, (codes[i] != codes[j]).astype(np.float64), None, (i, j), request)
     shuffled = shuffle_labels(request, always_all=True).codes
     unit = outer.unit_ranks()

@@ -432,7 +432,7 @@ _FEWEST = 2
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ScoreDraws:
     """The score, its value in each draw, its resampling distribution and its null distribution."""
 
     value: float

@@ -14,7 +14,7 @@ from shesha.kernels.feature_halves import Partition
 from shesha.kernels.threads import parallel
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.stability import row_matching
-from shesha.stability.registry import THINNING, Evidence, Request
+from shesha.stability.registry import THINNING, Request, ScoreDraws
 from shesha.stability.row_matching import (
     Matchings,
     Pairs,
@@ -48,7 +48,7 @@ class Interval:
     notes: tuple[str, ...] = ()
 
 
-def combine_errors(evidence: Evidence, design: Exchange, bounds: tuple[float, float], confidence: float) -> Interval:
+def combine_errors(evidence: ScoreDraws, design: Exchange, bounds: tuple[float, float], confidence: float) -> Interval:
     """Combine independent sources of error: the squared margins of the interval are added."""
     from scipy.special import ndtri, stdtrit
 
@@ -58,7 +58,7 @@ def combine_errors(evidence: Evidence, design: Exchange, bounds: tuple[float, fl
     known = evidence.resampled[np.isfinite(evidence.resampled)]
     n_resamples = len(known) if len(known) > 1 else 0
     if not free:
-        return Interval(nan, nan, nan, part, n_resamples, (NOTHING_TO_RESAMPLE,))
+        return Interval(nan, nan, nan, part, n_resamples=n_resamples, notes=(NOTHING_TO_RESAMPLE,))
     # Resamples of few units vary too little, so the margins are widened as for Student's t.
     wider = float(np.sqrt(units / free) * stdtrit(free, level) / ndtri(level))
     of_rows = wider * (_quantile_margins(known, level) if n_resamples else np.full(2, row_error * ndtri(level)))
@@ -69,10 +69,10 @@ def combine_errors(evidence: Evidence, design: Exchange, bounds: tuple[float, fl
     below, above = np.sqrt(of_rows**2 + others)
     low, high = np.clip([evidence.value - below, evidence.value + above], *bounds)
     notes = (ALONE,) if n_draws == 1 and not evidence.redrawn and low == low else ()
-    return Interval(float(low), float(high), row_error, part, n_resamples, notes)
+    return Interval(float(low), float(high), row_error, part, n_resamples=n_resamples, notes=notes)
 
 
-def partition_error(found: Evidence) -> float:
+def partition_error(found: ScoreDraws) -> float:
     """Return the standard error due to partitions alone, without what the sampled pairs contribute."""
     if not len(found.draws):
         return 0.0
@@ -85,7 +85,7 @@ def monte_carlo_error(scores: Vector) -> float:
     return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else float("nan")
 
 
-def _row_error(evidence: Evidence) -> float:
+def _row_error(evidence: ScoreDraws) -> float:
     """Return the standard error due to rows alone."""
     known = evidence.resampled[np.isfinite(evidence.resampled)]
     if len(known) < 2:
@@ -115,7 +115,7 @@ _COPIES = 64
 _BATCH = 10
 
 
-def estimate_split(request: Request) -> Evidence:
+def estimate_split(request: Request) -> ScoreDraws:
     """Estimate 'feature_split' or 'basis_averaged_split' from all pairs of rows or from a sample of them.
 
     If there are more than `DEFAULT_PAIRS` pairs, they are sampled, because the cost of using all grows with the square
@@ -143,7 +143,7 @@ class _Found:
     n_dropped: int
 
 
-def _exact(request: Request) -> Evidence:
+def _exact(request: Request) -> ScoreDraws:
     halves: SplitHalves = request.variant.look(request.source, request.options)
     n = halves.n_rows
     thinned, pairs = bootstrap_pairs(n, request)
@@ -166,14 +166,14 @@ def _exact(request: Request) -> Evidence:
     parts = draw_until(take_all, request)
     scores = np.array([part.score for part in parts])
     if np.isnan(scores).all():
-        return Evidence(float("nan"), scores, null=request.empty_null, reason=CONSTANT, n_pairs=n_pairs(n))
+        return ScoreDraws(float("nan"), scores, null=request.empty_null, reason=CONSTANT, n_pairs=n_pairs(n))
     value = float(np.nanmean(scores))
     cells = [part.cells for part in parts if part.cells is not None]
     if matchings is None:
         null = null_of_new_halves(request, scored)
     else:
         null = matchings.null([part.matched for part in parts], lambda index, use: halves.visit([draws[index]], use)[0])
-    return Evidence(
+    return ScoreDraws(
         value,
         scores,
         resampled=score_resamples(cells, pairs, n, request, value),
@@ -230,7 +230,7 @@ def score_resamples(
     return np.asarray(value + scores[1:] - scores[0])
 
 
-def _from_pairs(request: Request) -> Evidence:
+def _from_pairs(request: Request) -> ScoreDraws:
     """Score each partition from random pairs."""
     rotated, n = bool(request.variant.view_options.get("rotated")), request.n_rows
     halves = SampledHalves(cast(Rows, request.source), request.options["metric"], rotated)
@@ -261,7 +261,7 @@ def _from_pairs(request: Request) -> Evidence:
         null = null_of_new_halves(request, draws[: request.options["n_draws"]])
     n_used = sample.distinct or n_scored
     if np.isnan(scores).all():
-        return Evidence(float("nan"), scores, null=null, reason=CONSTANT, n_pairs=n_used)
+        return ScoreDraws(float("nan"), scores, null=null, reason=CONSTANT, n_pairs=n_used)
     i, j, effect = (
         np.concatenate([getattr(part, name) for part in parts if part.score == part.score])
         for name in ("i", "j", "influence")
@@ -274,7 +274,7 @@ def _from_pairs(request: Request) -> Evidence:
     )
     few = not sample.distinct and n_chosen < n
     among = f" (in each partition of {n_chosen:,} random rows)" if few else ""
-    return Evidence(
+    return ScoreDraws(
         float(np.nanmean(scores)),
         scores,
         null=null,

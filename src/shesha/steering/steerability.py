@@ -74,7 +74,7 @@ _AT_A_TIME = 256
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class ProbePlan:
     """The labels and training rows of every probe; the first labelling is the true one."""
 
     codes: Labels
@@ -91,7 +91,7 @@ class Plan:
         return len(self.codes)
 
 
-def draw_plan(y: Labelled, n_splits: int, n_draws: int, rng: np.random.Generator) -> Plan:
+def draw_plan(y: Labelled, n_splits: int, n_draws: int, rng: np.random.Generator) -> ProbePlan:
     """Draw shuffles of the labels, and halves for each; every half is trained on once and steered once."""
     codes = np.array([y.codes, *(y.shuffle(rng) for _ in range(n_draws))])
     training = []
@@ -100,7 +100,7 @@ def draw_plan(y: Labelled, n_splits: int, n_draws: int, rng: np.random.Generator
             first = y.halves(labels, rng)
             training += [first, ~first]
     labelling = np.repeat(np.arange(len(codes)), 2 * n_splits)
-    return Plan(codes, labelling, np.array(training).T, n_splits)
+    return ProbePlan(codes, labelling, np.array(training).T, n_splits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ class Setup:
     """Number of neighbours; with 0, effects on single rows are not computed."""
 
 
-def outcomes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[Outcome]:
+def outcomes(X: Coordinates, n_classes: int, plan: ProbePlan, setup: Setup) -> list[Outcome]:
     """Fit every probe of the plan, and steer the other half of the rows along its direction."""
     results: list[Outcome] = []
     for start in range(0, len(plan.labelling), _AT_A_TIME):
@@ -146,7 +146,7 @@ def outcomes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[O
     return results
 
 
-def fit_observed_probes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[Probe]:
+def fit_observed_probes(X: Coordinates, n_classes: int, plan: ProbePlan, setup: Setup) -> list[Probe]:
     """Fit the probes for the true labels again, to steer along other directions."""
     mask = plan.labelling == 0
     codes = np.repeat(plan.codes[0][:, None], mask.sum(), axis=1)
@@ -363,7 +363,7 @@ def steerability(
 
 
 def _control_outcomes(
-    n_directions: int, X: Coordinates, plan: Plan, probes: list[Probe], setup: Setup, rng: np.random.Generator
+    n_directions: int, X: Coordinates, plan: ProbePlan, probes: list[Probe], setup: Setup, rng: np.random.Generator
 ) -> list[Outcome]:
     """Steer along random directions, as a control."""
     axes = random_directions(X.axes, n_directions, rng)
@@ -378,7 +378,7 @@ def _column(results: list[Outcome], name: str) -> Vector:
     return np.array([outcome.scores[SCORES.index(name)] for outcome in results])
 
 
-def _scores(results: list[Outcome], plan: Plan) -> list[SteeringScore]:
+def _scores(results: list[Outcome], plan: ProbePlan) -> list[SteeringScore]:
     values = np.array([outcome.scores for outcome in results]).reshape(plan.n_labellings, -1, len(SCORES))
     closer = ("higher", "higher", "higher", "higher", "lower")
     return [_score(name, values[:, :, k], closer[k]) for k, name in enumerate(_NAMES)]

@@ -62,7 +62,7 @@ def silent() -> bool:
     return bool(os.environ.get(QUIET))
 
 
-class Lines:
+class ProgressLines:
     """Prints progress at intervals when there is no terminal for a bar."""
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ def track(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
     elif sys.stderr.isatty():
         yield from _terminal_bar(items, total, label)
     else:
-        lines = Lines()
+        lines = ProgressLines()
         for done, item in enumerate(items, 1):
             yield item
             lines.say(f"{done:,} of {total:,} {label}", done / total if total else 0.0)

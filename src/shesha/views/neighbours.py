@@ -131,7 +131,7 @@ class Neighbours(View):
     def _from_search(
         cls, result: kernel.Found, rows: Matrix | None, distances: Vector | None, search: Search | None
     ) -> Neighbours:
-        return Neighbours(result.lists, rows, distances, result.tied, search, result.ties)
+        return Neighbours(result.lists, rows, distances, result.tied, search=search, ties=result.ties)
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
@@ -484,7 +484,7 @@ class QueryNeighbours(Neighbours):
 
     chosen: Index = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     """Row numbers of the queries."""
-    among: kernel.Rows | None = None
+    among: kernel.RowBlocks | None = None
     """All rows, in the form whose inner products or distances define the metric."""
     closeness: kernel.Closeness = "distance"
 
@@ -548,9 +548,9 @@ def _ranks(lists: Index, others: Index) -> Index:
     return out
 
 
-def _standard(source: RowSource, queries: Index, metric: Standard) -> kernel.Rows:
+def _standard(source: RowSource, queries: Index, metric: Standard) -> kernel.RowBlocks:
     if metric == "dot":
-        return kernel.Rows(source.n_rows, source.read, source.starts, source.block)
+        return kernel.RowBlocks(source.n_rows, source.read, source.starts, source.block)
     if metric == "euclidean":
         # Distances do not depend on the origin, and an origin near the rows keeps them precise.
         origin = np.median(source.read(np.sort(queries)), axis=0)
@@ -567,7 +567,7 @@ def _standard(source: RowSource, queries: Index, metric: Standard) -> kernel.Row
         rows = source.block(start)
         return transform(rows, np.arange(start, start + len(rows)))
 
-    return kernel.Rows(source.n_rows, lambda rows: transform(source.read(rows), rows), source.starts, block)
+    return kernel.RowBlocks(source.n_rows, lambda rows: transform(source.read(rows), rows), source.starts, block)
 
 
 @dataclass(frozen=True)

@@ -439,7 +439,7 @@ class Comparisons(OrderKept):
         else:
             kept = source.standard(metric)
             tolerance = distance_rounding(kept, metric)
-        comparisons = cls(tuples, n, tolerance, distances, kept, metric, sampled)
+        comparisons = cls(tuples, n, tolerance, distances=distances, rows=kept, metric=metric, sampled=sampled)
         if not comparisons.signs.any():
             raise NotEstimable("all distances between rows are equal, so comparisons of distances are undefined")
         return comparisons

@@ -9,7 +9,7 @@ import numpy as np
 
 from shesha.inputs import validation as check
 from shesha.kernels.class_statistics import (
-    Sums,
+    ClassSums,
     agreements,
     class_sums,
     class_variance_share,
@@ -30,7 +30,7 @@ from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.nulls.group_halves import draw_class_halves
 from shesha.stability import label_scores
 from shesha.stability.label_scores import estimate_by_counts
-from shesha.stability.registry import RESAMPLING, THINNING, Classes, Evidence, Request, mean_score, stability
+from shesha.stability.registry import RESAMPLING, THINNING, Classes, Request, ScoreDraws, mean_score, stability
 from shesha.stability.row_matching import count_group_pairs_once, group_codes, group_pairs
 from shesha.support import memory
 from shesha.support.progress import track
@@ -45,7 +45,7 @@ _SOME_PAIRS = 1_000_000
 _NO_SEPARATION = "no class has two members that differ from the other rows"
 
 
-def estimate_separation(request: Request) -> Evidence:
+def estimate_separation(request: Request) -> ScoreDraws:
     """Estimate 'class_separation_ratio' from all rows instead of subsamples."""
     rows: Standard = request.variant.look(request.source, request.options)
     y, n = request.labels, rows.n_rows
@@ -54,13 +54,13 @@ def estimate_separation(request: Request) -> Evidence:
         counts = np.hstack([counts, request.resamples()])
     ratios = _sums(rows, y, counts).subtract(_copies(rows, request, counts)).ratios
     if np.isnan(ratios[0]):
-        return Evidence(float("nan"), null=request.empty_null, reason="no class has two distinct rows")
+        return ScoreDraws(float("nan"), null=request.empty_null, reason="no class has two distinct rows")
     resampled: Vector = ratios[1:]
     notes: tuple[str, ...] = ()
     if request.n_bootstrap and n > _ALL_PAIRS:
         resampled, notes = _score_resamples(rows, request, float(ratios[0]))
     labels = label_scores.shuffle_labels(request)
-    return Evidence(
+    return ScoreDraws(
         float(ratios[0]),
         resampled=resampled,
         null=_null(rows, labels),
@@ -77,7 +77,7 @@ def _null(rows: Standard, labels: label_scores.Shuffled) -> Vector:
     sums = _sums(chosen, labels.classes, np.ones((chosen.n_rows, 1)))
     within = class_sums(chosen.panel, PANEL, labels.codes, labels.classes.n_classes)
     every = [np.broadcast_to(term, within.shape) for term in (sums.total, sums.n_total, sums.n_within)]
-    return Sums(every[0], within, every[1], every[2]).ratios
+    return ClassSums(every[0], within, every[1], every[2]).ratios
 
 
 def _score_resamples(rows: Standard, request: Request, value: float) -> tuple[Vector, tuple[str, ...]]:
@@ -95,11 +95,11 @@ def _score_resamples(rows: Standard, request: Request, value: float) -> tuple[Ve
     return value + scores[1:] - scores[0], (note,)
 
 
-def _copies(rows: Standard, request: Request, counts: Matrix) -> Sums:
+def _copies(rows: Standard, request: Request, counts: Matrix) -> ClassSums:
     """Return the sums over pairs of copies of the same group, which are pairs only in a resample."""
     group = group_codes(request.design)
     if group is None or counts.shape[1] == 1:
-        return Sums(*(np.zeros(counts.shape[1]),) * 4)
+        return ClassSums(*(np.zeros(counts.shape[1]),) * 4)
     i, j = group_pairs(group)
     codes = request.labels.codes
     _, firsts, index = np.unique(group, return_index=True, return_inverse=True)
@@ -112,7 +112,7 @@ def _distances(rows: Standard, i: Index, j: Index) -> Vector:
     return np.sqrt(distances, out=distances) if rows.squares else distances
 
 
-def _sums(rows: Standard, y: Classes, counts: Matrix) -> Sums:
+def _sums(rows: Standard, y: Classes, counts: Matrix) -> ClassSums:
     order = np.argsort(y.codes, kind="stable")
     return separation_sums(rows.permute(order).panel, y.codes[order], counts[order])
 
@@ -292,7 +292,7 @@ _FEWEST = 2
 _NOTHING = "all distances between centroids are equal, or a class has one row"
 
 
-def estimate_label_conditioned(request: Request) -> Evidence:
+def estimate_label_conditioned(request: Request) -> ScoreDraws:
     """Estimate 'label_conditioned_split', with resampled rows and a null distribution of shuffled labels."""
     data: Plain = request.variant.look(request.source, request.options)
     splits = _Splits(data.rows, request.options["n_draws"], request.options["metric"], _groups(request))
@@ -300,11 +300,11 @@ def estimate_label_conditioned(request: Request) -> Evidence:
     splits.require_groups(y)
     draws = splits.scores(y, [np.arange(len(rows)) for rows in y.members], generator(request.seed))
     if np.isnan(draws).all():
-        return Evidence(float("nan"), draws, null=request.empty_null, reason=_NOTHING)
+        return ScoreDraws(float("nan"), draws, null=request.empty_null, reason=_NOTHING)
     rng = spawn(request.seed, RESAMPLING)
     resampled = splits.score_resamples(y, lambda: _resample_positions(request, rng), request.n_bootstrap, rng)
     labels = label_scores.shuffle_labels(request)
-    return Evidence(
+    return ScoreDraws(
         mean_score(draws),
         draws,
         resampled=resampled,

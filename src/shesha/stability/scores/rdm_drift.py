@@ -192,7 +192,7 @@ def drift_path(
     for name, reason in zip(names, reasons, strict=True):
         if reason:
             check.not_estimable(f"drift of {name}: {reason}")
-    return DriftPath(names, tuple(first), tuple(previous), method, metric, reasons)
+    return DriftPath(names, tuple(first), tuple(previous), method, metric=metric, reasons=reasons)
 
 
 def _warn_of_doubts(sources: Mapping[str, Any]) -> None:
