@@ -160,6 +160,8 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: perturbation_tables.mixed_model(LINES.assign(n=0)),
         lambda: perturbation_tables.mixed_model(LINES.assign(dataset=[{1}] * 40)),
         lambda: perturbation_tables.discordances(LINES.iloc[:0]),
+        lambda: perturbation_tables.pooled_correlations(LINES.iloc[:0]),
+        lambda: shesha.neuro.noise_ceiling(X, [pd.NA] * 40),
         lambda: perturbation_tables.single_against_combined(LINES.astype(str)),
         lambda: perturbation_tables.ablation({"a": pd.concat([LINES, LINES]), "b": LINES}),
         lambda: perturbation_tables.null_model(effect=1e308),

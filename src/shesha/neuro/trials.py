@@ -520,8 +520,7 @@ def _missing(labels: NDArray[Any]) -> Mask:
         return np.zeros(len(labels), dtype=bool)
     from pandas import isna
 
-    written = labels.dtype.kind in "UO"
-    unlabelled = [written and value in NO_LABEL for value in labels.tolist()]
+    unlabelled = [isinstance(value, str) and value in NO_LABEL for value in labels.tolist()]
     return np.asarray(isna(labels) | np.array(unlabelled, dtype=bool))
 
 
