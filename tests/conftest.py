@@ -21,6 +21,9 @@ settings.load_profile("repeatable")
 # Rewritten tests are kept for the next run, and the library compiled for the many processes that tests start.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Tests run in several processes, whose BLAS threads would wait for one another: the tests took three times as long.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+threadpool_limits(int(os.environ["OMP_NUM_THREADS"]))
 # No test downloads anything, so a model that does not exist is refused without waiting for a network.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 

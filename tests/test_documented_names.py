@@ -7,19 +7,20 @@ from pathlib import Path
 
 DOCS = Path(__file__).parents[1]
 _NAME = re.compile(r"`(shesha\.(?:drift|bio|neuro|steering|coherence|descriptors|extract)(?:\.[a-z_]\w*)+)`?")
-# Each name is looked up in a process of its own, as one room may import another; only foreign packages are shared.
+# The names of each room are looked up in a process of its own, as one room may import another.
 _RESOLVE = """
-import functools, os, sys, traceback
+import functools, itertools, os, sys, traceback
 import contextlib, numpy, pandas, scipy.spatial, scipy.stats, shesha
 with contextlib.suppress(ImportError):
     import anndata
-for name in sys.argv[1:]:
+for _, names in itertools.groupby(sorted(sys.argv[1:]), lambda name: name.split(".")[1]):
     child = os.fork()
     if not child:
-        try:
-            functools.reduce(getattr, name.split(".")[1:], shesha)
-        except BaseException:
-            print(name, traceback.format_exc(limit=-1), flush=True)
+        for name in names:
+            try:
+                functools.reduce(getattr, name.split(".")[1:], shesha)
+            except BaseException:
+                print(name, traceback.format_exc(limit=-1), flush=True)
         os._exit(0)
     os.waitpid(child, 0)
 """

@@ -1,5 +1,6 @@
 """docs/extending.md keeps its word: its listings are added from outside, and to the package by its diffs, and used."""
 
+import json
 import os
 import re
 import shutil
@@ -82,28 +83,51 @@ def applied(text, hunks):
     return "\n".join(lines)
 
 
-def run(place, folder, code, *arguments):
-    """Run code where the modules of a place come first, within a folder."""
-    paths = [str(place), str(SOURCE.parent), os.environ.get("PYTHONPATH", "")]
-    ended = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code, *map(str, arguments)],
+# Runs programs one after the other, since imports take longer than what they do.
+_LOOP = """
+import contextlib, io, json, os, sys, traceback
+from shesha.cli import main
+for line in sys.stdin:
+    folder, code, sys.argv[1:] = json.loads(line)
+    os.chdir(folder)
+    out, err = io.StringIO(), ""
+    with contextlib.redirect_stdout(out):
+        try:
+            exec(code, {"__name__": "__main__"})
+        except SystemExit as ended:
+            err = str(ended.code or "")
+        except BaseException:
+            err = traceback.format_exc()
+    print(json.dumps([out.getvalue(), err]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def run(outside):
+    """Run code within a folder, in a process in which the modules of the page come first."""
+    paths = [str(outside), str(SOURCE.parent), os.environ.get("PYTHONPATH", "")]
+    loop = subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", _LOOP],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        cwd=folder,
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
-        check=False,
     )
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
+
+    def run_code(folder, code, *arguments):
+        loop.stdin.write(json.dumps([str(folder), code, list(map(str, arguments))]) + "\n")
+        loop.stdin.flush()
+        out, err = json.loads(loop.stdout.readline())
+        assert err == "", out + err
+        return out
+
+    yield run_code
+    loop.communicate()
 
 
-def command(place, folder, *arguments):
-    return run(place, folder, "from shesha.cli import main; main()", *arguments)
-
-
-@pytest.fixture(params=["outside"])
-def place(request):
-    return request.getfixturevalue(request.param)
+@pytest.fixture(scope="module")
+def command(run):
+    return lambda folder, *arguments: run(folder, "from shesha.cli import main; main()", *arguments)
 
 
 def test_no_diff_touches_more_than_two_files():
@@ -128,17 +152,17 @@ def test_the_library_with_every_diff_passes_lint_and_format(inside):
         assert ended.returncode == 0, ended.stdout
 
 
-def test_a_measure_is_listed_and_compared(place, data):
+def test_a_measure_is_listed_and_compared(command, data):
     assert "column agreement: Mean correlation of corresponding columns." in command(
-        place, data, "measures", "column-agreement"
+        data, "measures", "column-agreement"
     )
-    out = command(place, data, "compare", "X.npy", "Y.npy", "--measures", "column agreement,CKA")
+    out = command(data, "compare", "X.npy", "Y.npy", "--measures", "column agreement,CKA")
     X, Y = np.load(data / "X.npy"), np.load(data / "Y.npy")
     expected = np.mean([np.corrcoef(X[:, j], Y[:, j])[0, 1] for j in range(6)])
     assert re.search(rf"column agreement +{expected:.3f}", out)
 
 
-def test_a_score_has_interval_chance_and_a_place_in_every_audit(place, data):
+def test_a_score_has_interval_chance_and_a_place_in_every_audit(run, command, data):
     code = """
 import numpy as np, shesha
 X, y = np.load("X.npy"), np.loadtxt("labels.txt")
@@ -150,44 +174,42 @@ print(found.value)
     means = [X[y == one].mean(axis=0) for one in range(3)]
     nearest = [np.argmin([np.linalg.norm(row - mean) for mean in means]) for row in X]
     expected = np.mean(nearest == y)
-    assert float(run(place, data, code)) == pytest.approx(expected)
-    report = command(
-        place, data, "audit", "X.npy", "--labels", "labels.txt", "--full", "--bootstrap", 5, "--permutations", 19
-    )
+    assert float(run(data, code)) == pytest.approx(expected)
+    report = command(data, "audit", "X.npy", "--labels", "labels.txt", "--full", "--bootstrap", 5, "--permutations", 19)
     told = " ".join(report.split())
     assert f" {expected:.3f} [" in report
     assert "Nearest class mean: share of the rows whose nearest class mean is that of their own class" in told
-    assert command(place, data, "scores", "nearest class mean").startswith("nearest_mean: Nearest class mean. ")
+    assert command(data, "scores", "nearest class mean").startswith("nearest_mean: Nearest class mean. ")
 
 
-def test_a_descriptor_has_a_place_in_every_audit(place, data):
-    report = command(place, data, "audit", "X.npy", "--full", "--bootstrap", 0, "--permutations", 19)
+def test_a_descriptor_has_a_place_in_every_audit(command, data):
+    report = command(data, "audit", "X.npy", "--full", "--bootstrap", 0, "--permutations", 19)
     share = (np.load(data / "X.npy") == 0).mean()
     assert f" {share:.3f}\n" in report
     assert "Zeros: share of the entries that are zero" in " ".join(report.split())
-    assert command(place, data, "scores", "Zeros").startswith("zeros: Zeros. Share of the entries that are zero.")
+    assert command(data, "scores", "Zeros").startswith("zeros: Zeros. Share of the entries that are zero.")
 
 
-def test_a_format_is_read_by_every_command(place, data):
+def test_a_format_is_read_by_every_command(command, data):
     found = [
-        command(place, data, "audit", file, "--full", "--bootstrap", 0, "--permutations", 19).replace("rows  ", "X  ")
+        command(data, "audit", file, "--full", "--bootstrap", 0, "--permutations", 19).replace("rows  ", "X  ")
         for file in ("rows.blank", "X.npy")
     ]
     scores = [re.findall(r"-?\d+\.\d+", text) for text in found]
     assert scores[0] == scores[1] and len(scores[0]) > 5
 
 
-def test_a_command_is_one_of_the_programs(place, data):
-    assert command(place, data, "shapes", "X.npy") == "X: 30 rows x 6 features\n"
-    assert "Print the shape of each representation of a file." in command(place, data, "shapes", "--help")
-    assert "shapes" in command(place, data, "--help")
+def test_a_command_is_one_of_the_programs(command, data):
+    assert command(data, "shapes", "X.npy") == "X: 30 rows x 6 features\n"
+    assert "Print the shape of each representation of a file." in command(data, "shapes", "--help")
+    assert "shapes" in command(data, "--help")
 
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
-def test_a_data_set_a_network_and_a_test_are_run_by_the_benchmark(outside, tmp_path):
+def test_a_data_set_a_network_and_a_test_are_run_by_the_benchmark(run, command, tmp_path):
     suite, store = "mypackage.bench:mysuite", ("--store", "own.sqlite")
     chosen = ("--test", "mypackage.bench:mytest", "--measure", "CKA", "--measure", "mypackage.columns:column_agreement")
-    command(outside, tmp_path, "bench", "run", suite, *chosen, *store, "--workers", 1)
+    command(tmp_path, "bench", "run", suite, *chosen, *store, "--workers", 1)
     code = f"""
 from shesha_bench import results, suite
 from shesha_bench.tests import find
@@ -196,7 +218,7 @@ found = results("own.sqlite", suite("{suite}"))
 print(*sorted(set(found["measure"])), sep="|")
 print(*set(found["dataset"]), *set(found["test"]), found["value"].notna().all())
 """
-    assert run(outside, tmp_path, code).splitlines() == [
+    assert run(tmp_path, code).splitlines() == [
         "CKA|column agreement",
         "mypackage.bench:mydata sureness True",
     ]

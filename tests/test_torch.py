@@ -75,3 +75,12 @@ def test_an_encoder_of_tensors_takes_a_noise_level(kind):
 def test_classes_of_the_source_may_be_tensors():
     z, y = np.arange(12) % 4, np.arange(12) % 3
     assert transfer.nce(z=torch.tensor(z), y=torch.tensor(y)) == transfer.nce(z, y)
+
+
+@pytest.mark.parametrize("kind", ["gradients", "bfloat16"])
+def test_a_list_of_tensors_is_a_matrix(kind):
+    X = np.random.default_rng(0).integers(-9, 9, (20, 5)).astype(np.float32)
+    dtype = torch.bfloat16 if kind == "bfloat16" else torch.float32
+    rows = [torch.tensor(row, dtype=dtype, requires_grad=kind == "gradients") for row in X]
+    for score in (lambda A: shesha.sim.cka(A, X[:, :3]), lambda A: shesha.feature_split(A, seed=0)):
+        assert score(rows) == score(X)

@@ -8,6 +8,17 @@ import pandas as pd
 import pytest
 
 from shesha import CalibrationWarning, bio
+from shesha.comparison.within_classes import class_separation
+
+
+@pytest.mark.parametrize(("n", "moved", "named"), [(3, 0, "A (3 cells: "), (40, 0, "A (40 cells: "), (40, 2, "")])
+def test_magnitudes_that_sampling_explains_are_named(n, moved, named):
+    data = screen(np.repeat(["control", "A"], [60, n]))
+    data = anndata.AnnData(data.obsm["X_pca"] + moved * (data.obs["gene"] == "A").to_numpy()[:, None], obs=data.obs)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        bio.compute_magnitude(data, "gene")
+    assert (named in " ".join(str(one.message) for one in caught)) and bool(caught) == bool(named)
 
 
 def screen(labels, seed=0, **columns):
@@ -275,6 +286,47 @@ def test_mixing_is_not_judged_if_each_type_is_in_one_batch(apart, judged):
     found = bio.integration_test(data, "X_pca", "X_new", "gene", "RSA", blocks="batch", n_permutations=199)
     assert ("Mixing of blocks (0 separate, 1 mixed)" in str(found)) == judged
     assert ("cannot be judged" in str(found)) == (not judged)
+
+
+@pytest.mark.parametrize(
+    ("moved", "batch_of_t", "said"),
+    [
+        (0.0, ["1", "2"], ""),
+        (1.0, ["1", "2"], "no longer separates B and T (0."),
+        (1.0, ["2"], "No block contains both B and T, so blocks may have separated them"),
+        (0.0, ["2"], ""),
+    ],
+)
+@pytest.mark.parametrize("unit", [1.0, 1e-200])
+def test_types_that_an_integration_merges_are_named(moved, batch_of_t, said, unit):
+    rng = np.random.default_rng(0)
+    types, batch = np.repeat(["B", "T", "NK"], 60), np.tile(["1", "2"], 90)
+    batch[60:120] = np.resize(batch_of_t, 60) if len(batch_of_t) > 1 else batch_of_t[0]
+    batch[:60] = batch[:60] if len(batch_of_t) > 1 else "1"
+    rows = rng.standard_normal((180, 6)) + 3 * (types == "T")[:, None] - 3 * (types == "NK")[:, None]
+    data = screen(types, batch=batch)
+    data.obsm["X_pca"] = unit * (rows + 2 * (batch == "2")[:, None])
+    data.obsm["X_new"] = unit * (rows - 3 * moved * (types == "T")[:, None])
+    for blocks in ("batch", None):
+        found = bio.integration_test(data, "X_pca", "X_new", "gene", "RSA", blocks=blocks, n_permutations=19)
+        if said and (blocks or not said.startswith("No block")):
+            assert said in found.headline
+        assert bool(found.merged) == bool(said)
+
+
+def test_separation_is_the_share_of_the_means_in_the_squared_distance():
+    rng = np.random.default_rng(0)
+    rows, classes, blocks = rng.standard_normal((60, 4)), np.repeat(["a", "b"], 30), np.tile(["1", "2", "3"], 20)
+    rows += 2 * (classes == "b")[:, None] + rng.standard_normal(3)[np.unique(blocks, return_inverse=True)[1]][:, None]
+    between = total = 0.0
+    for block in "123":
+        a, b = (rows[(classes == name) & (blocks == block)] for name in "ab")
+        # The mean over pairs of rows of both classes, minus the mean over pairs within each class.
+        across = ((a[:, None] - b) ** 2).sum(axis=2).mean()
+        within = sum(((x[:, None] - x) ** 2).sum() / (10 * 9) / 2 for x in (a, b))
+        between, total = between + across - within, total + across
+    assert class_separation(rows, classes, blocks)[0, 1] == pytest.approx(between / total)
+    assert class_separation(rows, np.tile(["a", "b"], 30), np.full(60, ""))[0, 1] < 0.05
 
 
 def _with_zeros(data):

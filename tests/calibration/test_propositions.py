@@ -47,7 +47,7 @@ def covariance(X, Y):
 @pytest.mark.parametrize("kind", UNIT_VARIANCE)
 def test_1_interaction_energy_of_independent_data_is_pq_over_n_minus_1(rng, kind, n, p, q):
     found = []
-    for _ in range(800):
+    for _ in range(400):
         X, Y = (UNIT_VARIANCE[kind](rng, (n, width)) for width in (p, q))
         # CKA is the energy over the norms of both covariances.
         norms = np.linalg.norm(covariance(X, X)) * np.linalg.norm(covariance(Y, Y))
@@ -70,7 +70,7 @@ def test_1_interaction_energy_over_all_permutations_is_exact(rng):
 def test_2_mutual_neighbours_of_independent_data_are_k_over_n_minus_1(rng, n, p, q, k, metric):
     found = [
         measures.mutual_knn(rng.standard_normal((n, p)), rng.standard_t(3, (n, q)), k=k, metric=metric)
-        for _ in range(600)
+        for _ in range(250)
     ]
     if k == n - 1:
         assert set(found) == {1.0}
@@ -132,13 +132,13 @@ def spread_of(grid):
 
 AGGREGATED = [
     *product(["CKA"], ["max", "row_max", "top_k", "mean", spread_of]),
-    *product(["RDM drift"], ["max", "row_max"]),
+    ("RDM drift", "max"),
 ]
 
 
 @pytest.mark.parametrize(("measure", "aggregate"), AGGREGATED)
 def test_4_p_values_of_aggregates_are_uniform_without_a_relation(measure, aggregate):
-    runs = 100
+    runs = 60
     p_values = np.array(
         [
             calibrate_layers(*unrelated_models(k, (4, 3)), measure, aggregate, n_permutations=19, seed=k).p_value

@@ -21,7 +21,8 @@ def place(tmp_path, rng):
 def test_two_files(invoke, place):
     ended = invoke("diff", place / "before.npz", place / "after.npz", "--labels", "label", "--json", place / "f.json")
     assert ended.status == 0, ended
-    assert ended.out.startswith("1 of 2 layers changed beyond noise. The largest change is in second: ")
+    said = " ".join(ended.out.split())
+    assert said.startswith("1 of 2 layers changed beyond simulated noise. The largest change is in second: ")
     assert len(ended.out.splitlines()) <= 30
     found = json.loads((place / "f.json").read_text())
     assert found["layers"]["first"]["verdict"] == "unchanged"
@@ -95,4 +96,4 @@ def test_two_arrays_of_one_file_are_named_by_match(invoke_main, tmp_path, rng):
     ended = invoke_main("diff", path, path, "--key", "raw", "--key", "log")
     assert ended.status == 2 and "each --key is compared with itself" in ended.err and "--match 'raw=log'" in ended.err
     ended = invoke_main("diff", path, path, "--key", "raw", "--key", "log", "--match", "raw=log")
-    assert ended.status == 0 and "changed beyond noise" in " ".join(ended.out.split())
+    assert ended.status == 0 and "changed beyond simulated noise" in " ".join(ended.out.split())

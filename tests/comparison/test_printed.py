@@ -109,3 +109,10 @@ def test_printing_grows_with_the_number_of_scores_and_no_faster(monkeypatch):
 
     # Four times as many scores.
     assert work(40) <= 6 * work(10)
+
+
+@pytest.mark.parametrize(("value", "high", "said"), [(-0.9, -0.8, True), (-0.9, 0.1, False), (-0.1, -0.05, False)])
+def test_similarities_in_place_of_distances_are_suspected(value, high, said):
+    tested = replace(RSA, value=value, low=-1.0, high=high, chance=0.0, threshold=0.1, p_value=1.0, n_draws=199)
+    text = " ".join(comparison.pair_sentences("X", "Y", [tested], 0.05))
+    assert ("similarities instead of distances" in text) == said

@@ -19,7 +19,7 @@ from shesha.measures import registry as registry
 from shesha.runs import ResultStore
 
 HERE = Path(__file__).parent
-N_FILES, N_KILLS, PATIENCE = 8, 4, 120.0
+N_FILES, N_KILLS, PATIENCE = 8, 3, 120.0
 BLOCK = 3
 
 
@@ -121,7 +121,7 @@ def test_a_pair_that_kills_its_worker_costs_its_block_and_only_for_now(folder, t
     assert set(lost["reason"]) == {"the worker died 3 times (out of memory?)"}
     assert len(lost) <= 4
     monkeypatch.delenv("STORED_VICTIM")
-    again = compare_all(arrays, own[:1], store=store, workers=2)
+    again = compare_all(arrays, own[:1], store=store)
     assert table(again).equals(table(expected))
 
 

@@ -26,8 +26,10 @@ def corrected_and_scrambled(P, kind, batch, rng):
     return good, bad
 
 
-@pytest.mark.parametrize(("n_types", "n_batches"), [(1, 2), (2, 2), (2, 3)])
-@pytest.mark.parametrize("as_labels", [np.asarray, lambda codes: pd.Categorical(codes.astype(str))])
+@pytest.mark.parametrize(
+    ("n_types", "n_batches", "as_labels"),
+    [(1, 2, np.asarray), (2, 2, lambda codes: pd.Categorical(codes.astype(str))), (2, 3, np.asarray)],
+)
 @pytest.mark.filterwarnings("ignore:Y seems to contain the rows of X in another order")
 def test_an_embedding_without_the_batch_shift_scores_one(n_types, n_batches, as_labels):
     P, kind, batch, rng = cells(n_types=n_types, n_batches=n_batches)

@@ -13,6 +13,7 @@ from shesha import doubts
 from shesha.doubting.doubt_input import CovariateShare, Headline, functions
 from shesha.doubting.row_doubts import _share_of_ties
 from shesha.nulls.dependence import dependence
+from shesha.results import Doubt
 
 N, D = 120, 24
 
@@ -126,8 +127,24 @@ def test_rows_sorted_by_class_are_told_only_with_their_classes_in_doubt():
     assert doubts(X).names == ("order",)
     assert doubts(X, y).names == ("confounded labels",)
     assert doubts(X, y, order=False).names == ()
+    assert "look like class differences" in doubts(X, y).found[0].text
     shuffled = rng.permutation(N)
     assert doubts(X[shuffled], y[shuffled]).names == ()
+    # Labels of other rows, such as a table sorted by class.
+    assert "in the order of the rows" in doubts(X[shuffled], y).found[0].advice
+
+
+@pytest.mark.parametrize("effects", [{"few rows": 0.9, "raw counts": 0.1}, {"raw counts": 0.1, "few rows": 0.9}])
+def test_doubts_about_the_values_come_first(effects):
+    found = [Doubt(name, effect, None, "", "") for name, effect in effects.items()]
+    assert [one.name for one in sorted(found, key=lambda one: one.order)] == ["raw counts", "few rows"]
+
+
+def test_a_screen_of_raw_counts_names_the_counts_first():
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(rng.gamma(1, 1, (N, 1)) * np.exp(2 * rng.standard_normal(D)))
+    found = doubts(counts, metric="euclidean")
+    assert found.names[0] == "raw counts" and len(found) > 1 and found.found[0].effect < found.found[1].effect
 
 
 def test_a_drift_within_sorted_classes_is_still_told():

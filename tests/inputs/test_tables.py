@@ -193,6 +193,7 @@ TWO_SIDES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:as many cells drawn:shesha.CalibrationWarning")
 @pytest.mark.parametrize("name", TWO_SIDES)
 def test_features_of_two_sides_are_matched_by_name(name):
     rng = np.random.default_rng(3)

@@ -312,3 +312,30 @@ def test_trials_of_one_subject_are_not_taken_for_subjects():
     stack = np.stack([1 - np.eye(12)] * 5, axis=2)
     with pytest.raises(ValueError, match=r"distances between rows .* pass shesha.Rdm.stack\(data\)"):
         rank_models(stack, {"model": np.eye(12)})
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["mouse1_ses1", "mouse1_ses2", "mouse2_ses1"], "sessions of 2 subjects"),
+        (["run1", "run2", "run3"], "sessions of 1 subject by"),
+        (["sub-01_ses-1", "sub-02_ses-1", "sub-03_ses-1"], ""),
+        (["monday1", "monday2", "monday3"], ""),
+    ],
+)
+def test_sessions_of_one_subject_are_named(names, said):
+    rng = np.random.default_rng(0)
+    truth = rng.standard_normal((20, 5))
+    data = {name: truth + rng.standard_normal((20, 5)) for name in names}
+    found = rank_models(data, {"a": truth, "b": rng.standard_normal((20, 5))}, n_resamples=20, n_permutations=19)
+    assert any("data sets are sessions" in text for text in found.inputs) == bool(said)
+    assert not said or any(said in text for text in found.inputs)
+
+
+def test_similarities_among_the_models_are_suspected():
+    rng = np.random.default_rng(0)
+    truth = rng.standard_normal((20, 5))
+    same = np.corrcoef(truth)
+    data, reversed_model = Rdm(1 - same), Rdm(np.where(np.eye(20), 0, same + 1))
+    found = rank_models(data, {"a": truth, "b": reversed_model}, n_resamples=20, n_permutations=19)
+    assert any("b is far below chance (-1.00)" in text for text in found.inputs)

@@ -91,6 +91,19 @@ def test_layers_without_a_value_do_not_decide():
     assert headline(one).startswith("Nothing changed")
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (0.01, "changed beyond simulated noise: RDM drift 0.010 (about 1 for unrelated geometries). Noise alone"),
+        (0.10, "changed beyond simulated noise: RDM drift 0.100. Noise alone"),
+    ],
+)
+def test_simulated_noise_and_small_changes_are_named(change, said):
+    found = layers("changed", change=change)
+    found.noise_source = "simulated noise of 1% in every feature"
+    assert said in headline(found)
+
+
 def test_layers_without_a_counterpart_are_counted_first():
     found = layers("unchanged", "unchanged", "changed")
     found.n_layers = 4

@@ -71,7 +71,7 @@ def named(request):
 NO_MATRIX = {
     "one number": (3.0, ValueError, "must be 2-D (n_samples, n_features), got shape ()"),
     "1-D": (GOOD[0], ValueError, "must be 2-D (n_samples, n_features), got shape (8,)"),
-    "3-D": (GOOD[None], ValueError, "must be 2-D (n_samples, n_features), got shape (1, 60, 8)"),
+    "3-D": (GOOD[None], ValueError, "must be 2-D (n_samples, n_features), got shape (1, 60, 8); if axis 1 holds"),
     "objects": (GOOD.astype(object), TypeError, "must be a matrix of real numbers, got an array of dtype object"),
     "text": (GOOD.astype(str), TypeError, "must be a matrix of real numbers, got an array of dtype <U32"),
     "complex": (GOOD + 1j, TypeError, "must be a matrix of real numbers, got an array of dtype complex128"),

@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import spearmanr
 
 from shesha.kernels.mean_intervals import mean_interval
-from shesha.kernels.ranks import partial_rank_correlations
 from shesha.neuro import centroid_drift, trial_split
 from shesha.neuro.score_correlations import jackknife_correlation
+from shesha_studies.partial_rank_correlations import partial_rank_correlations
 from shesha_studies.session_table import (
     Session,
     allen_areas,

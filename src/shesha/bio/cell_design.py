@@ -347,7 +347,7 @@ def cell_design(
     groups: str | Sequence[Any] | None = None,
     missing: MissingRows = "refuse",
     needs_controls: bool = True,
-    takes_blocks: bool = True,
+    batch_option: str = "blocks",
 ) -> CellDesign:
     """Read the parts of AnnData for an analysis, leaving out cells that lack one of the labels.
 
@@ -361,8 +361,8 @@ def cell_design(
         See `coherence_table`.
     needs_controls : bool
         Whether labels of which none resembles a control are refused if `control` is None.
-    takes_blocks : bool
-        Whether the analysis has the option `blocks`; otherwise advice on batches names `groups`.
+    batch_option : str
+        The option that advice on batches names: 'groups' if the analysis has no option `blocks`.
     """
     require_anndata(adata)
     matrix, source = _matrix(adata, obsm, layer)
@@ -395,14 +395,16 @@ def cell_design(
     labels = np.array([same.get(label, label) for label in labels], dtype=object)
     is_control = np.isin(labels, controls.labels)
     declared = {value for value in (groupby, per, blocks, groups) if isinstance(value, str)}
-    options = {"has_units": groups is not None, "takes_blocks": takes_blocks}
-    undeclared = notes_on_units(adata.obs, rows, labels, is_control, declared, **options)
+    has_units = groups is not None
+    undeclared = notes_on_units(
+        adata.obs, rows, labels, is_control, declared, has_units=has_units, batch_option=batch_option
+    )
     doubts = (*undeclared.values(), *doubts_about_cells(groupby, source, matrix, labels, rows))
     for note in doubts:
         provenance.state_warning(note)
     warn_of_values(matrix, source, rows)
     if blocks is None and is_control.any():
-        _warn_of_uneven_columns(adata.obs, rows, labels, is_control, matrix, declared, takes_blocks=takes_blocks)
+        _warn_of_uneven_columns(adata.obs, rows, labels, is_control, matrix, declared, batch_option)
     within = values_by_name.get("blocks")
     if "per" in values_by_name:
         labels = np.where(is_control, labels, _join_labels(labels, values_by_name["per"]))
@@ -539,7 +541,7 @@ def notes_on_units(
     declared: set[str],
     *,
     has_units: bool,
-    takes_blocks: bool = True,
+    batch_option: str = "blocks",
 ) -> dict[str, str]:
     """Return, by option, notes on columns that look like sampling units or batches but are not declared."""
     notes = {}
@@ -553,7 +555,7 @@ def notes_on_units(
         units = np.unique([str(value) for value in values], return_inverse=True)[1]
         controls, others = (np.unique(units[here]) for here in (is_control, ~is_control))
         crossed = len(np.intersect1d(controls, others)) >= 0.5 * len(others)
-        option = "blocks" if is_batch and crossed and takes_blocks else "groups"
+        option = batch_option if is_batch and crossed else "groups"
         if option == "groups" and has_units:
             continue
         kinds_of_units = [len(set(labels[~is_control & (units == unit)])) for unit in others]
@@ -580,8 +582,7 @@ def _warn_of_uneven_columns(
     is_control: Mask,
     matrix: Any,
     declared: set[str],
-    *,
-    takes_blocks: bool,
+    batch_option: str,
 ) -> None:
     """Warn of columns on which controls depend and whose values are uneven over perturbations, whatever their names."""
     sample = rows[is_control][: _MOST_CONTROLS * 8 : 8] if is_control.sum() > 8 * _MOST_CONTROLS else rows[is_control]
@@ -606,11 +607,11 @@ def _warn_of_uneven_columns(
         if _has_dependence(values, codes[sample]):
             found.append(name)
     if found:
-        listed, option = check.join_items(map(repr, found)), "blocks" if takes_blocks else "groups"
+        them = "it" if len(found) == 1 else "them"
         warn(
-            f"controls differ between the values of {listed} in obs, whose shares differ between perturbations, so a "
-            f"part of the shifts may be an effect of {'it' if len(found) == 1 else 'them'}. If perturbations do not "
-            f"change {'it' if len(found) == 1 else 'them'} themselves, pass {option}={found[0]!r}",
+            f"controls differ between the values of {check.join_items(map(repr, found))} in obs, whose shares differ "
+            f"between perturbations, so a part of the shifts may be an effect of {them}. If perturbations do not "
+            f"change {them} themselves, pass {batch_option}={found[0]!r}",
             CalibrationWarning,
         )
 

@@ -342,7 +342,7 @@ def e_distances(
     alpha = check.fraction(alpha, "alpha", closed=False)
     min_size = check.count(min_size, "min_size", minimum=2)
     cells: dict[str, Any] = {"control": control, "obsm": obsm, "layer": layer, "groups": groups, "missing": missing}
-    design = cell_design(adata, groupby, **cells, needs_controls=pairs == "control", takes_blocks=False)
+    design = cell_design(adata, groupby, **cells, needs_controls=pairs == "control", batch_option="groups")
     _state_cells(design)
     controls = " and ".join(design.controls.labels)
     names = np.where(np.isin(design.labels, design.controls.labels), controls, design.labels)

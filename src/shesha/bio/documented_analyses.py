@@ -28,6 +28,8 @@ from shesha.support import types as kinds
 from shesha.support.optional import require
 from shesha.support.seeds import CONFIDENCE, generator
 from shesha.support.types import Matrix, Seed, Vector
+from shesha.support.warnings import NotEstimableWarning, warn
+from shesha.support.wording import count
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -215,6 +217,11 @@ def split_half_reproducibility(
     DataFrame
         One row per perturbation, with columns split_half_cosine and n_cells.
 
+    Warns
+    -----
+    NotEstimableWarning
+        If perturbations with fewer cells than ``min_cells`` are left out; it names them.
+
     Examples
     --------
     >>> import anndata, numpy as np, pandas as pd
@@ -239,14 +246,20 @@ def split_half_reproducibility(
     matrix = cells_and_labels(adata, perturbation_key, layer, values, control_label)
     centre = dense_rows(matrix, values == control_label, "the control cells").mean(axis=0)
     lines: list[dict[str, Any]] = []
+    small = []
     for label in known:
         mask = values == label
-        if label == control_label or mask.sum() < min_cells:
+        if label == control_label:
+            continue
+        if mask.sum() < min_cells:
+            small.append(f"{label} ({count(int(mask.sum()), 'cell')})")
             continue
         cells = dense_rows(matrix, mask, f"the cells of {label}")
         shifts = (cells - centre) / length_unit(cells)
         cosine = _half_agreement(shifts, n_splits, np.random.default_rng(_seed(label, random_state)))
         lines.append({"perturbation": label, "split_half_cosine": cosine, "n_cells": int(mask.sum())})
+    if small:
+        warn(f"left out, since they have fewer than {min_cells} cells: {check.join_items(small)}", NotEstimableWarning)
     table = pd.DataFrame(lines, columns=["perturbation", "split_half_cosine", "n_cells"])
     return table.set_index("perturbation")
 

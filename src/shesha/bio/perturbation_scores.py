@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ from shesha.support import types as kinds
 from shesha.support.seeds import CONFIDENCE, generator
 from shesha.support.types import Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
+from shesha.support.wording import count
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -318,7 +319,8 @@ def perturbation_effect_size(
     Warns
     -----
     CalibrationWarning
-        If perturbed cells are also among the controls, because they move the mean control.
+        If perturbed cells are also among the controls, because they move the mean control, or if at least half of the
+        squared distance is expected of as many cells drawn from the controls.
 
     Examples
     --------
@@ -329,6 +331,7 @@ def perturbation_effect_size(
     check.fraction(ci, "ci", closed=False)
     controls, cells = both(X_control, X_perturbed)
     distance = effect_size_of_matrices(controls, cells, metric, seed)
+    _warn_of_sampling({"X_perturbed": (effect_size_of_matrices(controls, cells), len(cells))}, controls)
     warn_of_shared_rows(controls, cells, controls_name="X_control", rows_name="X_perturbed")
     return distance
 
@@ -351,6 +354,33 @@ def effect_size_of_matrices(
         return check.not_estimable("the variance of a single cell is undefined")
     within = (controls.var(axis=0, ddof=1) + cells.var(axis=0, ddof=1)) / 2
     return float(distance / (np.sqrt(within.mean()) + 1e-12 / unit))
+
+
+_MOST_FROM_SAMPLING = 0.5
+"""Largest share of a squared distance that may be sampling error of the two means without a warning."""
+
+
+def _warn_of_sampling(distances: Mapping[Any, tuple[float, int]], controls: Matrix) -> None:
+    """Warn of perturbations whose distance from the controls is mostly what as many cells of the controls would have.
+
+    The mean of n cells, minus the mean of m controls, has an expected squared length of v (1 / n + 1 / m), where v is
+    the sum of the variances of the features. `distances` holds the distance and the number of cells.
+    """
+    if len(controls) < 2:
+        return
+    unit = safe_unit(controls)
+    spread = float(np.sqrt((controls / unit).var(axis=0, ddof=1).sum())) * unit
+    found = []
+    for name, (distance, n) in distances.items():
+        expected = spread * np.sqrt(1 / n + 1 / len(controls))
+        if expected > np.sqrt(_MOST_FROM_SAMPLING) * distance:
+            found.append(f"{name} ({count(n, 'cell')}: {expected:.3g} of {distance:.3g})")
+    if found:
+        warn(
+            f"as many cells drawn from the controls would have most of the distance of {check.join_items(found)}. "
+            "shesha.bio.e_distances tests distances",
+            CalibrationWarning,
+        )
 
 
 def both(X_control: ArrayLike, X_perturbed: ArrayLike) -> tuple[Matrix, Matrix]:
@@ -560,6 +590,11 @@ def compute_magnitude(
     dict
         Maps the label of each perturbation to the distance of its mean cell from the mean control.
 
+    Warns
+    -----
+    CalibrationWarning
+        If at least half of a squared distance is expected of as many cells drawn from the controls.
+
     Examples
     --------
     >>> import anndata, numpy as np, pandas as pd
@@ -567,7 +602,12 @@ def compute_magnitude(
     >>> compute_magnitude(anndata.AnnData(np.array([[0, 0], [2, 0], [4, 4.0]]), obs=obs), "gene")
     {'STAT1': 5.0}
     """
-    return {
-        perturbation: effect_size_of_matrices(controls, cells, metric)
-        for perturbation, controls, cells in _perturbations(adata, perturbation_key, control_label, layer)
-    }
+    magnitudes, distances, controls = {}, {}, np.empty((0, 0))
+    for name, controls, cells in _perturbations(adata, perturbation_key, control_label, layer):
+        magnitudes[name] = effect_size_of_matrices(controls, cells, metric)
+        distances[name] = (
+            magnitudes[name] if metric == "euclidean" else effect_size_of_matrices(controls, cells),
+            len(cells),
+        )
+    _warn_of_sampling(distances, controls)
+    return magnitudes

@@ -321,10 +321,10 @@ def width_doubt(sides: Sequence[Representation], cka: float) -> Doubt | None:
 
 
 def add_doubt(doubts: Doubts, new_doubt: Doubt | None) -> Doubts:
-    """Insert a doubt so that the doubts stay sorted by effect, largest first."""
+    """Insert a doubt so that the doubts stay in order."""
     if new_doubt is None:
         return doubts
-    return replace(doubts, found=tuple(sorted((new_doubt, *doubts.found), key=lambda doubt: -doubt.effect)))
+    return replace(doubts, found=tuple(sorted((new_doubt, *doubts.found), key=lambda doubt: doubt.order)))
 
 
 def replace_row_effects(
@@ -353,7 +353,7 @@ def replace_row_effects(
             kept_doubts.append(
                 measured if doubt.name == "few rows" else cluster_doubt(measure, doubt.rows, observed, score, effect)
             )
-    return replace(doubts, found=tuple(sorted(kept_doubts, key=lambda doubt: -doubt.effect)))
+    return replace(doubts, found=tuple(sorted(kept_doubts, key=lambda doubt: doubt.order)))
 
 
 def weigh_doubts(doubts: Doubts, subject: CalibratedPair, found: Number, best: float | None) -> Doubts:

@@ -342,7 +342,7 @@ def separation_change(
     half = _half_width(weights, right[1] - right[0], groups, confidence)
     # A difference of accuracies lies between -1 and 1.
     low, high = max(-1.0, end - start - half), min(1.0, end - start + half)
-    return SeparationChange(layer, start, end, low, high, 1.0 / len(sizes), confidence=confidence)
+    return SeparationChange(layer, start, end, low, high=high, chance=1.0 / len(sizes), confidence=confidence)
 
 
 def _half_width(weights: Vector, differences: Vector, groups: Labels | None, confidence: float) -> float:
@@ -413,7 +413,16 @@ class LayerPair:
             unchanged.append((lessen(first), lessen(second)))
             kinds.append(kind)
         compared = lessen(before), lessen(after)
-        return cls(name, other, before, after, tuple(unchanged), tuple(kinds), error_limit(errors), compared)
+        return cls(
+            name,
+            other,
+            before,
+            after=after,
+            unchanged=tuple(unchanged),
+            kinds=tuple(kinds),
+            error_limit=error_limit(errors),
+            compared=compared,
+        )
 
 
 def layer_change(pair: LayerPair, measures: Sequence[Measure], evidence: Evidence) -> LayerChange:

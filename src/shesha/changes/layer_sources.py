@@ -517,7 +517,9 @@ def read_sides(
     again_sides, also_sides = (
         tuple(side for name, side in sides.items() if name.startswith(start)) for start in ("again[", "also[")
     )
-    return Sides(sides["before"], sides["after"], again_sides, also_sides, matching, known, along)
+    return Sides(
+        sides["before"], sides["after"], again_sides, also=also_sides, matching=matching, names=known, along=along
+    )
 
 
 def _check_layers(layers: Mapping[Any, Any], name: str) -> dict[str, Rows]:

@@ -164,7 +164,11 @@ def moved_rows(
     order = np.lexsort((-np.nan_to_num(movement), -losses))[:_MOVED]
     moved = tuple(
         MovedRow(
-            *(int(rows[i]), names[i], float(losses[i]), float(movement[i]), float(noise[i])),
+            int(rows[i]),
+            names[i],
+            neighbours_lost=float(losses[i]),
+            movement=float(movement[i]),
+            noise=float(noise[i]),
             label=labels[i],
         )
         for i in order.tolist()
@@ -326,12 +330,18 @@ def map_rows(
         explained[name] = float(shares.sum())
         trust[name] = trustworthiness(standard, plane, min(n_neighbours, (len(rows) - 1) // 2), queries)
     return RowMap(
-        {name: tuple((float(x), float(y)) for x, y in plane) for name, plane in places.items()},
-        tuple(names[row] for row in rows),
-        tuple(labels[row] for row in rows) if labels else (),
-        tuple(map(int, rows)),
-        *(explained, trust, _lost_neighbours(list(chosen.values()), n_neighbours, metric), n_neighbours, metric),
-        *(len(names), tuple(notes), number(seed)),
+        coordinates={name: tuple((float(x), float(y)) for x, y in plane) for name, plane in places.items()},
+        row_names=tuple(names[row] for row in rows),
+        labels=tuple(labels[row] for row in rows) if labels else (),
+        rows=tuple(map(int, rows)),
+        held=explained,
+        trustworthiness=trust,
+        neighbours_lost=_lost_neighbours(list(chosen.values()), n_neighbours, metric),
+        k=n_neighbours,
+        metric=metric,
+        n_rows=len(names),
+        notes=tuple(notes),
+        seed=number(seed),
     )
 
 

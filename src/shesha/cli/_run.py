@@ -247,9 +247,15 @@ def column_of_first_file(value: str | None) -> tuple[str, ...]:
 
 
 def _read(option: str, value: str, first: Path, rows: RowOptions) -> Any:
+    from shesha.inputs import NamedRows
+    from shesha.support.provenance import state
+
     path, column = split_source(value)
     try:
-        return load_labels(first if path is None else path, column, rows)
+        labels = load_labels(first if path is None else path, column, rows)
+        if path not in (None, first) and not rows.by_position and not isinstance(labels, NamedRows):
+            state(f"{option} paired with the rows by position: {path.name} has no row names")
+        return labels
     except (ValueError, OSError) as error:
         if path is not None and column is None:
             raise

@@ -19,7 +19,6 @@ from shesha.inputs import validation as check
 from shesha.kernels.distances import (
     PANEL,
     Metric,
-    find_undirected_rows,
     n_pairs,
     pair_distances,
     panel,
@@ -38,7 +37,7 @@ from shesha.support.progress import track
 from shesha.support.seeds import CONFIDENCE, number, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views import Representation, UndirectedRowsError
+from shesha.views import Representation, standardise
 from shesha.views.neighbours import QueryNeighbours
 from shesha.views.representation import RowSource, is_stored
 
@@ -77,16 +76,8 @@ def _standardised_rows(source: RowSource, metric: Metric) -> tuple[Matrix, float
     rows = np.empty((source.n_rows, source.n_features))
     for start in range(0, source.n_rows, PANEL):
         panel_rows = numbers[start : start + PANEL]
-        rows[panel_rows] = _standardise_rows(source.read(panel_rows), panel_rows, metric)
+        rows[panel_rows] = standardise(source.read(panel_rows), metric, numbers=panel_rows)
     return rows, 1.0
-
-
-def _standardise_rows(rows: Matrix, numbers: Index, metric: Metric) -> Matrix:
-    """Standardise rows; raise an error if a row has no direction."""
-    bad = find_undirected_rows(rows, metric)
-    if len(bad):
-        raise UndirectedRowsError(numbers[bad], metric)
-    return standard_rows(rows, metric)
 
 
 def _panel_distances(rows: Matrix, i: Index, j: Index, metric: Metric) -> Vector:
@@ -121,7 +112,7 @@ def _read_in_pieces(
         numbers, positions = np.unique(tuples[piece], return_inverse=True)
         rows = source.read(numbers)
         unit = length_unit(rows) if metric == "euclidean" else 1.0
-        rows = rows / unit if metric == "euclidean" else _standardise_rows(rows, numbers, metric)
+        rows = rows / unit if metric == "euclidean" else standardise(rows, metric, numbers=numbers)
         positions = positions.reshape(-1, tuples.shape[1])
         for column, (i, j) in enumerate(places):
             out[piece, column] = unit * pair_distances(rows, positions[:, i], positions[:, j], metric)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -16,6 +17,7 @@ from shesha.comparison.engine import add_note, add_null, correct_p_values, name_
 from shesha.comparison.sampled_scores import Sampling
 from shesha.doubting import warn_of_pair_doubts
 from shesha.inputs import MissingRows, RowChoice, labels_in_order, orders, split_names, validation as check
+from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice, metric_of_rows
 from shesha.nulls.design_builder import equal_groups, exchange
@@ -139,6 +141,51 @@ def graph_connectivity(rows: Matrix, classes: NDArray[np.str_]) -> float:
     return float(np.mean(shares))
 
 
+def class_separation(rows: Matrix, classes: NDArray[np.str_], blocks: NDArray[np.str_]) -> Matrix:
+    """Return which share of the squared distance between rows of two classes comes from the distance of their means.
+
+    Means are compared within each block that has enough rows of both classes, so that a difference of blocks does not
+    count; without such a block, over all rows. The squared distance of the means is corrected for their sampling error.
+
+    Parameters
+    ----------
+    rows : array of shape (n, d)
+    classes, blocks : arrays of str of shape (n,)
+
+    Returns
+    -------
+    array of shape (n_classes, n_classes)
+        In [0, 1], for the classes in sorted order: 0 if the means of two classes are equal, 1 if rows do not vary
+        within classes.
+    """
+    from scipy.spatial.distance import cdist
+
+    codes, n_classes = np.unique(classes, return_inverse=True)[1], len(np.unique(classes))
+    between, total = np.zeros((2, n_classes, n_classes))
+    # The second turn, over all rows, serves pairs of classes that share no block.
+    for labels in (blocks, np.full(len(rows), "")):
+        served = total > 0
+        for block in np.unique(labels):
+            inside = np.flatnonzero(labels == block)
+            ends = np.cumsum(np.bincount(codes[inside], minlength=n_classes))
+            members = np.split(inside[np.argsort(codes[inside], kind="stable")], ends[:-1])
+            known = np.flatnonzero([len(member) >= _FEWEST for member in members])
+            sizes = np.array([len(members[place]) for place in known])
+            means = np.array([rows[members[place]].mean(axis=0) for place in known]).reshape(len(known), rows.shape[1])
+            spread = np.array([rows[members[place]].var(axis=0, ddof=1).sum() for place in known])
+            squared = cdist(means, means, "sqeuclidean") - np.add.outer(*[spread / sizes] * 2)
+            where = np.ix_(known, known)
+            weight = np.where(served[where], 0.0, 1 / np.add.outer(*[1 / sizes] * 2))
+            between[where] += weight * squared
+            total[where] += weight * (squared + np.add.outer(spread, spread))
+    return np.clip(np.divide(between, total, out=np.zeros_like(total), where=total > 0), 0.0, 1.0)
+
+
+_SEPARATE, _LEFT = 0.1, 0.2
+"""Smallest share of the squared distance that separates two classes, and the largest part of it that merged classes
+keep. Cell types in blood have shares of 0.12 to 0.7."""
+
+
 def ilisi(rows: Matrix, classes: NDArray[np.str_], blocks: NDArray[np.str_], n_shuffles: int = 0) -> list[float]:
     """Return the median effective number of blocks among the neighbours of a row, rescaled to 0 to 1.
 
@@ -230,6 +277,9 @@ def compare_within(
     reaches the value of X with itself after a fifth of its variance was exchanged between the rows of the class, and as
     lost if no measure is above chance and every upper end is below the value after four fifths were exchanged. In
     between, it is partly kept if it is above chance, and undecided if not.
+
+    Classes are not compared with one another, but the result names two classes whose means X separates and Y does not:
+    the share of their squared distance that comes from the means falls to a fifth or less.
 
     Parameters
     ----------
@@ -327,6 +377,7 @@ def compare_within(
         }
         for place in (0, 1)
     )
+    merged, apart = rows_of_both.merged(request.names, min_rows)
     return WithinClasses(
         *request.names,
         classes=classes,
@@ -338,6 +389,8 @@ def compare_within(
         lost_bars=lost_bars,
         n_blocks={} if blocks is None else {name: len(parts) for name, parts in strata.items()},
         mixing=rows_of_both.mixing(request.names),
+        merged=merged,
+        apart=apart,
         alpha=alpha,
         n_draws=n_permutations,
     )
@@ -428,6 +481,26 @@ class _LabelledRows:
         both = np.array([a is not None and b is not None for a, b in zip(self.classes, self.block, strict=True)])
         labels = self.classes[both].astype(str), self.block[both].astype(str)
         return {name: block_mixing(side[both], *labels) for name, side in zip(names, self.sides, strict=True)}
+
+    def merged(self, names: tuple[str, str], min_rows: int) -> tuple[dict[str, dict[str, float]], tuple[str, ...]]:
+        """Return the pairs of classes whose means only the first representation separates, and those without a block.
+
+        A pair is without a block if no block contains both classes.
+        """
+        blocks = np.full(len(self.classes), "") if self.block is None else self.block
+        sizes = Counter(name for name in self.classes if name is not None)
+        known_blocks = np.array([block is not None for block in blocks])
+        rows = np.array([sizes[name] >= min_rows for name in self.classes]) & known_blocks
+        labels, blocks = self.classes[rows].astype(str), blocks[rows].astype(str)
+        before, after = (class_separation(side[rows] / safe_unit(side), labels, blocks) for side in self.sides)
+        known = [(str(name), set(blocks[labels == name])) for name in np.unique(labels)]
+        found, apart = {}, []
+        for a, b in np.argwhere(np.triu((before >= _SEPARATE) & (after <= _LEFT * before), 1)).tolist():
+            (first, of_first), (second, of_second) = known[a], known[b]
+            found[f"{first} and {second}"] = dict(zip(names, (float(before[a, b]), float(after[a, b])), strict=True))
+            if not of_first & of_second:
+                apart.append(f"{first} and {second}")
+        return dict(sorted(found.items(), key=lambda pair: -pair[1][names[0]])), tuple(apart)
 
 
 @dataclass(frozen=True)

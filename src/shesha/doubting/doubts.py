@@ -157,8 +157,9 @@ def doubts(
     Returns
     -------
     Doubts
-        The doubts, sorted by effect, largest first; each has `name`, `effect`, `p_value`, `text` and `advice`. If
-        checks were impossible because there are too few rows or too few distinct ones, `reason` says so.
+        The doubts: those of the values themselves first, then the largest effects; each has `name`, `effect`,
+        `p_value`, `text` and `advice`. If checks were impossible because there are too few rows or too few distinct
+        ones, `reason` says so.
 
     Raises
     ------
@@ -243,7 +244,18 @@ def find_doubts(
     if len(source) < _FEWEST or source.shape[1] < _FEWEST_FEATURES:
         return Doubts((), n_looked_at=len(source), reason=_too_small(source.shape))
     computed = _known_results(dependence, checked)
-    subject = Subject((source,), metric, classes, known or {}, design or {}, order, seed, computed, numbers, (name,))
+    subject = Subject(
+        (source,),
+        metric,
+        classes,
+        known=known or {},
+        design=design or {},
+        ordered=order,
+        seed=seed,
+        computed=computed,
+        numbers=numbers,
+        names=(name,),
+    )
     return _raise_doubts(subject, "feature_split", only_cheap=only_cheap)
 
 
@@ -289,7 +301,14 @@ def _zero_rows(rows: Index, n: int, where: str) -> Doubt:
         f"{len(rows):,} of {n:,} rows are zero in {where} ({check.join_items(rows)}), as failed encodings and arrays "
         "that were not filled are"
     )
-    return Doubt("zero rows", len(rows) / n, None, text, "Leave them out, unless zeros are data", tuple(rows.tolist()))
+    return Doubt(
+        "zero rows",
+        len(rows) / n,
+        None,
+        text,
+        advice="Leave them out, unless zeros are data",
+        rows=tuple(rows.tolist()),
+    )
 
 
 _ONLY_STATED = ("copies", "equal rows", "offset", "repeated rows", "zero rows")
@@ -374,7 +393,7 @@ def _known_results(dependence: Dependence | None, checked: Sequence[DiagnosticRo
 
 
 def _raise_doubts(subject: Subject, headline: str, *, only_cheap: bool, but: Collection[str] = ()) -> Doubts:
-    """Return all doubts about a subject, largest effect first, and why checks were skipped, if any were."""
+    """Return all doubts about a subject, in order, and why checks were skipped, if any were."""
     kind = "pair" if subject.is_pair else "rows"
     doubts: list[Doubt] = []
     reason = ""
@@ -391,7 +410,7 @@ def _raise_doubts(subject: Subject, headline: str, *, only_cheap: bool, but: Col
             continue
         if answer is not None:
             doubts.append(answer)
-    doubts.sort(key=lambda answer: -answer.effect)
+    doubts.sort(key=lambda answer: answer.order)
     if min(subject.n_distinct) < _FEWEST:
         reason = f"only {min(subject.n_distinct)} of the {len(subject.places):,} checked rows are distinct"
     return Doubts(tuple(doubts), headline, subject.value, len(subject.places), reason)

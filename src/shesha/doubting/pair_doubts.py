@@ -166,7 +166,7 @@ def cluster_doubt(measure: str, rows: tuple[int, ...], whole: float, without: fl
         f"{len(rows):,} of the checked rows form a cluster far from all other rows. With the cluster, {measure} is "
         f"{whole:.2f}; without it, {without:.2f}"
     )
-    return Doubt("rare cluster", min(1.0, effect), None, text, _ADVICE, rows)
+    return Doubt("rare cluster", min(1.0, effect), None, text, advice=_ADVICE, rows=rows)
 
 
 _MOSTLY, _LEAST_CHANCE = 0.5, 0.1
@@ -235,7 +235,7 @@ def equal_rows(subject: Subject) -> Doubt | None:
         f"{list_features(np.array(rows))}) and the others are not, as if only some rows had been encoded again"
     )
     advice = "Encode all rows in the same way, or compare the changed rows only"
-    return Doubt("equal rows", min(share, 1 - share), None, text, advice, rows)
+    return Doubt("equal rows", min(share, 1 - share), None, text, advice=advice, rows=rows)
 
 
 @doubt("repeated rows", of="pair", cheap=True)
@@ -356,7 +356,7 @@ def few_rows_doubt(measure: str, rows: tuple[int, ...], whole: float, without: f
     # several.
     unbiased = " or unbiased CKA" if len(rows) == 1 else ""
     advice = f"{FEW_ROWS_ADVICE} RSA, mutual kNN{unbiased}"
-    return Doubt("few rows", min(1.0, effect), None, text, advice, rows)
+    return Doubt("few rows", min(1.0, effect), None, text, advice=advice, rows=rows)
 
 
 def width(

@@ -142,7 +142,7 @@ def mixed_lengths(subject: Subject, side: int) -> Doubt | None:
         f"(median {np.median(lengths[~unit]):.3g}), as if two encoders or settings were mixed"
     )
     advice = "Encode all rows in the same way; lengths and distances of the two kinds cannot be compared"
-    return Doubt("mixed lengths", min(share, 1 - share), None, text, advice, rows)
+    return Doubt("mixed lengths", min(share, 1 - share), None, text, advice=advice, rows=rows)
 
 
 @doubt("few rows", cheap=True)
@@ -169,7 +169,7 @@ def few_rows(subject: Subject) -> Doubt | None:
             # of several.
             unbiased = " or unbiased CKA" if few == 1 else ""
             advice = f"{FEW_ROWS_ADVICE} RSA, mutual kNN, metric='cosine'{unbiased}"
-            return Doubt("few rows", share, None, text, advice, named)
+            return Doubt("few rows", share, None, text, advice=advice, rows=named)
     return None
 
 
@@ -563,10 +563,13 @@ def label_confounding(subject: Subject) -> Doubt | None:
     here = subject.classes_here
     if not subject.ordered or here is None or (p_value := _neighbours_of_one_class(subject, here)) > _CONFOUNDED_LEVEL:
         return None
-    text = "classes follow the order of the rows, so batch effects or drift look like class differences"
-    advice = "Pass the batch, session or plate as blocks=. If rows were only sorted by class, shuffle them"
     # The order of the rows could explain everything that the classes explain.
     effect = CovariateShare(subject.headline, here, "classes").effect
+    text = "classes follow the order of the rows, so batch effects or drift look like class differences"
+    advice = "Pass the batch, session or plate as blocks=. If rows were only sorted by class, shuffle them"
+    if effect < _LEAST and not subject.dependence.is_dependent:
+        text = "labels follow one another in blocks, but neither labels nor their order explain distances between rows"
+        advice = "Check that labels are in the order of the rows: a sorted table of labels belongs to other rows"
     return Doubt("confounded labels", effect, p_value, text, advice)
 
 

@@ -65,7 +65,7 @@ class _CanaryCallback(_Callback):
     def attach(self, trainer: Trainer) -> Self:
         """Add this callback to a trainer, whose loggers then record the drift."""
         self._trainer = trainer
-        trainer.add_callback(self)  # type: ignore[arg-type]
+        trainer.add_callback(self)
         return self
 
     def on_train_begin(

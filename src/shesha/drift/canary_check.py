@@ -254,7 +254,7 @@ class ReencodingNoise:
             raise ValueError(f"nulls must have a value of {measures[0].name}, got none from {len(scores)} re-encodings")
         if len(far := np.flatnonzero(~(scores[:, 0] <= _OTHER))):
             named = f"{len(far):,} of {len(scores):,} re-encodings (number {check.join_items(far)})"
-            if not np.median(scores[:, 0]) <= _UNRELATED / 2:
+            if not np.median(scores[:, 0]) <= _DRIFT_OF_UNRELATED / 2:
                 raise ValueError(
                     f"nulls must be encodings of the same rows by the unchanged model, in the same order, got {named} "
                     f"with a median drift of {np.median(scores[:, 0]):.2g}, where unrelated rows have about 1"
@@ -280,7 +280,7 @@ def many(nulls: Any) -> Iterable[Any]:
 
 _OTHER = 0.1
 """Drift that re-encodings by the unchanged model do not reach; half precision causes about 1e-4."""
-_UNRELATED = 1.0
+_DRIFT_OF_UNRELATED = 1.0
 """Drift of unrelated rows."""
 _MOST_ROWS = 5
 _MOST_CLASSES = 10

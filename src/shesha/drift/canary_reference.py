@@ -196,9 +196,13 @@ class Reference:
             names = Names(lambda: stored, doubtful=guessed, column=plain.get("id_column") or "", chosen=chosen)
         rotates = all(map(_rotates, measures))
         return cls(
-            *(arrays.get("rows"), arrays.get("geometry"), int(plain["n_features"]), float(plain["precision"]), names),
-            *(arrays.get("codes"), tuple(plain["classes"]), rotates, arrays.get("groups")),
-            *(arrays.get("positions"), plain.get("n_inputs")),
+            **{name: arrays.get(name) for name in ("rows", "geometry", "codes", "groups", "positions")},
+            n_features=int(plain["n_features"]),
+            precision=float(plain["precision"]),
+            names=names,
+            classes=tuple(plain["classes"]),
+            by_geometry=rotates,
+            n_inputs=plain.get("n_inputs"),
             features=Names.build(arrays["features"]) if "features" in arrays else None,
         )
 

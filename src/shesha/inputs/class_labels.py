@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.support.provenance import state, state_warning
-from shesha.support.types import Index
+from shesha.support.types import Index, Mask
 from shesha.support.wording import visible_name
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -31,6 +31,20 @@ _ROUNDING = {8: 1e-11, 4: 5e-7}
 """Relative difference within which two numbers are one class, by the bytes of a number."""
 _WHOLE = 2.0**53
 """Size below which every whole number is exact in floating point."""
+
+
+def lacks_label(labels: NDArray[Any]) -> Mask:
+    """Return which labels of a column are missing: None, NaN, empty text or text that means NaN."""
+    if labels.dtype.kind == "f":
+        return np.asarray(np.isnan(labels))
+    from pandas import isna
+
+    missing = np.asarray(isna(labels)) if labels.dtype.kind in "OmM" else np.zeros(len(labels), dtype=bool)
+    if labels.dtype.kind in "OUT":
+        entries = labels.tolist()
+        blank = {label for label in set(entries) if isinstance(label, str) and label.strip() in NO_LABEL}
+        missing |= np.array([label in blank for label in entries], dtype=bool)
+    return missing
 
 
 def class_codes(labels: NDArray[Any]) -> tuple[Index, NDArray[Any]]:

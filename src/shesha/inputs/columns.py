@@ -57,7 +57,9 @@ def pandas_columns(frame: pd.DataFrame, *, from_text: bool = False) -> list[Colu
         name: Any = frame.columns[position]
         # Levels of a MultiIndex are joined.
         name = "_".join(str(part) for part in name if str(part)) if isinstance(name, tuple) else str(name)
-        columns.append(Column(name, kind, content, partial(_head, series), partial(np.asarray, series), refusal))
+        columns.append(
+            Column(name, kind, content, partial(_head, series), values=partial(np.asarray, series), refusal=refusal)
+        )
     return columns
 
 

@@ -154,12 +154,12 @@ def decide(
         rest = {c.name: _reason_against(c, "vectors") for c in columns if c.name not in chosen}
         if identity in [column for column, _ in vectors.values()]:
             identity = None
-        return Layout((), {}, vectors, identity, certain, rest | aside)
+        return Layout((), {}, vectors, identity, certain=certain, left_out=rest | aside)
     # 2. Numbered columns.
     if family:
         unsuited.require_numbers(family, source)
         rest = {c.name: _reason_against(c, "numbered columns") for c in columns if c not in family}
-        return Layout(tuple(family), {}, {}, identity, certain, rest | aside, is_family=True)
+        return Layout(tuple(family), {}, {}, identity, certain=certain, left_out=rest | aside, is_family=True)
     # 3. Columns of numbers, without those that describe the rows.
     unsuited.require_clean_text(usable, source, option)
     side = _side_columns(numeric, columns, aside, option)
@@ -167,7 +167,7 @@ def decide(
     unsuited.require_wide(columns, len(matrix), source)
     unsuited.require_no_pairs(columns, len(matrix), source)
     rest = {c.name: c.reason for c in columns if c.reason}
-    return Layout(matrix, {}, {}, identity, certain, rest | side | aside)
+    return Layout(matrix, {}, {}, identity, certain=certain, left_out=rest | side | aside)
 
 
 def _named_like_labels(usable: Sequence[Column], option: str) -> dict[str, str]:
@@ -482,7 +482,7 @@ def _choose_by_keys(
     rest = {c.name: c.reason for c in columns if c.reason and c.name not in vectors}
     if (whole := _whole_of_rows(columns, identity if certain else None)) and whole not in keys:
         rest[whole] = GROUPS
-    return Layout(tuple(matrix.values()), chosen, vectors, identity, certain, rest | dict(aside))
+    return Layout(tuple(matrix.values()), chosen, vectors, identity, certain=certain, left_out=rest | dict(aside))
 
 
 def names_for_keys(columns: Sequence[Column]) -> list[str]:

@@ -78,7 +78,9 @@ def shape(found: tuple[int, ...], name: str, min_rows: int, min_columns: int) ->
     if len(found) != 2:
         n = condensed_rows(found)
         hint = f"; if these are the distances between {n} rows, pass shesha.Rdm({name})" * (n > 2)
-        if len(found) in (3, 4):
+        if len(found) == 3 and found[0] == 1:
+            hint = f"; if axis 1 holds the rows, pass {name}[0]"
+        elif len(found) in (3, 4):
             mean = f"X.mean(axis={'(2, 3)' if len(found) == 4 else 1})"
             hint = f"; average tokens or places, {mean}, or use all of them as features, X.reshape(len(X), -1)"
         raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {tuple(found)}{hint}")
@@ -153,6 +155,8 @@ def representation(X: ArrayLike, name: str = "X") -> Matrix:
         state(f"{name}: feature maps of shape {array.shape} have their channels last")
         array = np.moveaxis(array, 3, 1)
     if array.ndim == 3:
+        if len(array) == 1:
+            shape(array.shape, name, 4, 1)
         refuse_padding(name, array)
     rows = raw_matrix(array.reshape(len(array), -1), name)
     return finite(rows, name).reshape(array.shape)

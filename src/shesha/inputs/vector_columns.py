@@ -114,7 +114,9 @@ def _find_lists(present: Sequence[Any]) -> Vectors | None:
     other = next((shape for shape in shapes if shape != shapes[0]), None)
     problem = "" if other is None else f"contains lists of different lengths, {shapes[0]} and {other}"
     tokens = other is not None and all(len(shape) == 2 and shape[1] == shapes[0][-1] for shape in shapes)
-    return Vectors("", stack_lists, int(np.prod(shapes[0])), first.dtype.kind in "iub", problem, tokens)
+    return Vectors(
+        "", stack_lists, int(np.prod(shapes[0])), first.dtype.kind in "iub", problem=problem, are_tokens=tokens
+    )
 
 
 def stack_lists(values: Iterable[Any], name: str, first_row: int = 0) -> Array:
@@ -245,7 +247,7 @@ def _find_text(present: Sequence[Any]) -> Vectors | None:
             problem = f"contains vectors of different lengths as text, from {min(widths)} to {max(widths)} numbers"
         whole = not layout.decimal_comma and all("." not in text and "e" not in text.lower() for text in texts)
         tokens = len(widths) > 1 and all(text.lstrip().startswith("[[") for text in texts)
-        return Vectors("text", layout.parse, max(widths), whole, problem, tokens)
+        return Vectors("text", layout.parse, max(widths), whole, problem=problem, are_tokens=tokens)
     if all(map(_BITS.fullmatch, texts)):
         return _find_bits(texts)
     if all(map(_HEX.fullmatch, texts)):

@@ -282,10 +282,10 @@ def contents(
         representations,
         skipped,
         tuple(labels),
-        {name: splits[name] for name in used},
-        None if distances else _identity(arrays, rows, selected),
-        None if distances or columns == rows else _identity(arrays, columns, selected),
-        {} if distances else _identities(arrays, {key: name for key, name, _ in chosen}, rows),
+        split={name: splits[name] for name in used},
+        row_names=None if distances else _identity(arrays, rows, selected),
+        column_names=None if distances or columns == rows else _identity(arrays, columns, selected),
+        names_by_array={} if distances else _identities(arrays, {key: name for key, name, _ in chosen}, rows),
     )
 
 

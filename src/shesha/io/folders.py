@@ -118,7 +118,7 @@ def _table(path: Path) -> Table:
         return stack_blocks([part.vectors(name, found) for part in parts])
 
     columns = [replace(column, values=partial(values, column.name)) for column in first.columns]
-    folders = [Column(key, "other", "text", list, list, "is the name of a folder") for key in keys]
+    folders = [Column(key, "other", "text", list, values=list, refusal="is the name of a folder") for key in keys]
     if len(files) > 1:
         state(f"{path.name}: {len(files)} parts as one table")
     return Table((*columns, *folders), read, vectors, first.index)

@@ -647,8 +647,8 @@ def arrow_table(
             _kind(getattr(entry.type, "storage_type", entry.type)),
             f"{entry.type} values",
             partial(head, entry.name),
-            partial(lambda name: np.asarray(read([name])[name]), entry.name),
-            INDEX if visible_name(entry.name) in index else "",
+            values=partial(lambda name: np.asarray(read([name])[name]), entry.name),
+            refusal=INDEX if visible_name(entry.name) in index else "",
         )
         for entry in schema
     )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import MissingRows, align_labels, coordinate_values, is_labelled, table_values, validation as check
-from shesha.inputs.class_labels import NO_LABEL, class_names, state_suspicious_classes
+from shesha.inputs.class_labels import class_names, lacks_label, state_suspicious_classes
 from shesha.inputs.identity import words_of
 from shesha.kernels.condition_distances import Cube, count_trials, equal_sums
 from shesha.kernels.repeated_rows import repeats, row_hashes
@@ -101,10 +101,10 @@ class Trials:
             raise ValueError(
                 f"{error}, which is the number of columns of {name}; if its rows are neurons, pass {name}.T"
             ) from error
-        known = ~np.any([_missing(column) for column in columns], axis=0)
+        known = ~np.any([lacks_label(column) for column in columns], axis=0)
         trials = trials.keep(trials.take(known), "without a condition")
         if runs is not None:
-            lacking = np.any([_missing(part) for part in _columns(source, runs, trials.n_total, name, "runs")], axis=0)
+            lacking = np.any([lacks_label(part) for part in _columns(source, runs, trials.n_total, name, "runs")], 0)
             trials = trials.keep(trials.take(~lacking), "without a run")
         columns = [trials.take(column) for column in columns]
         codes, names = _combination_codes(columns, trials.n_trials, "conditions", _category_orders(conditions))
@@ -513,15 +513,6 @@ def _vector_of_objects(entries: Sequence[Any]) -> Array:
     vector = np.empty(len(entries), dtype=object)
     vector[:] = entries
     return vector
-
-
-def _missing(labels: NDArray[Any]) -> Mask:
-    if labels.dtype.kind in "iub":
-        return np.zeros(len(labels), dtype=bool)
-    from pandas import isna
-
-    unlabelled = [isinstance(value, str) and value in NO_LABEL for value in labels.tolist()]
-    return np.asarray(isna(labels) | np.array(unlabelled, dtype=bool))
 
 
 def _category_orders(labels: Any) -> list[tuple[str, ...] | None]:

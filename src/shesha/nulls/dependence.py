@@ -406,16 +406,8 @@ def find_dependence(sides: Sequence[DiagnosticRows], *, screened: bool = False) 
     repeated = repeated[np.any([side.side[repeated].any(axis=1) for side in sides], axis=0)]
     if n < FEWEST_ROWS:
         discrete = any(_is_discrete(side) for side in sides)
-        return Dependence(
-            n,
-            1.0,
-            0.5,
-            memory=0.0,
-            repeated=tuple(repeated.tolist()),
-            nearly_repeated=(),
-            n_looked_at=len(rows),
-            discrete=discrete,
-        )
+        found = tuple(repeated.tolist())
+        return Dependence(n, 1.0, 0.5, memory=0.0, repeated=found, n_looked_at=len(rows), discrete=discrete)
     p_value, closeness, alternation = _order_signs(sides, windows, screened=screened)
     lasting = not screened or p_value <= LEVEL
     near = find_near_repeats([side.gram for side in sides], ~np.isin(rows, repeated))

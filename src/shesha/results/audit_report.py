@@ -265,7 +265,7 @@ def audit_page(audit: Audit, words: Callable[[str], str] = str) -> Page:
 
 
 def _doubts(audit: Audit, words: Callable[[str], str]) -> tuple[Part, ...]:
-    """Return the doubts by decreasing effect; a doubt shared by several representations appears once."""
+    """Return the doubts in order; a doubt shared by several representations appears once."""
     with_it: dict[str, list[tuple[Doubt, str]]] = {}
     for finding in audit.representations:
         for doubt in finding.doubts or ():
@@ -276,7 +276,7 @@ def _doubts(audit: Audit, words: Callable[[str], str]) -> tuple[Part, ...]:
     several = len(audit.representations)
     worst = {name: max(pairs, key=lambda pair: pair[0].effect) for name, pairs in with_it.items()}
     points = []
-    for name, (doubt, most) in sorted(worst.items(), key=lambda item: -item[1][0].effect):
+    for name, (doubt, most) in sorted(worst.items(), key=lambda item: item[1][0].order):
         names = [representation for _, representation in with_it[name]]
         where = "" if several == 1 else f"{list_names(names, several)}, "
         most_in = f"strongest in {most}: " if len(names) > 1 else ""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from shesha.report import Item, Section, texts
+from shesha.results.doubts import OF_VALUES
 from shesha.results.stability import Estimate
 from shesha.support.wording import agree, join_names
 
@@ -187,13 +188,17 @@ def _dominance_sentence(audit: Audit) -> str:
 
 
 def _problems_sentence(audit: Audit) -> str:
-    """Name the doubts with a large effect that no other sentence of the answer mentions; otherwise an empty text."""
-    every = [(doubt.effect, doubt.name) for finding in audit.representations for doubt in finding.doubts or ()]
-    counts = Counter(name for _, name in every if name in _OF_P_VALUES)
+    """Name the doubts with a large effect or of the values that no other sentence mentions; otherwise an empty text."""
+    every = sorted(
+        (doubt for finding in audit.representations for doubt in finding.doubts or ()), key=lambda one: one.order
+    )
+    counts = Counter(doubt.name for doubt in every if doubt.name in _OF_P_VALUES)
     large = dict.fromkeys(
-        name
-        for effect, name in sorted(every, reverse=True)
-        if effect >= LARGE_EFFECT or counts[name] >= _OFTEN * len(audit.representations)
+        doubt.name
+        for doubt in every
+        if doubt.effect >= LARGE_EFFECT
+        or doubt.name in OF_VALUES
+        or counts[doubt.name] >= _OFTEN * len(audit.representations)
     )
     names = [_OF_P_VALUES.get(name, name) for name in large if name not in ("few coordinates", "whitened")]
     return (
@@ -303,7 +308,11 @@ def _p_values(findings: Sequence[RepresentationAudit]) -> str:
 
 
 def _order(audit: Audit) -> str:
-    scores = {name: score for name in audit.ranking if (score := audit[name].ranking_score) is not None}
+    scores = {
+        name: score
+        for name in audit.ranking
+        if (score := audit[name].ranking_score) is not None and not has_uninformative_axes(audit[name])
+    }
     if len(scores) < 2:
         return ""
     (first, top), *others = scores.items()

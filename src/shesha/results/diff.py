@@ -191,13 +191,8 @@ _WHOLE = ("as it is", "re-encodings")
 """Options that were tested among all rows."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Recall(Number):
-    """The recall of one option: which share of the true neighbours a search finds."""
-
-
 @dataclass(frozen=True)
-class IndexChange(Listed[Recall], Result):
+class IndexChange(Listed[Number], Result):
     """How well new queries find their neighbours among old vectors, compared with new vectors."""
 
     ITEMS = "recalls"
@@ -213,7 +208,7 @@ class IndexChange(Listed[Recall], Result):
     """Largest loss of recall that is acceptable."""
     best_map: str
     """The map that loses the least recall."""
-    recalls: tuple[Recall, ...]
+    recalls: tuple[Number, ...]
     metric: IndexMetric = "cosine"
     chance: float = NAN
     """Recall among unrelated vectors: k divided by the number of other rows."""
@@ -472,16 +467,27 @@ def headline(result: Diff) -> str:
                 "nine digits, but not the same vectors."
             )
         return f"{compared}Nothing changed: {_count_with_verb(len(layers))} the same geometry to nine digits."
-    answer = _count_changes(layers, changed) if changed else _no_change(len(layers), undecided)
+    # Nobody measured simulated noise, so its name stays in the answer.
+    noise = "simulated noise" if "simulated" in result.noise_source else "noise"
+    answer = _count_changes(layers, changed, noise) if changed else _no_change(len(layers), undecided, noise)
     if changed and undecided:
         answer = f"{answer}; {_count_undecided(len(undecided))}"
     if len(layers) > 1:
-        beyond = " beyond noise" if any(layer.value > largest.value for layer in known) else ""
+        beyond = f" beyond {noise}" if any(layer.value > largest.value for layer in known) else ""
         beyond = beyond if changed else " among them" if beyond else ""
         answer = f"{answer}. The largest change{beyond} is in {largest.name}"
     limit = f"; a change must exceed {format_change(largest.limit)}" if largest.limit != largest.noise else ""
-    noise = f"{_format_noise(largest)} ({result.noise_source}){limit}"
-    return f"{compared}{answer}: {_format_drift(largest)}. {noise}."
+    reached = f"{_format_noise(largest)} ({result.noise_source}){limit}"
+    scale = " (about 1 for unrelated geometries)" if changed and largest.value < _SMALL and _is_drift(largest) else ""
+    return f"{compared}{answer}: {_format_drift(largest)}{scale}. {reached}."
+
+
+_SMALL = 0.05
+"""RDM drift of a change whose size is not obvious without its scale."""
+
+
+def _is_drift(change: LayerChange) -> bool:
+    return bool(change.scores) and change.scores[0].title == "RDM drift"
 
 
 def _other_index(result: Diff) -> str:
@@ -496,13 +502,13 @@ def _lengths_changed(layer: LayerChange) -> bool:
     return layer.vectors_differ and any(score.value > _MORE_THAN_ROUNDING for score in layer.scores[1:])
 
 
-def _no_change(n: int, undecided: Sequence[LayerChange]) -> str:
+def _no_change(n: int, undecided: Sequence[LayerChange], noise: str) -> str:
     """Return the answer if no layer changed by more than noise."""
     if not undecided:
-        return "No change exceeds noise"
+        return f"No change exceeds {noise}"
     if n == 1:
-        return "It cannot be decided whether the geometry changed beyond noise"
-    return f"No change certainly exceeds noise; {_count_undecided(len(undecided))}"
+        return f"It cannot be decided whether the geometry changed beyond {noise}"
+    return f"No change certainly exceeds {noise}; {_count_undecided(len(undecided))}"
 
 
 def _count_undecided(n: int) -> str:
@@ -528,11 +534,11 @@ def _all_layers(n: int) -> str:
     return "both layers" if n == 2 else f"all {n} layers"
 
 
-def _count_changes(layers: Sequence[LayerChange], changed: Sequence[LayerChange]) -> str:
+def _count_changes(layers: Sequence[LayerChange], changed: Sequence[LayerChange], noise: str) -> str:
     n, n_changed, n_replaced = len(layers), len(changed), sum(layer.verdict == "replaced" for layer in changed)
     replaced = "was replaced" if n_replaced == 1 else "were replaced"
     some_replaced = f" ({n_replaced} {replaced})" if n_replaced else ""
-    what = replaced if n_replaced == n_changed else f"changed beyond noise{some_replaced}"
+    what = replaced if n_replaced == n_changed else f"changed beyond {noise}{some_replaced}"
     if n == 1:
         return f"The geometry {what}"
     if n_changed == n:

@@ -1,4 +1,4 @@
-"""Possible problems with a conclusion, sorted by effect, and signs that rows depend on one another."""
+"""Possible problems with a conclusion, sorted by importance, and signs that rows depend on one another."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 _LEAST = 1e-12
 """Smallest p-value that is reported as a number, because approximations are unreliable below it."""
+
+
+OF_VALUES = frozenset({"raw counts", "wrong type", "missing codes", "mixed lengths"})
+"""Doubts that the values are what was meant. Other problems may follow from them, so they come first."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,11 @@ class Doubt(Result):
         return f"{self.name} ({self.evidence}): {self.text}. {self.advice}."
 
     @property
+    def order(self) -> tuple[bool, float]:
+        """Place in a list: doubts about the values themselves come first, then those with the largest effect."""
+        return self.name not in OF_VALUES, -self.effect
+
+    @property
     def evidence(self) -> str:
         """Return the size of the effect, and the p-value if there is one."""
         if self.p_value is None:
@@ -51,7 +60,7 @@ class Doubt(Result):
 
 @dataclass(frozen=True)
 class Doubts(Result):
-    """All problems found in the data, sorted by decreasing effect."""
+    """All problems found in the data: those of the values themselves first, then by decreasing effect."""
 
     found: tuple[Doubt, ...]
     headline: str = ""

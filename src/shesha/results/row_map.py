@@ -91,8 +91,13 @@ class RowMap(Result):
         names = tuple(self.coordinates)
         notes = tuple(f"({self.held[name]:.0%} of its squared distances)" for name in names)
         points = PointMap(
-            *(names, notes, tuple(self.coordinates.values()), self.row_names, self.labels, self.neighbours_lost),
-            self.moved,
+            names,
+            notes,
+            planes=tuple(self.coordinates.values()),
+            rows=self.row_names,
+            labels=self.labels,
+            moved=self.neighbours_lost,
+            order=self.moved,
         )
         return Page(
             title=f"Map of the rows: {' and '.join(names)}",

@@ -19,7 +19,7 @@ from shesha.results.generic_page import run_details
 from shesha.results.number import Number, frame_of_numbers
 from shesha.results.sentence_parts import format_share
 from shesha.support.seeds import ALPHA, undecided
-from shesha.support.wording import agree
+from shesha.support.wording import agree, join_items
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,6 +77,11 @@ class WithinClasses(Listed[Comparison], Result):
     mixing: dict[str, dict[str, Number]] = field(default_factory=dict, kw_only=True)
     """How well blocks are mixed in each representation, by 'batch silhouette', 'iLISI' and 'graph connectivity': 1 if
     blocks are mixed, lower if they are separate. Chance levels are those of blocks that are mixed at random."""
+    merged: dict[str, dict[str, float]] = field(default_factory=dict, kw_only=True)
+    """Pairs of classes, such as 'B and T', that the first representation separates and the second does not: for both,
+    the share of the squared distance between their rows that comes from the distance of their means."""
+    apart: tuple[str, ...] = field(default=(), kw_only=True)
+    """Those of these pairs that no block contains; a difference of blocks may have separated them."""
     alpha: float = field(default=ALPHA, kw_only=True)
     n_draws: int = field(default=0, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
@@ -191,7 +196,21 @@ class WithinClasses(Listed[Comparison], Result):
             parts.append(f"{'and ' * bool(parts)}no measure has a value within {self._list_classes(missing)}")
         clause = "; ".join(parts)
         few = self._too_few_permutations
-        return f"{self.second}, compared with {self.first}: {clause}{f'. This {few}' if few else ''}."
+        tested = f"{self.second}, compared with {self.first}: {clause}{f'. This {few}' if few else ''}."
+        return f"{tested} {self.merged_note}".rstrip()
+
+    @property
+    def merged_note(self) -> str:
+        """Which classes the second representation no longer separates; empty if there are none."""
+        if not self.merged:
+            return ""
+        shares = {name: " to ".join(f"{value:.2f}" for value in pair.values()) for name, pair in self.merged.items()}
+        listed = join_items((f"{name} ({text})" for name, text in shares.items()), most=_NAMED)
+        text = f"But it no longer separates {listed}: the share of the squared distance between their rows that comes "
+        text += "from their means."
+        if self.apart:
+            text += f" No block contains both {join_items(self.apart, most=_NAMED)}, so blocks may have separated them."
+        return text
 
     @property
     def _too_few_permutations(self) -> str:

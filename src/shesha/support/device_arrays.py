@@ -93,6 +93,8 @@ def to_host(array: Any, name: str = "X") -> NDArray[Any]:
         host = np.from_dlpack(array, device="cpu", copy=True)
         # NumPy 2.1 and 2.2 return a read-only array even with copy=True.
         return host if host.flags.writeable else host.copy()
+    if _has_tensors(array):
+        array = [to_host(row, name) for row in array]
     try:
         return np.asarray(array)
     except (ValueError, TypeError) as error:
@@ -112,6 +114,11 @@ def to_host(array: Any, name: str = "X") -> NDArray[Any]:
         ) from error
 
 
+def _has_tensors(array: Any) -> bool:
+    """Return whether an array is a list of tensors, which NumPy cannot read if they have gradients or bfloat16."""
+    return isinstance(array, list | tuple) and any(hasattr(row, "detach") for row in array)
+
+
 def to_dense(array: Any) -> NDArray[Any]:
     """Return any array or sparse matrix as a NumPy array."""
     return np.asarray(array.toarray()) if hasattr(array, "toarray") else to_host(array)
@@ -120,7 +127,7 @@ def to_dense(array: Any) -> NDArray[Any]:
 def array_shape(value: Any) -> tuple[int, ...]:
     """Return the shape of any array; lists of unequal lengths count as having one axis."""
     try:
-        shape = np.shape(value)
+        shape = np.shape(to_host(value) if _has_tensors(value) else value)
     except ValueError:
         return (len(value),)
     # Modules of array libraries have a function of this name.

@@ -64,4 +64,5 @@ from shesha.views.representation import (
     move_to_one_device as move_to_one_device,
     representation_from as representation_from,
     rows_or_distances as rows_or_distances,
+    standardise as standardise,
 )

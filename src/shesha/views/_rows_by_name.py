@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Protocol, Self, TypeVar, cast
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from shesha.inputs import (
     split_names,
     validation as check,
 )
-from shesha.inputs.class_labels import NO_LABEL, state_suspicious_classes
+from shesha.inputs.class_labels import lacks_label, state_suspicious_classes
 from shesha.inputs.identity import describe_transposed
 from shesha.inputs.table_columns import column_names
 from shesha.kernels.distances import Metric, find_undirected_rows
@@ -32,6 +32,7 @@ from shesha.support.provenance import state
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Seed, is_array, shape_of
 from shesha.support.warnings import RowNamesWarning, warn
+from shesha.support.wording import join_items
 from shesha.views.representation import Rdm, Representation, Rows
 
 S = TypeVar("S", Representation, Rows, Rows | Rdm)
@@ -162,8 +163,10 @@ def select_rows(
         extra = {name: _take(value, chosen) if _n_entries(value) == n else value for name, value in extra.items()}
         state(f"{size:,} of {n:,} rows used, drawn at random: all need {memory.format_bytes(needed)} of memory")
     if missing == "refuse":
-        for name, side in used.items():
-            _require_usable(side, name, directed=directed)
+        faults = {name: fault for name, side in used.items() if (fault := _fault(side, name, directed=directed))}
+        if faults:
+            (_, message), *others = faults.items()
+            raise ValueError(message + f". The same fault: {join_items(name for name, _ in others)}" * bool(others))
     warn_of_other_order({name: side.value for name, side in used.items()})
     return {name: side.value for name, side in used.items()}, extra
 
@@ -445,14 +448,15 @@ def _drop_empty_columns(side: T, name: str) -> T:
     return side.take_columns(np.flatnonzero(~empty))
 
 
-def _require_usable(side: _Side, name: str, *, directed: bool) -> None:
-    """Refuse NaN, infinity and, if `directed`, zero rows in an array in memory; others are checked where they are read.
+def _fault(side: _Side, name: str, *, directed: bool) -> str:
+    """Return a message on NaN, infinity and, if `directed`, zero rows of an array in memory; empty if all is well.
 
-    Zero rows are refused after all other rows were found to be finite, because they are the smaller fault.
+    Others are checked where they are read. Zero rows are named if all other rows are finite, because they are the
+    smaller fault.
     """
     values = split_names(side.value)[0] if not isinstance(side.value, Rdm | Representation | Rows) else None
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiu" or values.nbytes > _READ_TWICE:
-        return
+        return ""
     not_finite, zero = [], []
     for start, block in side.blocks():
         flat = block.reshape(len(block), -1)
@@ -462,7 +466,8 @@ def _require_usable(side: _Side, name: str, *, directed: bool) -> None:
             zero.append(start + np.flatnonzero(~flat.any(axis=1)))
     for rows, message in ((not_finite, check.not_finite), (zero, check.zero_rows)):
         if any(map(len, rows)):
-            raise ValueError(message(name, np.concatenate(rows), side.n_rows, side.names))
+            return message(name, np.concatenate(rows), side.n_rows, side.names)
+    return ""
 
 
 def _n_entries(value: Any) -> int | None:
@@ -547,21 +552,6 @@ def _find_unlabelled(name: str, value: Any) -> NDArray[np.bool_]:
     if array.ndim != 1:
         return np.zeros(len(array) if array.ndim else 0, dtype=bool)
     check.require_scalars(array, name)
-    missing = _lacks_label(array)
+    missing = lacks_label(array)
     state_suspicious_classes(array[~missing], name)
     return missing
-
-
-def _lacks_label(array: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which labels of a column are missing."""
-    if array.dtype.kind == "f":
-        return cast(NDArray[np.bool_], np.isnan(array))
-    from pandas import isna
-
-    missing = np.asarray(isna(array)) if array.dtype.kind in "OmM" else np.zeros(len(array), dtype=bool)
-    if array.dtype.kind in "OUT":
-        labels = array.tolist()
-        blank = {label for label in set(labels) if isinstance(label, str) and label.strip() in NO_LABEL}
-        if blank:
-            missing |= np.array([label in blank for label in labels])
-    return cast(NDArray[np.bool_], missing)

@@ -22,7 +22,6 @@ from shesha.kernels.distances import (
     find_undirected_rows,
     pair_distances,
     panel,
-    standard_rows,
 )
 from shesha.kernels.feature_halves import Axes, Closeness, Frame, Partition, Rotations
 from shesha.kernels.pairs import condensed_index
@@ -34,7 +33,7 @@ from shesha.support.device_arrays import column_medians, is_numpy, namespace, no
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views.representation import Representation, Rows, UndirectedRowsError, Unordered, View
+from shesha.views.representation import Representation, Rows, UndirectedRowsError, Unordered, View, standardise
 
 Draw = Index | np.random.Generator
 """Random draw that defines a partition: a permutation of the features, or the generator of a random rotation."""
@@ -436,10 +435,7 @@ class Standard(View):
         # Subtracting the first row makes rows that are all equal exactly zero, whatever the rounding of the mean.
         shifted -= shifted[0].copy()
         shifted -= shifted.mean(axis=0)
-        bad = find_undirected_rows(shifted, metric)
-        if len(bad):
-            raise UndirectedRowsError(bad, metric, "X minus its column means")
-        return cls(metric, standard_rows(shifted, metric), None)
+        return cls(metric, standardise(shifted, metric, "X minus its column means"), None)
 
     @property
     def n_rows(self) -> int:

@@ -120,9 +120,9 @@ class Gram(View):
         whole = source.view(cls, **options)
         if whole.given is None and "entries" not in whole.__dict__:
             return None
-        return where_estimable(lambda subset: whole._within(subset, source, options), subsets)
+        return where_estimable(lambda subset: whole._subset_view(subset, source, options), subsets)
 
-    def _within(self, subset: Index, source: Representation, options: Mapping[str, Any]) -> Gram:
+    def _subset_view(self, subset: Index, source: Representation, options: Mapping[str, Any]) -> Gram:
         """Return the matrix of some rows, centred anew; from the rows themselves if centring leaves rounding errors."""
         triangle, diagonal = take_condensed(self.entries[0], subset, self.n_rows), take_rows(self.entries[1], subset)
         try:

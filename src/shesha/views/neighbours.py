@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shesha.inputs import validation as check
 from shesha.kernels import device_kernels, neighbours as kernel
 from shesha.kernels.condensed_matrices import square, take_condensed
-from shesha.kernels.distances import PANEL, Metric, condensed_distances, find_undirected_rows, n_pairs, standard_rows
+from shesha.kernels.distances import PANEL, Metric, condensed_distances, n_pairs
 from shesha.kernels.neighbours import distinct_rows, neighbour_distances
 from shesha.kernels.pairs import condensed_index
 from shesha.kernels.rounding_and_scaling import length_unit
@@ -28,9 +28,9 @@ from shesha.views.representation import (
     Representation,
     RowSource,
     Standard,
-    UndirectedRowsError,
     Unordered,
     View,
+    standardise,
 )
 
 Search = Callable[[Matrix], kernel.Found]
@@ -110,7 +110,7 @@ class Neighbours(View):
         whole = source.view(Neighbours, k=min(k + k // 2 + _SPARE, source.n_rows - 1), metric=metric)
         if whole.tied or not is_numpy(whole.rows) or any(whole._count_fewest_listed(subset) < k for subset in subsets):
             return None
-        return (whole._within(subset, k) for subset in subsets)
+        return (whole._subset_view(subset, k) for subset in subsets)
 
     def _count_fewest_listed(self, subset: Index) -> int:
         """Return the smallest number of listed neighbours that are in the subset, over its rows."""
@@ -118,7 +118,7 @@ class Neighbours(View):
         inside[subset] = True
         return int(inside[self.lists[subset]].sum(axis=1).min())
 
-    def _within(self, subset: Index, k: int) -> Neighbours:
+    def _subset_view(self, subset: Index, k: int) -> Neighbours:
         """Return the k nearest rows within a subset, numbered by their places in it."""
         assert self.rows is not None
         place = np.full(self.n_rows, -1)
@@ -554,14 +554,9 @@ def _standard(source: RowSource, queries: Index, metric: Standard) -> kernel.Row
     if metric == "euclidean":
         # Distances do not depend on the origin, and an origin near the rows keeps them precise.
         origin = np.median(source.read(np.sort(queries)), axis=0)
-        transform: Callable[[Matrix, Index], Matrix] = lambda rows, _: rows - origin  # noqa: E731
-    else:
 
-        def transform(rows: Matrix, numbers: Index) -> Matrix:
-            bad = find_undirected_rows(rows, metric)
-            if len(bad):
-                raise UndirectedRowsError(numbers[bad], metric)
-            return standard_rows(rows, metric)
+    def transform(rows: Matrix, numbers: Index) -> Matrix:
+        return rows - origin if metric == "euclidean" else standardise(rows, metric, numbers=numbers)
 
     def block(start: int) -> Matrix:
         rows = source.block(start)

@@ -56,6 +56,19 @@ class UndirectedRowsError(NotEstimable):
         return f"{self.kind} rows have no {self.metric} distance: rows {check.join_items(self.rows)}{_ADVICE}"
 
 
+def standardise(rows: Matrix, metric: Metric, name: str = "X", numbers: Index | None = None) -> Matrix:
+    """Return rows in standard form for a metric; raise an error if rows (of these numbers) have no direction."""
+    if len(bad := find_undirected_rows(rows, metric)):
+        raise UndirectedRowsError(bad if numbers is None else numbers[bad], metric, name)
+    return standard_rows(rows, metric)
+
+
+def _has_columns_in_other_order(table: Any) -> bool:
+    """Return whether rows and columns of a table have the same names in different orders."""
+    rows, columns = list(table.index), list(table.columns)
+    return rows != columns and table.index.is_unique and len(rows) == len(columns) and set(rows) == set(columns)
+
+
 class Rdm:
     """Distances between rows (a representational dissimilarity matrix), for use in place of features.
 
@@ -82,6 +95,9 @@ class Rdm:
             D = _only(_toolbox_distances(D), name)
         # The columns of distances are named after the rows, so their names are no evidence.
         table: Any = D if hasattr(D, "iloc") and hasattr(D, "columns") else None
+        if table is not None and _has_columns_in_other_order(table):
+            table = D = table[list(table.index)]
+            state(f"{name}: columns put in the order of the rows, by their names")
         values, names = split_names(D, name) if table is None else (table_values(D, name), Names.build(table.index))
         self.condensed, self.n_rows = check.rdm(values, name)
         self.n_missing = int(np.isnan(self.condensed).sum())
@@ -472,10 +488,7 @@ class Representation:
         if metric == "dot":
             return self.rows
         check.choice(metric, STANDARDS, "metric")
-        bad = find_undirected_rows(self.rows, metric)
-        if len(bad):
-            raise UndirectedRowsError(bad, metric)
-        return standard_rows(self.rows, metric)
+        return standardise(self.rows, metric)
 
     def condensed_distances(
         self, metric: Metric, *, squared: bool = False, missing: bool = False

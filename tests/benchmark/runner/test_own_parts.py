@@ -1,4 +1,4 @@
-"""A data set and a network of one's own are one file, with one line in a suite: the real runner trains them."""
+"""A data set and a network of one's own are one file, with one line in a suite: the runner trains them."""
 
 import importlib
 import re
@@ -25,9 +25,9 @@ transformers = pytest.mark.skipif(find_spec("transformers") is None, reason="tra
 
 
 @geometric
-def test_a_graph_and_a_network_run_in_workers(parts, tmp_path):
-    store = tmp_path / "a.sqlite"
-    found = run("toy_parts:graphs", store=store, measures=["CKA", "RSA"], tests="label_randomization", workers=2)
+def test_a_graph_and_a_network(parts, here):
+    store = here / "a.sqlite"
+    found = run("toy_parts:graphs", store=store, measures=["CKA", "RSA"], tests="label_randomization")
     assert (
         list(zip(found["dataset"], found["architecture"], strict=True))
         == [("toy_parts:RING", "toy_parts:PERCEPTRON")] * 4

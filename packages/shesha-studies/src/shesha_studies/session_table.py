@@ -18,7 +18,6 @@ from shesha.inputs import MissingRows, coordinate_values, is_labelled, table_val
 from shesha.kernels.condition_distances import centre_and_scale
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.mean_intervals import mean_interval
-from shesha.kernels.ranks import partial_rank_correlations
 from shesha.neuro.score_correlations import check_outcome, coupling_score, jackknife_correlation
 from shesha.neuro.session_drift import drift_score
 from shesha.neuro.split_half_reliability import split_score, wuc_score
@@ -46,6 +45,7 @@ from shesha.support.seeds import ALPHA, CONFIDENCE, N_PERMUTATIONS, draw_seed, s
 from shesha.support.types import Array, Index, Seed, Vector
 from shesha.support.warnings import NotEstimableWarning
 from shesha.support.wording import count
+from shesha_studies.partial_rank_correlations import partial_rank_correlations
 
 __all__ = ["Session", "SessionTable", "allen_areas", "association", "brain_division", "brain_region", "session_table"]
 

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from shesha.kernels.mean_intervals import mean_interval
-from shesha.kernels.ranks import partial_rank_correlations
 from shesha.neuro.score_correlations import jackknife_correlation
 from shesha.support.types import Array
 from shesha_studies.external_data import place
 from shesha_studies.framework.facts import Fact
 from shesha_studies.framework.tolerance import correlation_p
+from shesha_studies.partial_rank_correlations import partial_rank_correlations
 from shesha_studies.session_table import AreaLine, Session, brain_region, session_table
 
 AREAS: Mapping[str, str] = {

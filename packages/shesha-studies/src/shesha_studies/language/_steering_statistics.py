@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shesha.support.types import Index
+from shesha.support.types import Index, Vector
 from shesha_studies.causal_lm_embeddings import CAUSAL
 from shesha_studies.framework.checks import AGREES, DIFFERS, Found
 from shesha_studies.framework.facts import (
@@ -29,6 +29,7 @@ from shesha_studies.sentences import SETS
 from shesha_studies.steering_predictors import partial_correlations
 
 Tables = Mapping[str, pd.DataFrame]
+Columns = Mapping[str, Vector]
 ALIGNMENT = "supervised_alignment"
 PREDICTORS = (ALIGNMENT, "feature_split", "procrustes", "fisher", "silhouette", "anisotropy")
 AT_CHANCE = 0.05
@@ -112,28 +113,37 @@ def _networks(table: pd.DataFrame) -> int | list[Index]:
     return groups if len(groups) > 1 else len(table)
 
 
-def _over_networks(table: pd.DataFrame, statistic: Callable[[pd.DataFrame], float]) -> Fact:
+def _over_networks(table: pd.DataFrame, statistic: Callable[[Columns], float]) -> Fact:
     """Return a statistic of encoders; networks are resampled with all their layers."""
-    numbers = table.select_dtypes("number")
-    return resampled(lambda rows: statistic(numbers.iloc[rows]), _networks(table))
+    columns = _columns(table)
+    return resampled(lambda rows: statistic(_lines(columns, rows)), _networks(table))
 
 
-def _over_sets(tables: Tables, statistic: Callable[[list[pd.DataFrame]], float]) -> Fact:
+def _over_sets(tables: Tables, statistic: Callable[[list[Columns]], float]) -> Fact:
     """Return a statistic of all sets of sentences; the same networks are drawn for each."""
-    shortest, numbers = min(tables.values(), key=len), [tables[name].select_dtypes("number") for name in SETS]
-    return resampled(lambda rows: statistic([table.iloc[rows] for table in numbers]), _networks(shortest))
+    shortest, sets = min(tables.values(), key=len), [_columns(tables[name]) for name in SETS]
+    return resampled(lambda rows: statistic([_lines(columns, rows) for columns in sets]), _networks(shortest))
 
 
-def _ratio(table: pd.DataFrame) -> float:
-    random = float(table.random_drop.mean())
-    return float(table.max_drop.mean()) / random if random else nan
+def _columns(table: pd.DataFrame) -> Columns:
+    """Return the numbers by column: taking lines of a table thousands of times would take most of the time."""
+    return {str(name): table[name].to_numpy() for name in table.select_dtypes("number")}
 
 
-def _beyond(table: pd.DataFrame) -> float:
-    return float(table.max_drop.mean() - table.max_drop_chance.mean())
+def _lines(columns: Columns, rows: Index) -> Columns:
+    return {name: column[rows] for name, column in columns.items()}
 
 
-def _rho(table: pd.DataFrame, name: str) -> float:
+def _ratio(table: Columns) -> float:
+    random = float(table["random_drop"].mean())
+    return float(table["max_drop"].mean()) / random if random else nan
+
+
+def _beyond(table: Columns) -> float:
+    return float(table["max_drop"].mean() - table["max_drop_chance"].mean())
+
+
+def _rho(table: Columns, name: str) -> float:
     values = np.array([table[name], table["max_drop"]])
     # Mean ranks by counts, since calls of rankdata for thousands of small samples take most of the time.
     ranks = (values[:, :, None] > values[:, None]).sum(axis=2) + (values[:, :, None] == values[:, None]).sum(axis=2) / 2
@@ -167,7 +177,7 @@ def _one_set(table: pd.DataFrame, result: Mapping[str, Any]) -> dict[str, Any]:
         "accuracy": rank_correlation(float(table.accuracy.corr(table.max_drop, "spearman")), n),
         "full": (table.max_drop >= 0.95 * table.largest_drop - 1e-6).sum(),
         "share": (table.max_drop / table.largest_drop).mean(),
-        "ratio": _ratio(table),
+        "ratio": _ratio(_columns(table)),
         "flips": table.to_target.mean(),
         "flips, shuffled": table.to_target_chance.mean(),
     }
