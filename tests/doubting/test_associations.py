@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2_contingency, f_oneway, rankdata
 
 from shesha.doubting.doubt_input import functions
-from shesha.doubting.row_doubts import _association
+from shesha.doubting.row_doubts import _association, _lengths_elsewhere
 
 RNG = np.random.default_rng(0)
 
@@ -64,3 +64,11 @@ def test_few_levels_explain_by_each_kind_of_pair(n_levels):
     expected = [[one == kind for one in kinds] for kind in sorted(set(kinds))]
     # The sum of all is constant: the last one says nothing more.
     assert functions(levels).tolist() == [[float(one) for one in line] for line in expected[:-1]]
+
+
+@pytest.mark.parametrize(("width", "n_removed"), [(4, 1), (15, 1), (16, 2), (24, 3), (80, 3)])
+def test_lengths_elsewhere_lack_the_directions_of_largest_variance(rng, width, n_removed):
+    X = rng.standard_normal((30, width)) + 5.0
+    left, sizes, right = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    rest = left[:, n_removed:] * sizes[n_removed:] @ right[n_removed:]
+    assert _lengths_elsewhere(X) == pytest.approx(np.linalg.norm(rest, axis=1), abs=1e-6)
