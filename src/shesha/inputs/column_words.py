@@ -103,6 +103,21 @@ CLUSTERS = Words(
     }
 )
 """Columns that clustering programs write."""
+DEPTH = Words(
+    {
+        "total_counts": "n|num|total|sum counts?|umis?|reads|transcripts|genes|features?|genes_by_counts ?rna|sct",
+        "UMI_count": "umi|umis|library|sequencing count|counts|size|depth",
+        "ncounts": "ncounts?|numis?|ngenes|nfeatures",
+    }
+)
+"""Columns of the sequencing depth of cells."""
+DAMAGE = Words(
+    {
+        "pct_counts_mt": "pct|percent|percentage|frac|fraction ?counts mt|mito|mitochondrial",
+        "mitopercent": "mitopercent|percent_?mito",
+    }
+)
+"""Columns of the share of mitochondrial counts, which is large in damaged cells."""
 TIME = Words({"date": "time|date|at|epoch|created|updated|modified|when"})
 """Words in names of columns of times."""
 EVENT = Words({"onsets": "times?|timestamps?|onsets?|starts?|stops?|ends?|begins?|offsets?"})

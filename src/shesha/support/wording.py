@@ -175,7 +175,7 @@ def shorten(text: str, most: int) -> str:
     return plain if len(plain) <= most else f"{plain[: most - 3 - tail]}...{plain[len(plain) - tail :]}"
 
 
-_NUMBER = re.compile(r"(\d+)")
+_NUMBER, _DECIMAL = re.compile(r"(\d+)"), re.compile(r"(\d+(?:\.\d+)?)")
 _FEWEST_SORTED = 3
 """Smallest number of names whose alphabetical order shows that a program sorted them."""
 Item = TypeVar("Item")
@@ -191,6 +191,24 @@ def natural_key(text: str) -> tuple[tuple[str, int], ...]:
     """
     parts = _NUMBER.split(text)
     return tuple(zip(parts[::2], [*map(int, parts[1::2]), -1], strict=True))
+
+
+def in_label_order(labels: Iterable[str], categories: Sequence[str] = ()) -> list[str]:
+    """Return the different labels in the order of their categories; others by their numbers, such as doses and times.
+
+    Examples
+    --------
+    >>> in_label_order(["24h", "2h", "0.5h", "0.25h", "2h"]), in_label_order(["high", "low"], ["low", "high"])
+    (['0.25h', '0.5h', '2h', '24h'], ['low', 'high'])
+    """
+    places = {name: place for place, name in enumerate(categories)}
+
+    def key(label: str) -> tuple[object, ...]:
+        parts = _DECIMAL.split(label)
+        numbers = [*map(float, parts[1::2]), -1.0]
+        return places.get(label, len(places)), tuple(zip(parts[::2], numbers, strict=True)), label
+
+    return sorted(set(labels), key=key)
 
 
 def in_natural_order(items: Sequence[Item], key: Callable[[Item], Any]) -> list[Item]:
