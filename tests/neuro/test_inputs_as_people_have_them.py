@@ -354,3 +354,23 @@ def test_reversed_and_transposed_distances_are_named():
     turned[3] = 2 - turned[3]
     assert "distances of repeat 3" in noise_ceiling(turned).inputs[0]
     assert "if they are 10 repeats of 12 conditions" in noise_ceiling(repeats.T).inputs[0]
+
+
+@pytest.mark.parametrize(
+    ("beside", "left_out", "warned"),
+    [
+        ({"trial": range(64), "rt": None}, "left out: trial, rt", ""),
+        ({"stim": [0, 1] * 32, "reaction_time_ms": None, "correct": [0, 1] * 32}, "reaction_time_ms", ""),
+        ({"condition": ["a", "b"] * 32, "CA1_9": None}, "", "column CA1_9 has 9"),
+        ({"latency": None}, "", "column latency has 9"),
+    ],
+)
+def test_behaviour_in_a_table_of_trials_is_no_neuron(beside, left_out, warned):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"CA1_1": rng.poisson(5, 64), **{name: rng.normal(500, 99, 64) for name in beside}})
+    frame = frame.assign(**{name: values for name, values in beside.items() if values is not None})
+    frame = frame.assign(**{f"V1_{i}" if i % 2 else f"LP_{i}": rng.poisson(5, 64) for i in range(2, 10)})
+    found = trial_split(frame, np.arange(64) // 2 % 8, n_permutations=19)
+    assert any(left_out in text for text in found.inputs), found.inputs
+    assert any("% of the variance" in text for text in found.inputs) == bool(warned)
+    assert any(warned in text for text in found.inputs), found.inputs

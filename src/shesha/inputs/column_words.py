@@ -103,6 +103,18 @@ CLUSTERS = Words(
     }
 )
 """Columns that clustering programs write."""
+TRIAL = Words({"trial_number": "trials?|trial_?type|stim(ulus|uli)?|rts?|reaction_time|choices?"})
+"""Words in names of columns of tables with one trial per row."""
+BEHAVIOUR = Words(
+    {
+        "rt": "rts?|latency|latencies|accuracy|correct|choices?|responses?|outcomes?|rewards?|rewarded|responded|feedback"
+        "|confidence|hit|miss|error|stim(ulus|uli)?|contrast|orientation",
+        "reaction_time": "reaction|response|movement|decision time|latency ?ms|s|sec",
+        "rt_ms": "rt ms|s|sec",
+        "is_correct": "is|was correct|rewarded|hit|error",
+    }
+)
+"""Columns of behaviour and stimuli, which describe the rows of a table of trials."""
 DEPTH = Words(
     {
         "total_counts": "n|num|total|sum counts?|umis?|reads|transcripts|genes|features?|genes_by_counts ?rna|sct",
