@@ -195,6 +195,26 @@ def test_codes_of_missing_outcomes_are_stated():
     assert "outcome: -999 is used as a class of 4 rows; if it means no label, leave it empty" in found.inputs
 
 
+@pytest.mark.parametrize(
+    ("code", "others", "is_named"),
+    [
+        (9999, (300, 900), True),
+        (999, (300, 900), True),
+        (-1, (300, 900), True),
+        (-1, (0.3, 0.9), True),
+        (99, (0, 98), False),
+        (900, (300, 800), False),
+        (-1, (-3, 3), False),
+    ],
+)
+def test_codes_among_measured_outcomes_are_named(code, others, is_named):
+    outcome = np.random.default_rng(0).permutation(np.linspace(*others, 40)).round(3)
+    outcome[:5] = code
+    found = behaviour_coupling(CUBE, outcome, n_permutations=19)
+    expected = f"warning: outcome: {code} occurs in 5 of 40 trials, beside values from"
+    assert any(text.startswith(expected) for text in found.inputs) == is_named
+
+
 def test_a_null_without_other_values_is_no_verdict():
     shown = np.tile(np.arange(6), 10)
     X = RNG.standard_normal((60, 8)) + RNG.standard_normal((6, 8))[shown]

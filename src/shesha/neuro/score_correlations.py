@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
+from shesha.doubting import describe_code
 from shesha.inputs import MissingRows, align_labels, table_values, validation as check
 from shesha.inputs.class_labels import state_suspicious_classes
 from shesha.kernels.mean_intervals import t_margin
@@ -19,7 +20,7 @@ from shesha.neuro.trial_order_null import Null, Orders, null_evidence, over_orde
 from shesha.neuro.trials import Trials, numbers_of_objects
 from shesha.results import TrialScore
 from shesha.support.device_arrays import to_host
-from shesha.support.provenance import keep_statements
+from shesha.support.provenance import keep_statements, state_warning
 from shesha.support.seeds import ALPHA
 from shesha.support.types import Mask, Seed, Vector
 
@@ -186,6 +187,9 @@ def check_outcome(outcome: ArrayLike, trials: Trials, name: str = "outcome") -> 
     if np.isinf(values).any():
         rows = check.join_items(np.flatnonzero(np.isinf(values)))
         raise ValueError(f"{name} must be finite, got infinity in rows {rows}")
-    # Outcomes are often coded -1 and 1.
-    state_suspicious_classes(values[values != -1], name)
+    if text := describe_code(values[~np.isnan(values)], "trial"):
+        state_warning(f"{name}: {text}. If so, replace it by NaN: trials without an outcome are left out and counted")
+    else:
+        # Outcomes are often coded -1 and 1.
+        state_suspicious_classes(values[values != -1], name)
     return values
