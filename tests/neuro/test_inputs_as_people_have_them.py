@@ -189,6 +189,30 @@ def test_a_triangle_with_its_diagonal_is_no_triangle_of_one_more_condition(indic
     assert shesha.Rdm(SQUARES[0][np.triu_indices(6, 1)]).n_rows == 6
 
 
+@pytest.mark.parametrize(
+    ("table", "named"),
+    [
+        ({"spike_times": SPIKES, "KSLabel": ["good", "mua", "good"]}, "units by KSLabel: 2 good, 1 mua; all are used"),
+        ({"spike_times": SPIKES, "KSLabel": ["good"] * 3}, ""),
+        (
+            {
+                "time": np.concatenate(SPIKES),
+                "unit": np.repeat([0, 1, 2], 300),
+                "group": np.repeat(["noise", "b"], [300, 600]),
+            },
+            "units by group: 2 b, 1 noise",
+        ),
+    ],
+)
+def test_units_that_a_sorter_judged_poor_are_counted(table, named):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        counts = spike_counts(pd.DataFrame(table), ONSETS)
+    assert counts.shape == (10, 3)
+    texts = [str(one.message) for one in caught if "units by" in str(one.message)]
+    assert len(texts) == bool(named) and all(named in text for text in texts)
+
+
 def test_codes_of_missing_outcomes_are_stated():
     outcome = np.where(np.arange(40) < 4, -999, np.arange(40) % 2)
     found = behaviour_coupling(CUBE, outcome, n_permutations=19)

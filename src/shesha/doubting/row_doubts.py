@@ -567,7 +567,7 @@ def label_confounding(subject: Subject) -> Doubt | None:
     if subject.classes is None:
         return None
     both = {**subject.known, **subject.design}
-    associations = [(*_association(subject.classes, quantity), name) for name, quantity in both.items()]
+    associations = [(*association(subject.classes, quantity), name) for name, quantity in both.items()]
     associations = [
         association
         for association in associations
@@ -602,7 +602,7 @@ def label_confounding(subject: Subject) -> Doubt | None:
     return Doubt("confounded labels", effect, p_value, text, advice)
 
 
-def _association(classes: Labels, quantity: Vector | Labels) -> tuple[float, float]:
+def association(classes: Labels, quantity: Vector | Labels) -> tuple[float, float]:
     """Return the association between a quantity and the class, from 0 to 1 beyond chance, and its p-value."""
     from scipy.special import chdtrc, fdtrc
 

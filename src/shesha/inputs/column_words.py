@@ -115,9 +115,12 @@ BEHAVIOUR = Words(
     }
 )
 """Columns of behaviour and stimuli, which describe the rows of a table of trials."""
+QUALITY = Words({"ks_label": "?unit|cluster|ks|phy quality|label|group|type|qc", "default_qc": "default_qc"})
+"""Columns in which programs for sorting spikes, and people, judge units."""
 DEPTH = Words(
     {
-        "total_counts": "n|num|total|sum counts?|umis?|reads|transcripts|genes|features?|genes_by_counts ?rna|sct",
+        "total_counts": "n|num|total|sum counts?|umis?|reads|transcripts|genes|features?|frag(ment)?s|genes_by_counts"
+        " ?rna|sct|atac",
         "UMI_count": "umi|umis|library|sequencing count|counts|size|depth",
         "ncounts": "ncounts?|numis?|ngenes|nfeatures",
     }
