@@ -267,8 +267,9 @@ def _state_batches(obs: Any, groupby: str, known: Index, codes: Labels) -> None:
     if found and (strength := max(found.values())) > _SAME:
         name = max(found, key=lambda each: found[each])
         provenance.state_warning(
-            f"the clusters coincide with the column {name!r} of obs (association {strength:.2f}), so they may be batches "
-            "rather than kinds of cells, however stable they are. Correct the embedding for them, and cluster again"
+            f"the clusters coincide with the column {name!r} of obs (association {strength:.2f}), so they may be "
+            "batches rather than kinds of cells, however stable they are. Correct the embedding for them, and cluster "
+            "again"
         )
 
 

@@ -138,10 +138,10 @@ def describe_unit_quality(columns: Iterable[tuple[str, Any]]) -> str:
     'units by KSLabel: 2 good, 1 mua'
     """
     for name, values in columns:
-        if QUALITY.fit(name) and (words := [class_name(value) for value in np.ravel(values)]):
-            if any(_POOR.fullmatch(word.lower()) for word in words):
-                counts = sorted(Counter(words).items())
-                return f"units by {name}: {', '.join(f'{n:,} {word}' for word, n in counts)}"
+        words = [class_name(value) for value in np.ravel(values)] if QUALITY.fit(name) else []
+        if any(_POOR.fullmatch(word.lower()) for word in words):
+            counts = sorted(Counter(words).items())
+            return f"units by {name}: {', '.join(f'{n:,} {word}' for word, n in counts)}"
     return ""
 
 

@@ -107,8 +107,8 @@ TRIAL = Words({"trial_number": "trials?|trial_?type|stim(ulus|uli)?|rts?|reactio
 """Words in names of columns of tables with one trial per row."""
 BEHAVIOUR = Words(
     {
-        "rt": "rts?|latency|latencies|accuracy|correct|choices?|responses?|outcomes?|rewards?|rewarded|responded|feedback"
-        "|confidence|hit|miss|error|stim(ulus|uli)?|contrast|orientation",
+        "rt": "rts?|latency|latencies|accuracy|correct|choices?|responses?|outcomes?|rewards?|rewarded|responded"
+        "|feedback|confidence|hit|miss|error|stim(ulus|uli)?|contrast|orientation",
         "reaction_time": "reaction|response|movement|decision time|latency ?ms|s|sec",
         "rt_ms": "rt ms|s|sec",
         "is_correct": "is|was correct|rewarded|hit|error",

@@ -319,10 +319,10 @@ def state_uneven_neurons(values: Array, name: str, table: Any = None) -> None:
     variances = (rows / safe_unit(rows)).var(axis=0)
     largest = int(np.argmax(variances))
     if total >= _TELLING and variances[largest] > _NEARLY_ALL * variances.sum() > 0:
-        known = column_names(table)
+        names, share = column_names(table), 100 * variances[largest] / variances.sum()
         provenance.state_warning(
-            f"{about}column {largest if known is None else known.values[largest]} has {100 * variances[largest] / variances.sum():.3g} % of the variance of all "
-            f"{count(total, 'neuron')}, as a channel in another unit has, so it dominates distances that are not "
+            f"{about}column {largest if names is None else names.values[largest]} has {share:.3g} % of the variance of "
+            f"all {count(total, 'neuron')}, as a channel in another unit has, so it dominates distances that are not "
             "noise-normalised. Leave it out, or standardise the columns"
         )
 
