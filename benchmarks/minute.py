@@ -31,6 +31,7 @@ from shesha.support.progress import collect
 
 CALLS = {
     "compare, 2,000 rows, chance levels and intervals": ("compare default", "2000x128"),
+    "compare, 1,000 wide rows, chance levels and intervals": ("compare default", "1000x4096"),
     "compare, 8,000 rows": ("compare", "8000x128"),
     "compare, 16,000 rows": ("compare", "16000x128"),
     "peer: rsatoolbox, RSA, 2,000 rows": ("rsatoolbox", "2000x128"),
@@ -49,6 +50,7 @@ CALLS = {
     "coherence of 100 groups": ("coherence", "12000x1500"),
     "coherence of 200 groups": ("coherence", "100000x2000"),
     "audit with labels": ("audit", "32000x128"),
+    "audit with labels, 1,000 wide rows": ("audit", "1000x4096"),
     "diff with index, float16": ("diff", "200000x384"),
 }
 COMMANDS = {

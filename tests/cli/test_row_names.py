@@ -133,3 +133,14 @@ def test_a_first_column_that_is_no_name_is_left_alone(tmp_path):
     # Texts that repeat, and columns that share no text, cannot say which row is which.
     paths = [tmp_path / name for name in ("x.csv", "en 0.csv", "other.csv")]
     assert shesha.compare_all(paths, "CKA").matrix("CKA").to_numpy().min() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("other", "refused"), [("moved", True), ("same", False), ("predicted", False)])
+def test_labels_of_two_files_show_that_rows_are_in_another_order(tmp_path, invoke_main, other, refused):
+    classes = np.arange(N) % 3
+    others = {"moved": classes[::-1], "same": classes, "predicted": np.where(np.arange(N) % 4, classes, 0)}[other]
+    np.savez(tmp_path / "a.npz", features=X, labels=classes)
+    np.savez(tmp_path / "b.npz", features=Y, labels=others)
+    for options in ([], ["--labels", "labels"]):
+        ended = invoke_main("compare", tmp_path / "a.npz", tmp_path / "b.npz", "--permutations", 19, *options)
+        assert ("got another labels in" in ended.err) == refused, options

@@ -191,3 +191,10 @@ def test_neurons_in_rows_are_said(tmp_path, rng, invoke_main, arrays, stated):
     assert ("If rows are neurons and columns are times, pass --transpose" in said) == stated
     said = " ".join(invoke_main("audit", tmp_path / "a.npz", "--quick", "--transpose").out.split())
     assert "If rows are neurons" not in said
+
+
+@pytest.mark.parametrize(("n", "said"), [(12, "labels of the columns, which --transpose makes rows"), (40, "labels;")])
+def test_labels_of_columns_are_recognised_by_their_number(tmp_path, n, said, invoke_main):
+    np.savez(tmp_path / "x.npz", betas=np.random.default_rng(0).standard_normal((40, 12)), stim=np.arange(n), one=1)
+    text = " ".join(invoke_main("audit", tmp_path / "x.npz", "--quick").out.split())
+    assert f"so it may contain {said}" in text

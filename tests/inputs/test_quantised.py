@@ -127,7 +127,8 @@ def test_feature_maps_are_flattened_and_layers_are_counted(tmp_path):
     np.testing.assert_array_equal(found["maps"], maps.reshape(10, -1))
     assert sorted(said) == [
         "maps: feature maps 10 x 2 x 3 x 4, flattened to 10 x 24",
-        "tokens: 5 representations of 40 rows along axis 1 of 40 x 5 x 6",
+        "tokens: 5 representations of 40 rows along axis 1 of 40 x 5 x 6; for tokens or places, pass layer_axis=None "
+        "(--layer-axis none)",
     ]
 
 

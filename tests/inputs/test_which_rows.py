@@ -510,3 +510,28 @@ def test_all_layers_with_the_same_fault_are_named():
     layers = {f"layer.{i}": np.where(i >= 2, np.nan, 1.0) * X for i in range(4)}
     with pytest.raises(ValueError, match=r"layer\.2 must be finite.* The same fault: layer\.3$"):
         shesha.compare_all(layers, "CKA")
+
+
+@pytest.mark.parametrize(
+    ("names", "warned"),
+    [
+        (("X_train", "X_test"), True),
+        (("emb.train", "emb.val"), True),
+        (("base", "train"), False),
+        (("model_train", "other_test"), False),
+        (("trainer", "tester"), False),
+    ],
+)
+def test_parts_of_one_data_set_are_no_pair(names, warned):
+    found = shesha.compare(X, Y, "CKA", names=names)
+    assert any("named like parts of one data set" in text for text in found.inputs) == warned
+    frame = pd.DataFrame(X, index=[f"text {i}" for i in range(N)])
+    found = shesha.compare(frame, frame + 0.1, "CKA", names=names)
+    assert not any("named like parts" in text for text in found.inputs)
+
+
+def test_a_table_of_distances_with_columns_in_another_order_is_put_in_order():
+    names = [f"s{i}" for i in range(6)]
+    D = np.abs(np.subtract.outer(np.arange(6.0) ** 2, np.arange(6.0) ** 2))
+    table = pd.DataFrame(D, names, names)
+    assert shesha.Rdm(table.loc[names[::-1]]).condensed.tolist() == shesha.Rdm(D[::-1, ::-1]).condensed.tolist()

@@ -289,7 +289,11 @@ def test_categories_that_exceed_the_ceiling_of_ranks_are_named(method):
     ("model", "statement"),
     [
         (lambda truth, subjects: subjects[1], "model equals subject 1, so its value is circular"),
-        (lambda truth, subjects: np.mean(subjects, axis=0), "model is as close to the subjects as their own mean"),
+        (lambda truth, subjects: np.mean(subjects, axis=0), "model equals the mean of the subjects"),
+        (
+            lambda truth, subjects: np.mean([rankdata(one) for one in subjects], axis=0),
+            "model is as close to the subjects as their own mean",
+        ),
         (lambda truth, subjects: truth, ""),
     ],
 )
@@ -312,3 +316,44 @@ def test_trials_of_one_subject_are_not_taken_for_subjects():
     stack = np.stack([1 - np.eye(12)] * 5, axis=2)
     with pytest.raises(ValueError, match=r"distances between rows .* pass shesha.Rdm.stack\(data\)"):
         rank_models(stack, {"model": np.eye(12)})
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["mouse1_ses1", "mouse1_ses2", "mouse2_ses1"], "sessions of 2 subjects"),
+        (["run1", "run2", "run3"], "sessions of 1 subject by"),
+        (["sub-01_ses-1", "sub-02_ses-1", "sub-03_ses-1"], ""),
+        (["monday1", "monday2", "monday3"], ""),
+    ],
+)
+def test_sessions_of_one_subject_are_named(names, said):
+    rng = np.random.default_rng(0)
+    truth = rng.standard_normal((20, 5))
+    data = {name: truth + rng.standard_normal((20, 5)) for name in names}
+    found = rank_models(data, {"a": truth, "b": rng.standard_normal((20, 5))}, n_resamples=20, n_permutations=19)
+    assert any("data sets are sessions" in text for text in found.inputs) == bool(said)
+    assert not said or any(said in text for text in found.inputs)
+
+
+def test_similarities_among_the_models_are_suspected():
+    rng = np.random.default_rng(0)
+    truth = rng.standard_normal((20, 5))
+    same = np.corrcoef(truth)
+    data, reversed_model = Rdm(1 - same), Rdm(np.where(np.eye(20), 0, same + 1))
+    found = rank_models(data, {"a": truth, "b": reversed_model}, n_resamples=20, n_permutations=19)
+    assert any("b is far below chance (-1.00)" in text for text in found.inputs)
+
+
+@pytest.mark.parametrize("as_distances", [False, True])
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_the_mean_of_the_subjects_is_no_model_of_them(as_distances, noise):
+    rng = np.random.default_rng(0)
+    sides = rng.standard_normal((20, 5)) + rng.standard_normal((4, 20, 5))
+    sides = np.array([squareform(pdist(side)) for side in sides]) if as_distances else sides
+    change = noise * rng.standard_normal(sides[0].shape)
+    mean = sides.mean(axis=0) + (np.abs(np.triu(change, 1) + np.triu(change, 1).T) if as_distances else change)
+    wrap = Rdm if as_distances else np.asarray
+    models = {"mean": wrap(mean), "other": rng.standard_normal((20, 5))}
+    found = rank_models([wrap(side) for side in sides], models, n_resamples=20, n_permutations=19)
+    assert any("mean equals the mean of the subjects" in text for text in found.inputs) == (noise == 0)

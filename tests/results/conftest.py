@@ -43,7 +43,7 @@ FIXED: dict[str, Any] = {
     "IndexChange": lambda: {
         "best_map": "linear map",
         "recalls": tuple(
-            sample(results.Recall, name=way)
+            sample(results.Number, name=way)
             for way in ("as it is", "as it is, in halves", "linear map", "re-encodings")
         ),
     },

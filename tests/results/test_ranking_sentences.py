@@ -9,8 +9,11 @@ from shesha.results import model_ranking as text
 NAN = float("nan")
 
 
-def ranking(n_models, n_best, p=0.01):
-    models = [Ranking(name=f"m{i}", value=0.5 - 0.01 * i, p_ceiling=0.1 - 0.05 * i) for i in range(n_models)]
+def ranking(n_models, n_best, p=0.01, chance=NAN):
+    models = [
+        Ranking(name=f"m{i}", value=0.5 - 0.01 * i, p_ceiling=0.1 - 0.05 * i, corrected_p_value=chance)
+        for i in range(n_models)
+    ]
     pair = {"first": "m0", "second": "m1", "value": 0.1, "low": 0.05, "high": 0.15}
     pairs = [Ranking(corrected_p_value=p, **pair)] if p is not None else []
     return Ranking(
@@ -18,6 +21,19 @@ def ranking(n_models, n_best, p=0.01):
         **{"has_ceiling": True, "alpha": 0.05, "ceiling_lower": 0.6, "ceiling_upper": 0.75},
         reaches_ceiling=lambda model: model.value >= 0.6,
     )
+
+
+@pytest.mark.parametrize(
+    ("n_models", "n_best", "chance", "said"),
+    [
+        (2, 1, 0.3, "m0 is closest (RSA 0.500), significantly closer than m1 at 0.05. No model is above chance."),
+        (2, 2, 0.3, "but not significantly closer than m1 at 0.05. No model is above chance."),
+        (1, 1, 0.3, "A single model is not ranked. It is not above chance."),
+        (2, 1, 0.01, "m0 explains the data best (RSA 0.500), significantly better than m1 at 0.05."),
+    ],
+)
+def test_models_at_chance_explain_nothing(n_models, n_best, chance, said):
+    assert text.headline(ranking(n_models, n_best, chance=chance)).endswith(said)
 
 
 @pytest.mark.parametrize(

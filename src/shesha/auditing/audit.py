@@ -552,8 +552,8 @@ def _require_usable(y: ArrayLike | None, settings: Settings, sizes: Sequence[int
         codes, classes = check.labels(y, length if length in n_rows else next(iter(n_rows)))
         if len(classes) > max(2, _MANY_CLASSES * len(codes)):
             raise ValueError(
-                f"y must contain classes, got {len(classes)} different labels for {len(codes)} rows; bin a quantity, or "
-                "pass it as covariates="
+                f"y must contain classes, got {len(classes)} different labels for {len(codes)} rows; bin a quantity, "
+                "or pass it as covariates="
             )
     for n in n_rows:
         resolve_design(settings.design, n)

@@ -30,7 +30,7 @@ from shesha.measures.expected_time import MINUTE, search_seconds, seconds_here
 from shesha.nulls.design_warnings import find_undeclared_dependence
 from shesha.report import Part, Text
 from shesha.results import sentence_parts as say
-from shesha.results.diff import IndexAdvice, IndexChange, IndexMetric, Recall
+from shesha.results.diff import IndexAdvice, IndexChange, IndexMetric
 from shesha.results.number import NAN, Number, NumberTable, table_of_numbers
 from shesha.support import types as kinds
 from shesha.support.device_arrays import smallest
@@ -159,18 +159,18 @@ def index_change(
     return _index_advice(layer, search, n_features, (direct, floor), (direct_in_halves, *maps, floor_in_halves))
 
 
-def _compare_directly(old: Matrix, new: Matrix, encodings: Sequence[Matrix], search: _Search) -> tuple[Recall, Recall]:
+def _compare_directly(old: Matrix, new: Matrix, encodings: Sequence[Matrix], search: _Search) -> tuple[Number, Number]:
     """Return the recall of unmapped queries, and the lowest recall of queries that the unchanged model re-encoded."""
     suffix = IN_HALVES if search.in_halves else ""
     if old.shape[1] == new.shape[1]:
         direct = search.recall(AS_IT_IS + suffix, new, old, new)
     else:
         reason = f"old vectors have {old.shape[1]:,} features, but new vectors have {new.shape[1]:,}"
-        direct = Recall(name=AS_IT_IS + suffix, value=float("nan"), reason=reason)
+        direct = Number(name=AS_IT_IS + suffix, value=float("nan"), reason=reason)
     floors = [search.recall(REENCODED + suffix, rows, old, rows) for rows in encodings]
     if not floors:
         reason = "there are no re-encodings, so the recall of an unchanged model is assumed to be 1"
-        floors = [Recall(name=REENCODED + suffix, value=float("nan"), reason=reason)]
+        floors = [Number(name=REENCODED + suffix, value=float("nan"), reason=reason)]
     return direct, min(floors, key=lambda recall: recall.value)
 
 
@@ -197,7 +197,7 @@ def _count_neighbours(k: int | None, n_searched: int, n_rows: int) -> int:
 
 
 def _index_advice(
-    layer: str, search: _Search, n_features: int, in_all: tuple[Recall, Recall], in_halves: tuple[Recall, ...]
+    layer: str, search: _Search, n_features: int, in_all: tuple[Number, Number], in_halves: tuple[Number, ...]
 ) -> IndexChange:
     """Choose the cheapest option whose loss is acceptable even at the lower end of its recall interval."""
     test, n = search.test, len(search.fold)
@@ -207,7 +207,7 @@ def _index_advice(
     shift = direct.value - direct_in_halves.value
     gained = best if shift != shift else _shift_recall(best, shift)
     attainable = floor.value if floor.value == floor.value else 1.0
-    ways: list[tuple[IndexAdvice, Recall]] = [("keep", direct), ("map", gained)]
+    ways: list[tuple[IndexAdvice, Number]] = [("keep", direct), ("map", gained)]
     way = next((way for way in ways if attainable - way[1].low <= test.tolerance), None)
     reason = ""
     if way is None:
@@ -236,7 +236,7 @@ def _index_advice(
     )
 
 
-def _shift_recall(recall: Recall, shift: float) -> Recall:
+def _shift_recall(recall: Number, shift: float) -> Number:
     return replace(recall, value=recall.value + shift, low=recall.low + shift, high=recall.high + shift)
 
 
@@ -254,7 +254,7 @@ class _Search:
         """The same search within each half."""
         return replace(self, in_halves=True)
 
-    def recall(self, way: str, queries: Matrix, vectors: Matrix, target: Matrix) -> Recall:
+    def recall(self, way: str, queries: Matrix, vectors: Matrix, target: Matrix) -> Number:
         """Count the true neighbours that the queries find among the vectors."""
         each, both_sides = np.empty((2, len(queries)))
         parts = self.fold if self.in_halves else np.zeros_like(self.fold)
@@ -266,7 +266,7 @@ class _Search:
             each[rows] = hits.mean(axis=1)
             both_sides[rows] = each[rows] + _effect_in_index(truth, hits)
         low, high = recall_interval(both_sides, self.test.confidence, self.test.groups)
-        return Recall(name=way, value=float(each.mean()), low=low, high=high)
+        return Number(name=way, value=float(each.mean()), low=low, high=high)
 
 
 def nearest_vectors(queries: Matrix, vectors: Matrix, k: int, metric: IndexMetric = "ip") -> Index:

@@ -161,12 +161,12 @@ def _gather(
     state_narrow({name: array.shape for name, array in arrays.items() if not distances})
     if len(files) > 1 and not distances and all(keys is None for _, keys in opened.values()):
         refuse_parts(f"the files of {files[0].parent}", arrays)
+    rows.state_pairing(*of_files, opened={path: contents for path, (contents, _) in opened.items()})
     # Labels are not checked as confounders of themselves.
     found = {
         path: replace(contents, labels_available=tuple(n for n in contents.labels_available if n not in inside))
         for path, (contents, _) in opened.items()
     }
-    rows.state_pairing(*of_files, opened=found)
     return ReadArrays(arrays, shared_token_counts(files), found)
 
 

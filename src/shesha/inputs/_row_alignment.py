@@ -7,6 +7,7 @@ names are ambiguous.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise, product
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs._other_libraries import split_names
-from shesha.inputs.column_words import SIDE
+from shesha.inputs.column_words import LABELS, SIDE
 from shesha.inputs.identity import (
     INSTANT,
     NamedRows,
@@ -80,6 +81,8 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
     numbers = {name: names for name, names in known.items() if name not in certain}
     if rows == "shared":
         return _shared_rows(named, certain if len(certain) > 1 or not numbers else numbers)
+    if not labels and len(certain) < 2:
+        _warn_of_splits(list(named))
     if len(known) < 2:
         numbered = {name: names for name, names in numbers.items() if names.kind == "numbered"}
         if (one := certain or (numbered if not labels else {})) and len(named) > 1:
@@ -94,6 +97,7 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
         state_other_texts(certain)
         if certain and (unnamed := [name for name in named if name not in certain and name not in index_by_name]):
             state(f"rows of {join_names(unnamed[:_TOLD])} paired by position (no names)")
+            _warn_of_numbers(*next(iter(certain.items())))
     elif index_by_name:
         state(f"{', '.join(index_by_name)} matched by {_words(certain or numbers)}")
     doubtful = [name for name in index_by_name if not known[name].column or known[name].doubtful]
@@ -110,6 +114,21 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
     return index_by_name
 
 
+_SPLIT = re.compile(r"(?<![^\W_])(train|training|test|val|valid|validation|dev|holdout)(?![^\W_])", re.IGNORECASE)
+"""Names of the parts into which data are split, as words of a name."""
+
+
+def _warn_of_splits(names: Sequence[str]) -> None:
+    """Warn if rows without names come from parts such as train and test, because these have other inputs."""
+    for first, second in pairwise(names):
+        if first != second and _SPLIT.search(first) and _SPLIT.sub("", first) == _SPLIT.sub("", second):
+            state_warning(
+                f"{first} and {second} are named like parts of one data set, whose rows are other inputs; `shesha "
+                "drift` (shesha.drift.two_sample) compares samples instead of rows"
+            )
+            return
+
+
 def _warn_of_numbers(name: str, names: Names) -> None:
     """Warn if names are numbered from 0 or 1, such as request-7, and the rows are not in the order of the numbers."""
     parts = [re.fullmatch(r"(.*?)(\d{1,18})", str(value)) for value in names.values]
@@ -119,11 +138,11 @@ def _warn_of_numbers(name: str, names: Names) -> None:
     numbers = np.array([int(part[2]) for part in known])
     counted = np.arange(len(numbers)) + numbers.min()
     if numbers.min() in (0, 1) and (np.sort(numbers) == counted).all() and (numbers != counted).any():
-        text = f"rows of {name} are not in the order of the numbers in their {plural(names.word)}"
-        state(text)
+        text = f"rows of {name} are not in the order of the numbers in their {plural(names.word)}, and the other rows "
+        text += "have no names"
+        state_warning(text, is_raised=True)
         warn(
-            f"{text}, and the other rows have no names. If those are in that order, sort the rows of {name} or save "
-            "names with both",
+            f"{text}. If those are in that order, sort the rows of {name} or save names with both",
             RowNamesWarning,
         )
 
@@ -187,12 +206,16 @@ def require_same_conditions(columns: Mapping[str, tuple[Names, Names]], where: s
         n_different = int((first != second).sum())
         shown = is_condition_name(column)
         reordered = one.kind == "text" and one.has_same_names(other) and not SIDE.fit(column)
-        if n_different > _MOST_DIFFERENT * len(one) and (shown or reordered):
+        # Numbers may be predictions of two models, of which no two have each value equally often.
+        is_label = column.lower() in LABELS and Counter(first) == Counter(second)
+        if n_different > _MOST_DIFFERENT * len(one) and (shown or reordered or is_label):
+            advice = f"Sort both by {column}, or average the rows of each {column}; otherwise "
+            if is_label:
+                advice = "They are in another order: save identifiers of the rows with both; otherwise "
             raise ValueError(
                 f"rows must be the same inputs, got another {column} in {n_different:,} of {len(one):,} rows {where} "
                 f"(row {np.flatnonzero(first != second)[0]}: {first[first != second][0]} and "
-                f"{second[first != second][0]}). Sort both by {column}, or average the rows of each {column}; "
-                f"otherwise {remedy.rpartition('otherwise ')[2]}"
+                f"{second[first != second][0]}). {advice}{remedy.rpartition('otherwise ')[2]}"
             )
 
 

@@ -418,6 +418,9 @@ def _response(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
             return _as_records(inside, {str(kind): vectors for kind, vectors in value.items()})
         if name in ("embeddings", "data", "vectors") and _are_vectors(value):
             return _as_records(inside, {"embedding": value})
+        if isinstance(value, Mapping) and value and all(isinstance(record, Mapping) for record in value.values()):
+            # Pinecone lists fetched records by their identities.
+            value = [{"id": key} | dict(record) for key, record in value.items()]
         if isinstance(value, list) and value and all(isinstance(record, Mapping) for record in value):
             records = [_plain(record) for record in value]
             if any(isinstance(record.get("embedding"), np.ndarray) or _has_named_vectors(record) for record in records):

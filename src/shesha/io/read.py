@@ -233,10 +233,20 @@ def state_skipped(path: Path, found: Contents, used: Iterable[str | None] = ()) 
     notes = [name for name in found.skipped if name.startswith("(")]
     for name in notes:
         state(f"{path.name}: {name[1:-1]} {found.skipped[name]}")
-    if not is_table(path):
-        state_left_out(
-            path.name, {name: why for name, why in found.skipped.items() if name not in {*used, *notes, "Unnamed: 0"}}
-        )
+    if is_table(path):
+        return
+    sizes = {matrix.shape[:2] for matrix in found.representations.values() if len(matrix.shape) > 1}
+    rows, columns = ({size[axis] for size in sizes} for axis in (0, 1))
+    left_out = {}
+    for name, why in found.skipped.items():
+        if name not in {*used, *notes, "Unnamed: 0"}:
+            one = _ONE_AXIS.match(why)
+            of_columns = one is not None and columns == {int(one[1])} and int(one[1]) not in rows
+            left_out[name] = why + " of the columns, which --transpose makes rows" * of_columns
+    state_left_out(path.name, left_out)
+
+
+_ONE_AXIS = re.compile(r"is 1-D with shape \((\d+),\)")
 
 
 def _visible_labels(labels: Array | NamedRows) -> Array | NamedRows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast, get_args
@@ -25,6 +26,7 @@ from shesha.ranking.flexible_models import FlexibleModels
 from shesha.ranking.problem import FEWEST_UNITS, DistanceVectors, Evaluations, Problem
 from shesha.ranking.resampling import RANKED_AGAIN, chance_p_values, evaluate_distances, evaluate_subsets, fewer_rows
 from shesha.results.base import reaches_level
+from shesha.results.comparison import REVERSED
 from shesha.results.model_ranking import ModelCombination, ModelDifference, ModelRanking, RankedModel, WeightsOf
 from shesha.stability.row_matching import PairCount, check_pairs
 from shesha.support import provenance, types as kinds
@@ -32,7 +34,7 @@ from shesha.support.provenance import keep_statements
 from shesha.support.seeds import ALPHA, CONFIDENCE, N_PERMUTATIONS, number, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
-from shesha.support.wording import join_items
+from shesha.support.wording import count, join_items
 from shesha.views import Rdm, Representation, align_rows, check_named_arrays, hint_of_distances, select_layer_rows
 from shesha.views.representation import looks_like_distances
 
@@ -370,15 +372,16 @@ def rank_models(
         for name, model in kinds.mapping(models, "models").items()
     }
     named = {"models": models, "data": _subjects(data, models)}
+    _warn_of_sessions(list(named["data"]))
     (models, data), along = select_layer_rows(
         named, {"groups": groups, "blocks": blocks}, rows=rows, missing=missing, need=_bytes, seed=seed
     )
     problem = _check_problem(data, models, measure, along["groups"], along["blocks"], seed)
     wanted = check.optional_count(n_resamples, "n_resamples", minimum=20)
-    count = wanted or (_MANY if problem.uses_correlated_distances else _FEWER)
+    n_drawn = wanted or (_MANY if problem.uses_correlated_distances else _FEWER)
     problem = replace(problem, pairs=_pair_count(pairs, problem))
     problem, notes = add_flexible(problem, flexible, weights_of, spawn(seed, _FLEXIBLE_FOLDS))
-    vectors, evaluations = _score_models(problem, count, seed)
+    vectors, evaluations = _score_models(problem, n_drawn, seed)
     notes += _resample_notes(problem, evaluations)
     _warn_of_dependence(problem, {"groups": groups, "blocks": blocks})
     _warn_of_doubts(problem, evaluations)
@@ -454,8 +457,27 @@ def _warn_of_dependence(problem: Problem, design: dict[str, Any]) -> None:
             return
 
 
+_SESSION = re.compile(
+    r"(.*?)[\W_]*(?<![^\W\d_])(?:ses|sess|session|run|day|rec|recording|block|visit|scan|rep|repeat)[\W_]*\d+",
+    re.IGNORECASE,
+)
+"""A name that ends with the number of a session, and what precedes it, such as the animal."""
+
+
+def _warn_of_sessions(names: Sequence[str]) -> None:
+    """Warn if several data sets are sessions of one subject by their names, because they count as subjects."""
+    parts = [_SESSION.fullmatch(name) for name in names]
+    subjects = {part[1] for part in parts if part is not None}
+    if all(parts) and len(subjects) < len(names):
+        provenance.state_warning(
+            f"the {len(names)} data sets are sessions of {count(len(subjects), 'subject')} by their names ({names[0]}, "
+            f"{names[1]}, ...), but count as {len(names)} subjects, so intervals are too narrow. Average the distances "
+            "of each subject"
+        )
+
+
 def _state_circular_models(problem: Problem, evaluations: Evaluations, upper: float) -> None:
-    """Warn in the result if a model is a copy of data, or as close to all subjects as only their mean can be.
+    """Warn in the result if a model is a copy of data, as close to all subjects as only their mean can be, or reversed.
 
     Ties let a model exceed this mean in Spearman's correlation.
     """
@@ -463,10 +485,18 @@ def _state_circular_models(problem: Problem, evaluations: Evaluations, upper: fl
         return
     lower = float(evaluations.values.means[-1]) if evaluations.has_ceiling else np.nan
     for name, scores in zip(problem.models, evaluations.values.observed.T, strict=False):
+        if scores.mean() < REVERSED:
+            provenance.state_warning(
+                f"{name} is far below chance ({scores.mean():.2f}): rows that are close in it are far apart in the "
+                "data, as if one of them held similarities instead of distances"
+            )
+            continue
         if (copies := np.flatnonzero(scores > 1 - _EQUAL)).size:
             like = (
                 f"equals {check.join_items([f'subject {k}' for k in copies])}" if len(scores) > 1 else "equals the data"
             )
+        elif _is_mean(problem.models.get(name), problem.subjects):
+            like = "equals the mean of the subjects"
         elif problem.measure.name == "RSA" and scores.mean() > upper and _has_ties(problem.models[name]):
             provenance.state_warning(
                 f"{name} exceeds the noise ceiling, because Spearman's correlation rewards models of equal distances, "
@@ -480,6 +510,23 @@ def _state_circular_models(problem: Problem, evaluations: Evaluations, upper: fl
         provenance.state_warning(
             f"{name} {like}, so its value is circular if it was made from these data. Make models from other data"
         )
+
+
+def _is_mean(model: Representation | None, subjects: Sequence[Representation]) -> bool:
+    """Return whether a model is the mean of several subjects, of their features or their distances."""
+    if model is None or len(subjects) < 2 or {one.shape for one in subjects} != {model.shape}:
+        return False
+    if len({one.has_distances_only for one in (model, *subjects)}) > 1:
+        return False
+    given, *sides = (
+        one.distances.condensed if one.has_distances_only else one.to_numpy.rows for one in (model, *subjects)
+    )
+    mean = sum(sides) / len(sides)
+    return bool(np.abs(given - mean).max() <= _MEAN * np.abs(mean).max())
+
+
+_MEAN = 1e-5
+"""Largest difference from the mean of the subjects, relative to its largest value, of a copy in single precision."""
 
 
 def _has_ties(model: Representation) -> bool:
@@ -603,11 +650,11 @@ def _score_models(problem: Problem, n_resamples: int, seed: Seed) -> tuple[Dista
 def _evaluate(problem: Problem, vectors: DistanceVectors | None, n_resamples: int, seed: Seed) -> Evaluations:
     """Score all models, with resamples if there are enough units to resample."""
     enough, rng = problem.n_units >= FEWEST_UNITS, spawn(seed, _RESAMPLING)
-    count = n_resamples if enough else 1
+    n_drawn = n_resamples if enough else 1
     if vectors is None:
-        found = evaluate_subsets(problem, count, rng)
+        found = evaluate_subsets(problem, n_drawn, rng)
     else:
-        found = evaluate_distances(problem, count, rng, vectors)
+        found = evaluate_distances(problem, n_drawn, rng, vectors)
     return found if enough else found.drop_resamples()
 
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         LayerChange as LayerChange,
         MeasureChange as MeasureChange,
         MovedRow as MovedRow,
-        Recall as Recall,
         SeparationChange as SeparationChange,
         StructureChange as StructureChange,
     )
@@ -65,7 +64,6 @@ if TYPE_CHECKING:
         LayerRanking as LayerRanking,
         RankedLayer as RankedLayer,
         Steerability as Steerability,
-        SteeringScore as SteeringScore,
     )
     from shesha.results.within_classes import (
         SeveralWithinClasses as SeveralWithinClasses,

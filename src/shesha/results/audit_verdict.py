@@ -308,7 +308,11 @@ def _p_values(findings: Sequence[RepresentationAudit]) -> str:
 
 
 def _order(audit: Audit) -> str:
-    scores = {name: score for name in audit.ranking if (score := audit[name].ranking_score) is not None}
+    scores = {
+        name: score
+        for name in audit.ranking
+        if (score := audit[name].ranking_score) is not None and not has_uninformative_axes(audit[name])
+    }
     if len(scores) < 2:
         return ""
     (first, top), *others = scores.items()

@@ -195,14 +195,14 @@ def pair_sentences(first: str, second: str, scores: Sequence[Score], alpha: floa
         f"matched rows (p = {led.p_value:.2g}). The calibrated value is {led.calibrated:.2f} (0 at the chance "
         "threshold, 1 at the best value)."
     )
-    if led.closer == "higher" and led.value < _REVERSED and led.high < 0:
+    if led.closer == "higher" and led.value < REVERSED and led.high < 0:
         yield (
             "It is far below chance: rows that are close in one are far apart in the other, as if one of them held "
             "similarities instead of distances."
         )
 
 
-_REVERSED = -0.3
+REVERSED = -0.3
 """Value of a rank correlation of distances below which one side may hold similarities."""
 
 

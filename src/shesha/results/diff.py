@@ -191,13 +191,8 @@ _WHOLE = ("as it is", "re-encodings")
 """Options that were tested among all rows."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Recall(Number):
-    """The recall of one option: which share of the true neighbours a search finds."""
-
-
 @dataclass(frozen=True)
-class IndexChange(Listed[Recall], Result):
+class IndexChange(Listed[Number], Result):
     """How well new queries find their neighbours among old vectors, compared with new vectors."""
 
     ITEMS = "recalls"
@@ -213,7 +208,7 @@ class IndexChange(Listed[Recall], Result):
     """Largest loss of recall that is acceptable."""
     best_map: str
     """The map that loses the least recall."""
-    recalls: tuple[Recall, ...]
+    recalls: tuple[Number, ...]
     metric: IndexMetric = "cosine"
     chance: float = NAN
     """Recall among unrelated vectors: k divided by the number of other rows."""

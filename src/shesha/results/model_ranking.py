@@ -229,7 +229,7 @@ def _copies_sentence(result: ModelRanking) -> str:
 
 def headline(result: ModelRanking) -> str:
     """Return which model is closest, which models are not significantly worse, and which are copies."""
-    return _closest_sentence(result) + _copies_sentence(result)
+    return _closest_sentence(result) + _chance_sentence(result) + _copies_sentence(result)
 
 
 def _closest_sentence(result: ModelRanking) -> str:
@@ -246,7 +246,17 @@ def _closest_sentence(result: ModelRanking) -> str:
     others = {2: result.models[1].name, 3: "both others"}.get(
         len(result.models), f"all {len(result.models) - 1} others"
     )
-    return f"{first.name} explains the data best ({value}), significantly better than {others} at {result.alpha:g}."
+    verb = "is closest" if _chance_sentence(result) else "explains the data best"
+    better = "significantly closer" if _chance_sentence(result) else "significantly better"
+    return f"{first.name} {verb} ({value}), {better} than {others} at {result.alpha:g}."
+
+
+def _chance_sentence(result: ModelRanking) -> str:
+    """Say that no model explains the data, if all were tested and none is above chance; otherwise an empty text."""
+    p_values = [model.corrected_p_value for model in result.models]
+    if any(p != p or reaches_level(p, result.alpha) for p in p_values):
+        return ""
+    return " It is not above chance." if len(p_values) == 1 else " No model is above chance."
 
 
 def ceiling_sentence(result: ModelRanking) -> str:

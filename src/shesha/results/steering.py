@@ -18,29 +18,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, kw_only=True)
-class SteeringScore(Number):
-    """One number with its interval, compared with its values for shuffled labels."""
-
-    closer: str = "higher"
-    """Whether 'higher' or 'lower' values indicate a relation with the labels."""
-
-
 @dataclass(frozen=True)
 class Steerability(Result):
     """How a probe responds when rows other than those it was trained on move along a steering vector."""
 
     source: str
     target: str
-    accuracy: SteeringScore
+    accuracy: Number
     """Accuracy of the probe without steering."""
-    max_drop: SteeringScore
+    max_drop: Number
     """Accuracy without steering minus the lowest accuracy at any strength."""
-    to_target: SteeringScore
+    to_target: Number
     """Among the rows not predicted as the target, the share that flips to it at the largest strength."""
-    to_source: SteeringScore
+    to_source: Number
     """Among the rows not predicted as the source, the share that flips to it at the most negative strength."""
-    anti_steerable: SteeringScore
+    anti_steerable: Number
     """Share of rows that come closer to the source class than to the target class when they are steered to the target,
     as measured by nearest neighbours."""
     random_drop: float
@@ -71,7 +63,7 @@ class Steerability(Result):
     seed: int | None = None
 
     @property
-    def scores(self) -> tuple[SteeringScore, ...]:
+    def scores(self) -> tuple[Number, ...]:
         """Every number that has a chance level."""
         return (self.accuracy, self.max_drop, self.to_target, self.to_source, self.anti_steerable)
 

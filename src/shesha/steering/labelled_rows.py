@@ -16,7 +16,7 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls import summarise
 from shesha.nulls.design_warnings import find_undeclared_dependence
 from shesha.nulls.group_halves import draw_group_half
-from shesha.results import SteeringScore
+from shesha.results import Number
 from shesha.support.seeds import ALPHA, generator
 from shesha.support.types import Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
@@ -216,12 +216,12 @@ def shuffle_count(n_draws: int) -> int:
 
 def score_against_null(
     name: str, value: float, null: Vector, best: float | None, *, closer: str = "higher", **limits: Any
-) -> SteeringScore:
+) -> Number:
     """Return a score with its values for shuffled labels, if there are any."""
     if not len(null):
-        return SteeringScore(name=name, value=value, closer=closer, reason=NO_SHUFFLES, **limits)
+        return Number(name=name, value=value, closer=closer, reason=NO_SHUFFLES, **limits)
     evidence = summarise(value, null, closer, ALPHA, best).evidence()
-    return SteeringScore(name=name, value=value, closer=closer, **limits, **evidence)
+    return Number(name=name, value=value, closer=closer, **limits, **evidence)
 
 
 def halves(y: ArrayLike, groups: ArrayLike | None = None, *, seed: Seed = None) -> tuple[Index, Index]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import MissingRows, validation as check
 from shesha.kernels.threads import parallel
-from shesha.results import Steerability, SteeringScore
+from shesha.results import Number, Steerability
 from shesha.steering.labelled_rows import (
     Coordinates,
     Labelled,
@@ -219,11 +219,11 @@ def interval(values: Vector) -> tuple[float, float]:
     return float(sample.mean() - margin), float(sample.mean() + margin)
 
 
-def _score(name: str, values: Matrix, closer: str) -> SteeringScore:
+def _score(name: str, values: Matrix, closer: str) -> Number:
     """Compare a score with its null, given values per labelling (the true one first) and probe."""
     means = mean(values)
     if np.isnan(means[0]):
-        return SteeringScore(name=name, value=np.nan, closer=closer, reason=_NOTHING[name])
+        return Number(name=name, value=np.nan, closer=closer, reason=_NOTHING[name])
     low, high = np.clip(interval(values[0]), 0.0, 1.0)
     limits = {"low": float(low), "high": float(high)}
     return score_against_null(name, float(means[0]), means[1:], _BEST[closer], closer=closer, **limits)
@@ -378,7 +378,7 @@ def _column(results: list[Outcome], name: str) -> Vector:
     return np.array([outcome.scores[SCORES.index(name)] for outcome in results])
 
 
-def _scores(results: list[Outcome], plan: ProbePlan) -> list[SteeringScore]:
+def _scores(results: list[Outcome], plan: ProbePlan) -> list[Number]:
     values = np.array([outcome.scores for outcome in results]).reshape(plan.n_labellings, -1, len(SCORES))
     closer = ("higher", "higher", "higher", "higher", "lower")
     return [_score(name, values[:, :, k], closer[k]) for k, name in enumerate(_NAMES)]

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.inputs import MissingRows, validation as check
 from shesha.kernels.class_statistics import class_means
 from shesha.kernels.regression import EXACT, Fits, fit_many
-from shesha.results import SteeringScore
+from shesha.results import Number
 from shesha.results.base import Result
 from shesha.steering.labelled_rows import Labelled, check_labelled, coordinates, score_against_null, shuffle_count
 from shesha.support import wording
@@ -231,9 +231,7 @@ _ENTRIES = 1 << 21
 NAMES = ("coherence", "unbiased coherence")
 
 
-def agreement(
-    X: Matrix, y: Labelled, source: int, target: int, n_draws: int, seed: Seed
-) -> tuple[SteeringScore, SteeringScore]:
+def agreement(X: Matrix, y: Labelled, source: int, target: int, n_draws: int, seed: Seed) -> tuple[Number, Number]:
     """Plain and unbiased coherence of the shifts from the source's mean to the rows of the target.
 
     Plain coherence is the mean cosine between the shifts and their mean. Unbiased coherence is the mean cosine over
@@ -315,9 +313,9 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
     target: str
     norm: float
     """Mean length of the rows, which is the unit of strengths with ``units='norm'``."""
-    coherence: SteeringScore
+    coherence: Number
     """Mean cosine between the mean shift and the shifts of the target's rows from the source's mean."""
-    unbiased: SteeringScore
+    unbiased: Number
     """Mean cosine over pairs of shifts; 0 on average for unrelated shifts."""
     method: str
     C: float

@@ -89,7 +89,8 @@ class Split:
         sizes = " x ".join(f"{length:,}" for length in self.shape)
         rows = self.shape[1 if self.axis == 0 else 0]
         layers = count(self.n_layers, "representation")
-        state(f"{name}: {layers} of {count(rows, 'row')} along axis {self.axis} of {sizes}")
+        tokens = "; for tokens or places, pass layer_axis=None (--layer-axis none)" * (self.guessed and self.axis == 1)
+        state(f"{name}: {layers} of {count(rows, 'row')} along axis {self.axis} of {sizes}{tokens}")
         if self.guessed and not any(_much_shorter(*pair) for pair in (self.shape[:2], self.shape[1::-1])):
             other = 1 - self.axis
             state_warning(

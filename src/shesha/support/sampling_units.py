@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 _BATCHES = frozenset(
     (
-        *("batch", "batches", "replicate", "replicates", "rep", "plate", "lane", "library", "lib", "run", "channel"),
+        *("batch", "batches", "plate", "lane", "library", "lib", "run", "channel"),
         *("chip", "pool", "site", "lab", "centre", "center", "study", "dataset", "chemistry", "tech", "technology"),
-        *("protocol", "platform", "assay", "experiment", "flowcell", "capture", "gem", "origident"),
+        *("protocol", "platform", "assay", "experiment", "flowcell", "capture", "gem"),
         *("language", "lang", "source", "domain", "corpus"),
     )
 )
@@ -22,7 +22,8 @@ _UNITS = frozenset(
     (
         *("donor", "donors", "patient", "patients", "subject", "subjects", "individual", "person", "participant"),
         *("mouse", "animal", "sample", "samples", "specimen", "biosample"),
-        *("well", "wells", "clone", "line", "colony", "ind"),
+        *("well", "wells", "clone", "line", "colony", "ind", "replicate", "replicates", "rep", "origident"),
+        *("hto", "hashid", "hashtag", "embryo", "fish", "pup", "litter"),
     )
 )
 """Words for sampling units."""
@@ -33,18 +34,18 @@ _MOST_SHARE = 0.5
 
 
 def is_batch_name(name: str) -> bool:
-    """Return whether a column is named like batches: batch, replicate, plate, lane, ...
+    """Return whether a column is named like batches: batch, plate, lane, ...
 
     Examples
     --------
-    >>> [name for name in ("batch", "Batch_ID", "orig.ident", "cell_type", "n_batches_seen") if is_batch_name(name)]
-    ['batch', 'Batch_ID', 'orig.ident']
+    >>> [name for name in ("batch", "Batch_ID", "gem_group", "cell_type", "n_batches_seen") if is_batch_name(name)]
+    ['batch', 'Batch_ID', 'gem_group']
     """
     return _has_word(name, _BATCHES)
 
 
 def is_unit_name(name: str) -> bool:
-    """Return whether a column is named like sampling units: donor, guide, well, sample, ...
+    """Return whether a column is named like sampling units: donor, guide, well, sample, orig.ident, ...
 
     Examples
     --------

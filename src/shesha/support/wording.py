@@ -175,22 +175,31 @@ def shorten(text: str, most: int) -> str:
     return plain if len(plain) <= most else f"{plain[: most - 3 - tail]}...{plain[len(plain) - tail :]}"
 
 
-_NUMBER, _DECIMAL = re.compile(r"(\d+)"), re.compile(r"(\d+(?:\.\d+)?)")
+_NUMBER = re.compile(r"(\d+(?:\.\d+(?=[kKM](?![^\W_])))?)([kKM](?![^\W_]))?")
+"""A number, with the letter for thousands or millions that checkpoints and concentrations have."""
+_THOUSANDS = {None: 1, "k": 1_000, "K": 1_000, "M": 1_000_000}
+_DECIMAL = re.compile(r"(\d+(?:\.\d+)?)")
 _FEWEST_SORTED = 3
 """Smallest number of names whose alphabetical order shows that a program sorted them."""
 Item = TypeVar("Item")
 
 
-def natural_key(text: str) -> tuple[tuple[str, int], ...]:
-    """Return a sort key that compares digits by value and all other text as it is.
+def natural_key(text: str) -> tuple[tuple[str, float], ...]:
+    """Return a sort key that compares digits by value (k and M after them multiply) and all other text as it is.
 
     Examples
     --------
     >>> sorted(["10", "9", "b2", "b10", "1"], key=natural_key)
     ['1', '9', '10', 'b2', 'b10']
+    >>> sorted(["step_1.5M", "step_1M", "step_250k", "step_900"], key=natural_key)
+    ['step_900', 'step_250k', 'step_1M', 'step_1.5M']
     """
     parts = _NUMBER.split(text)
-    return tuple(zip(parts[::2], [*map(int, parts[1::2]), -1], strict=True))
+    numbers = [
+        (int(digits) if digits.isdecimal() else float(digits)) * _THOUSANDS[letter]
+        for digits, letter in zip(parts[1::3], parts[2::3], strict=True)
+    ]
+    return tuple(zip(parts[::3], [*numbers, -1], strict=True))
 
 
 def in_label_order(labels: Iterable[str], categories: Sequence[str] = ()) -> list[str]:

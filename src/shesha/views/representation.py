@@ -63,6 +63,12 @@ def standardise(rows: Matrix, metric: Metric, name: str = "X", numbers: Index | 
     return standard_rows(rows, metric)
 
 
+def _has_columns_in_other_order(table: Any) -> bool:
+    """Return whether rows and columns of a table have the same names in different orders."""
+    rows, columns = list(table.index), list(table.columns)
+    return rows != columns and table.index.is_unique and len(rows) == len(columns) and set(rows) == set(columns)
+
+
 class Rdm:
     """Distances between rows (a representational dissimilarity matrix), for use in place of features.
 
@@ -89,6 +95,9 @@ class Rdm:
             D = _only(_toolbox_distances(D), name)
         # The columns of distances are named after the rows, so their names are no evidence.
         table: Any = D if hasattr(D, "iloc") and hasattr(D, "columns") else None
+        if table is not None and _has_columns_in_other_order(table):
+            table = D = table[list(table.index)]
+            state(f"{name}: columns put in the order of the rows, by their names")
         values, names = split_names(D, name) if table is None else (table_values(D, name), Names.build(table.index))
         self.condensed, self.n_rows = check.rdm(values, name)
         self.n_missing = int(np.isnan(self.condensed).sum())

@@ -17,7 +17,7 @@ from shesha.measures import procrustes_similarity
 from shesha.nulls import Exchange, exchange, holm
 from shesha.nulls.null_summary import p_of_draws
 from shesha.report import Part, Text, texts
-from shesha.results import Correlation, SteeringScore, sentence_parts as say
+from shesha.results import Correlation, sentence_parts as say
 from shesha.results.base import Result
 from shesha.results.correlation import controls
 from shesha.results.number import Number, NumberTable, format_value, frame_of_numbers, table_of_numbers
@@ -79,14 +79,14 @@ _NO_LABELS = "does not use labels, so shuffling them changes nothing"
 class SteeringPredictors(Result):
     """Geometric scores of some rows, which may predict how well other rows can be steered."""
 
-    scores: tuple[SteeringScore, ...]
+    scores: tuple[Number, ...]
     n_rows: int
     exchanged: str
     n_draws: int
     notes: tuple[str, ...] = ()
     seed: int | None = None
 
-    def __iter__(self) -> Iterator[SteeringScore]:
+    def __iter__(self) -> Iterator[Number]:
         """Iterate over the predictors."""
         return iter(self.scores)
 
@@ -264,8 +264,8 @@ def predictors(
     # The score is feature_split without rows that are zero in all features or in one half of them.
     there = np.asarray(rows.any(axis=1))
     split = estimate(rows[there], n_bootstrap=0, n_permutations=0, pairs=_PAIRS, seed=drawn_seed)
-    scores.append(SteeringScore(name="feature_split", value=split.value, reason=split.reason or _NO_LABELS))
-    scores.append(SteeringScore(name="anisotropy", value=anisotropy(rows), reason=_NO_LABELS))
+    scores.append(Number(name="feature_split", value=split.value, reason=split.reason or _NO_LABELS))
+    scores.append(Number(name="anisotropy", value=anisotropy(rows), reason=_NO_LABELS))
     n_zero = int((~there).sum())
     zero = [f"{count(n_zero, 'zero row')} {agree(n_zero, 'was', 'were')} left out of feature_split"] * (n_zero > 0)
     return SteeringPredictors(
@@ -273,7 +273,7 @@ def predictors(
     )
 
 
-def _score_predictor(name: str, X: Matrix, y: Labelled, shuffles: list[Labels]) -> SteeringScore:
+def _score_predictor(name: str, X: Matrix, y: Labelled, shuffles: list[Labels]) -> Number:
     function, best = _SUPERVISED[name]
     with warnings.catch_warnings():
         # A shuffle without a score counts as extreme; if the observed score is missing, the result reports it.
@@ -281,11 +281,11 @@ def _score_predictor(name: str, X: Matrix, y: Labelled, shuffles: list[Labels]) 
         value = function(X, y.codes)
         null = np.array([function(X, codes) for codes in track(shuffles, len(shuffles), "shuffles")])
     if np.isnan(value):
-        return SteeringScore(name=name, value=value, reason="not estimable from these rows")
+        return Number(name=name, value=value, reason="not estimable from these rows")
     return score_against_null(name, value, null, best)
 
 
-def _coherence(X: Matrix, y: Labelled, n_draws: int, seed: int) -> tuple[SteeringScore, SteeringScore]:
+def _coherence(X: Matrix, y: Labelled, n_draws: int, seed: int) -> tuple[Number, Number]:
     """Coherence of the shifts between the two classes whose means are farthest apart."""
     turned = coordinates(X).values
     means = class_means(turned, y.codes)[0]
