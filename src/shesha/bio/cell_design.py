@@ -438,7 +438,7 @@ def cell_design(
 
 def _label_order(obs: Any, groupby: Any, labels: NDArray[Any]) -> list[str]:
     """Return the different labels in the order of an ordered category, or else by their numbers."""
-    kind = obs[groupby].dtype if isinstance(groupby, str) else None
+    kind: Any = obs[groupby].dtype if isinstance(groupby, str) else None
     categories = map(label_text, kind.categories) if getattr(kind, "ordered", False) else ()
     return wording.in_label_order(labels.tolist(), [str(name) for name in categories])
 
