@@ -45,8 +45,14 @@ class Rdms:
         (ONSETS * 1000, (0, 500), "outside the time of the spikes"),
         (np.arange(20) * 10 + 0.5, (0, 0.5), "10 of 20 windows are outside the time of the spikes"),
         (np.arange(19) / 1000 + 0.5, (0, 0.0005), "18 of 19 windows contain no spike"),
-        (ONSETS, (0, 500), "windows of 500 overlap, because onsets are 9 apart: each spike counts in about 56"),
-        (ONSETS, (-9, 9), ""),
+        (
+            ONSETS,
+            (0, 500),
+            "9 of 10 windows overlap the next one: windows last 500 and onsets are 9 apart (median), so",
+        ),
+        (ONSETS, (-9, 9), "so a spike counts in up to 2 trials"),
+        (ONSETS[::-1], (-4, 5), ""),
+        ([10, 20, 20, 29.999, 40], (0, 10), "1 of 5 windows overlaps the next one"),
         (ONSETS[:1], (0, 0.5), ""),
         ([], (0, 1), ""),
     ],
@@ -68,8 +74,12 @@ def test_neurons_in_rows_are_refused_with_the_transpose(shape, hint):
 def test_axes_of_trials_are_stated_and_named_in_errors():
     found = trial_split(CUBE, MIXED, n_permutations=19)
     assert found.inputs == ("X: 40 trials x 5 neurons x 7 times",)
-    with pytest.raises(ValueError, match=r"got 7; the axes of X are trials, neurons and times, got \(40, 5, 7\)"):
-        trial_split(CUBE, np.arange(7))
+    for labels in (np.arange(7), np.arange(7)[None]):
+        with pytest.raises(
+            ValueError,
+            match=r"got 7; the axes of X are trials, neurons and times, got \(40, 5, 7\); .* pass numpy.moveaxis",
+        ):
+            trial_split(CUBE, labels)
 
 
 def test_a_column_of_the_table_is_no_condition():
@@ -140,13 +150,100 @@ def test_repeated_trials_are_counted(X, n):
     assert [f"{n} of 40 trials repeat" in text for text in found.inputs if "repeat another" in text] == [True] * (n > 0)
 
 
+TUNED = np.random.default_rng(5).gamma(1.5, 2, size=(4, 24))
+
+
+def responses(tuning, seed):
+    return np.random.default_rng(seed).poisson(tuning[MIXED]).astype(float)
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize(
+    ("other", "matched"),
+    [
+        (TUNED, True),
+        (TUNED * np.random.default_rng(6).gamma(2, 1, 24), True),
+        (TUNED[[1, 2, 3, 0]], True),
+        (TUNED[:, ::-1], False),
+        (np.random.default_rng(7).gamma(1.5, 2, size=(4, 24)), False),
+    ],
+)
+def test_numbers_of_units_in_each_session_do_not_match_neurons(other, matched, named):
+    days = {name: responses(tuning, seed) for seed, (name, tuning) in enumerate({"a": TUNED, "b": other}.items())}
+    if named:
+        days = {name: pd.DataFrame(X).add_prefix("unit_") for name, X in days.items()}
+    days = {name: (X, MIXED) for name, X in days.items()}
+    found = session_drift(days, n_permutations=39)
+    assert found.pairs[0].matched == matched
+    assert found.headline.startswith("Neurons could not be matched between sessions a and b: those of one") != matched
+    assert ("changed significantly" in found.headline) <= matched
+    assert f"neurons {'matched by the names of columns' if named else 'paired by position (no names)'}" in found.inputs
+    if not matched:
+        tracked = session_drift(days, np.tile(np.arange(24)[:, None], 2), n_permutations=39)
+        assert "could not be matched" not in tracked.headline
+
+
+@pytest.mark.filterwarnings("ignore:not estimable")
+@pytest.mark.parametrize(
+    ("standardise", "estimable"),
+    [
+        (lambda X: X, True),
+        (lambda X: X / X.std(axis=0), True),
+        (lambda X: (X - X.mean(axis=0)) / X.std(axis=0), False),
+        (lambda X: X / X.mean(axis=0), False),
+        # Trials that were left out after standardising.
+        (lambda X: ((X - X.mean(axis=0)) / X.std(axis=0))[:34], False),
+        (lambda X: np.where(np.arange(24) == 3, 0.0, X - X.mean(axis=0)) * 1e-170, False),
+    ],
+)
+def test_rates_of_standardised_sessions_are_not_estimable(standardise, estimable):
+    days = {name: standardise(responses(TUNED, seed)) for seed, name in enumerate("ab")}
+    found = session_drift({name: (X, MIXED[: len(X)]) for name, X in days.items()}, n_permutations=39)
+    rate = found.pairs[0]["rate"]
+    assert (rate.value == rate.value, rate.reason == "") == (estimable, estimable)
+    assert found.pairs[0]["tuning"].value > 0.3
+    assert ("(rate is not estimable)" in found.headline) != estimable
+    assert ("rate is not estimable: all neurons have the same mean" in " ".join(str(found).split())) != estimable
+
+
+def wave(seed):
+    return np.repeat(np.random.default_rng(seed).normal(size=12), 10)
+
+
+@pytest.mark.parametrize(
+    ("size", "outcome", "permuted", "stretched"),
+    [
+        (np.linspace(0, 2, 120), np.linspace(0, 2, 120), True, True),
+        # Stretches keep half of the similar neighbours.
+        (wave(0), wave(1), True, False),
+        (np.linspace(0, 1, 120), np.zeros(120), False, False),
+        (np.zeros(120), wave(1), False, False),
+    ],
+)
+def test_permuted_trials_that_depend_on_their_order_are_warned_of(size, outcome, permuted, stretched):
+    rng = np.random.default_rng(0)
+    X = rng.poisson(np.exp(1 + 0.6 * size)[:, None], (120, 10))
+    noisy = outcome + 0.3 * rng.standard_normal(120)
+    for null, length, warned in (("permute", None, permuted), ("shift", None, False), ("stretches", 5, stretched)):
+        found = behaviour_coupling(X, noisy, n_permutations=39, null=null, block_length=length)
+        assert any("response size and outcome both depend on the order" in text for text in found.inputs) == warned
+
+
+@pytest.mark.parametrize(("drift", "favoured", "warned"), [(3, True, True), (3, False, False), (0, True, False)])
+def test_conditions_that_drift_with_the_responses_are_warned_of(drift, favoured, warned):
+    rng, late = np.random.default_rng(0), np.linspace(0, 1, 200)
+    shown = np.clip(4 * (late if favoured else 0.5) + rng.normal(0, 0.8, 200), 0, 3).astype(int)
+    X = rng.standard_normal((200, 8)) + drift * late[:, None]
+    found = trial_split(X, shown, null="permute", n_permutations=39)
+    assert any("responses and conditions both depend on the order" in text for text in found.inputs) == warned
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("other", "statement"),
     [
         (lambda X: X, "40 of 40 trials of session b are also in session a"),
-        (lambda X: X[::-1] - X.mean(axis=0), "all neurons of session b have mean 0, as after z-scoring"),
-        (lambda X: X[:, ::-1] + 0.1, "neurons of a and b agree no more than randomly matched ones"),
+        (lambda X: X[::-1] - X.mean(axis=0), "all neurons of session b have the same mean, as after z-scoring"),
         (lambda X: X + 0.1, ""),
     ],
 )

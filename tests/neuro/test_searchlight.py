@@ -119,7 +119,10 @@ def test_centres_without_distances_are_named():
     ("changes", "message"),
     [
         ({"neighbours": GRAPH[:, :5]}, r"neighbours must have one column for each of the 48 features, got 5"),
-        ({"neighbours": [[48]]}, r"neighbours must contain numbers of features from 0 to 47"),
+        ({"neighbours": [[48, 1]]}, r"features from 0 to 47, got 48; if they count from 1, subtract 1"),
+        ({"neighbours": [[48, 0]]}, r"features from 0 to 47, got 48$"),
+        ({"neighbours": [[-1, 50]]}, r"features from 0 to 47, got -1, 50$"),
+        ({"neighbours": [[0.5]]}, r"features from 0 to 47, got 0\.5$"),
         ({"model": np.ones(3)}, r"model must have distances between the 9 conditions of X, got 3"),
         ({"model": np.ones(36)}, r"model must have unequal distances"),
         ({"X": np.zeros((9, 4, 3, 4))}, r"of volumes, pass X\[:, mask\] and neighbours_in_radius\(mask, radius\)"),
@@ -197,3 +200,10 @@ def test_a_mask_stands_for_the_places_of_its_voxels():
     assert (neighbours_in_radius(mask, 1.5).toarray() == expected).all()
     expected = neighbours_in_radius(np.argwhere(mask) * [2.0, 3.0, 4.0], 3.0).toarray()
     assert (neighbours_in_radius(image, 3.0).toarray() == expected).all()
+
+
+@pytest.mark.parametrize(("first", "last", "stated"), [(1, 48, True), (0, 48, False), (1, 47, False)])
+def test_neighbours_that_may_count_from_one_are_stated(first, last, stated):
+    X, model = data(0)
+    found = searchlight(X, model, [[place] * 2 for place in range(first, last)], metric="euclidean", n_permutations=19)
+    assert any("no neighbourhood contains feature 0, but all others" in text for text in found.inputs) == stated

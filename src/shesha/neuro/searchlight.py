@@ -350,8 +350,15 @@ def _neighbourhoods(neighbours: Any, n_features: int) -> sparse.csr_array:
     if not lists:
         raise ValueError("neighbours must have at least one centre, got none")
     indices = np.concatenate(lists)
-    if len(indices) and ((indices != np.floor(indices)).any() or indices.min() < 0 or indices.max() >= n_features):
-        raise ValueError(f"neighbours must contain numbers of features from 0 to {n_features - 1}, got others")
+    outside = np.unique(indices[(indices != np.floor(indices)) | (indices < 0) | (indices >= n_features)])
+    if len(outside):
+        hint = "; if they count from 1, subtract 1" if (outside == n_features).all() and (indices > 0).all() else ""
+        raise ValueError(
+            f"neighbours must contain numbers of features from 0 to {n_features - 1}, got "
+            f"{check.join_items(f'{value:.10g}' for value in outside.tolist())}{hint}"
+        )
+    if len(indices) and np.array_equal(np.unique(indices), np.arange(1, n_features)):
+        state("no neighbourhood contains feature 0, but all others occur (if neighbours count from 1, subtract 1)")
     indptr = np.concatenate([[0], np.cumsum([len(each) for each in lists])])
     return sparse.csr_array(
         (np.ones(len(indices), dtype=bool), indices.astype(np.intp), indptr), shape=(len(lists), n_features)

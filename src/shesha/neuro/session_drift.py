@@ -6,18 +6,19 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import combinations, pairwise
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from scipy.stats import norm as normal
 
 from shesha.inputs import MissingRows, Names, validation as check
 from shesha.inputs.table_columns import column_names
 from shesha.kernels.condition_distances import agreement, centre_and_scale, condition_distances, half_sums
-from shesha.kernels.rounding_and_scaling import centred_units
+from shesha.kernels.rounding_and_scaling import centred_units, is_constant, safe_unit
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.neuro.trials import Trials, alternate, name_sessions, state_shared_trials
 from shesha.nulls import summarise
@@ -162,8 +163,10 @@ _DIVISIONS = 31
 _FAR_BETTER = 0.3
 """Difference in tuning correlation from which a table of tracked neurons is taken to count from 1."""
 _TRIALS = 1000
-_CENTRED, _RELIABLE = 1e-6, 0.5
-"""Mean relative to the largest response up to which a neuron is centred, and agreement of halves that is reliable."""
+_STANDARDISED = "all neurons have the same mean, as if responses were standardised in each session; pass raw responses"
+_EQUAL, _RELIABLE = 0.25, 0.5
+"""Variance of the means of neurons, relative to their squared errors, up to which responses were standardised, which
+leaves a part of it if trials were left out later; and agreement of halves that is reliable."""
 Cube = NDArray[np.float64]
 """Mean responses in each half of a session's trials: (n_halves, n_conditions, n_neurons)."""
 Score = Callable[[Cube, Cube], Matrix]
@@ -203,6 +206,16 @@ class _Session:
     @property
     def n_neurons(self) -> int:
         return int(self.halves.shape[2])
+
+    @cached_property
+    def is_standardised(self) -> bool:
+        """Whether the means of the neurons differ less than equal means would by sampling, as after z-scoring."""
+        rows = self.rates / safe_unit(self.rates)
+        rows = rows[:, ~is_constant(rows, n_terms=_TRIALS)]
+        if rows.shape[1] < _FEWEST:
+            return False
+        means, errors = rows.mean(axis=0), rows.std(axis=0) / len(rows) ** 0.5
+        return bool(np.mean(((means - means.mean()) / errors) ** 2) < _EQUAL)
 
     def take(self, names: Sequence[str], neurons: Index) -> Cube:
         return self.halves[:, [self.names.index(name) for name in names]][:, :, neurons]
@@ -262,7 +275,9 @@ def session_drift(
         For each pair of sessions, `n_shared`, `n_conditions` and the `parts`. Each part has the `change` with its
         interval, its p-value and a p-value corrected for all pairs and parts (`corrected_change_p_value`); `p_value`
         belongs to the agreement between the sessions. If the sessions share fewer than three neurons or conditions,
-        `parts` is empty and `reason` says why.
+        `parts` is empty and `reason` says why. `rate` is NaN, with a reason, if responses were standardised. Without
+        `tracked`, `matched` is False if neurons of reliable sessions agree no more than randomly matched ones; the
+        headline then names these sessions and does not count their changes.
 
     Raises
     ------
@@ -302,26 +317,23 @@ def session_drift(
     pairs, changes = [], []
     for i, j in places:
         shared = table[:, [i, j]]
-        pairs.append(_compare_sessions(built[i], built[j], shared, n_permutations, alpha, rng))
-        changes.append(_changes(built[i], built[j], shared, pairs[-1], n_permutations, dividing))
-    if tracked is None:
-        _state_other_neurons(pairs, alpha)
+        pair = _compare_sessions(built[i], built[j], shared, n_permutations, alpha, rng)
+        changes.append(_changes(built[i], built[j], shared, pair, n_permutations, dividing))
+        pairs.append(replace(pair, matched=tracked is not None or _are_matched(pair, alpha)))
     tested = _test_changes(pairs, changes, confidence)
     names = tuple(session.name for session in built)
     return SessionDrift(names, tested, n_permutations, alpha, confidence=confidence, seed=number(seed))
 
 
 def _state_standardised(sessions: Sequence[_Session]) -> None:
-    """Warn in the result if the neurons of some sessions, but not of others, have mean 0, as after z-scoring."""
-    centred = [
-        session.name
-        for session in sessions
-        if (np.abs(session.rates.mean(axis=0)) <= _CENTRED * np.abs(session.rates).max(axis=0)).all()
-    ]
-    if 0 < len(centred) < len(sessions):
+    """Warn if rates are not estimable in some sessions, and in the result if others were processed otherwise."""
+    standardised = [session.name for session in sessions if session.is_standardised]
+    if standardised:
+        check.not_estimable(f"agreement in rate with session {check.join_items(standardised)}: {_STANDARDISED}")
+    if 0 < len(standardised) < len(sessions):
         state_warning(
-            f"all neurons of session {check.join_items(centred)} have mean 0, as after z-scoring, but not those of the "
-            "other sessions, so rates and population vectors differ by their units. Process all sessions alike"
+            f"all neurons of session {check.join_items(standardised)} have the same mean, as after z-scoring, but not "
+            "those of the other sessions, so population vectors differ by their units. Process all sessions alike"
         )
 
 
@@ -340,17 +352,16 @@ def _state_lost_neurons(sessions: Sequence[_Session], table: Index) -> None:
         )
 
 
-def _state_other_neurons(pairs: Sequence[SessionPair], alpha: float) -> None:
-    """Warn in the result if reliable sessions agree no more than randomly matched neurons would."""
-    for pair in pairs:
-        single = [pair[name] for name in ("rate", "tuning")] if pair.parts else []
-        known = [part for part in single if not np.isnan(part.value)]
-        if known and all(part.p_value > alpha and part.within > _RELIABLE for part in known):
-            state_warning(
-                f"neurons of {pair.first} and {pair.second} agree no more than randomly matched ones, so they may be "
-                "other neurons, or in another order. Pass tracked="
-            )
-            return
+def _are_matched(pair: SessionPair, alpha: float) -> bool:
+    """Return whether neurons of sessions, if they are reliable, agree more than randomly matched ones (Stouffer's z).
+
+    A part may change completely in the same neurons, and one of two parts is significant by chance more often than one.
+    """
+    known = [pair[name] for name in ("rate", "tuning") if not np.isnan(pair[name].value)] if pair.parts else []
+    scores = [part.z for part in known if not np.isnan(part.z)]
+    if not scores or not all(part.within > _RELIABLE for part in known):
+        return True
+    return bool(np.sum(scores) / len(scores) ** 0.5 > normal.isf(alpha))
 
 
 def _changes(
@@ -454,8 +465,8 @@ def _table(tracked: ArrayLike | None, sessions: list[_Session], first: Literal[0
             f"sessions must have the same neurons unless tracked is given, got {check.join_items(sizes)} neurons; "
             "pass a table of neurons x sessions as tracked="
         )
-    if not known:
-        state("neurons paired by position (no names)")
+    if len(known) in (0, len(sessions)):
+        state(f"neurons {'matched by the names of columns' if known else 'paired by position (no names)'}")
     return np.repeat(np.arange(sizes[0])[:, None], len(sizes), axis=1)
 
 
@@ -503,7 +514,7 @@ def _compare_sessions(
             nulls[name].append(float(PARTS[name](c, d).mean()))
         relabelled = _relabel(distances[1], rng.permutation(len(names)))
         nulls["geometry"].append(float(_agreements(distances[0], relabelled).mean()))
-    parts = tuple(
+    parts = [
         _part(
             name,
             float(score(first, other).mean()),
@@ -512,8 +523,11 @@ def _compare_sessions(
             alpha,
         )
         for name, score in PARTS.items()
-    )
-    return SessionPair(*fields, parts)
+    ]
+    if a.is_standardised or b.is_standardised:
+        unknown = SessionPart(name="rate", value=np.nan, within=np.nan, reason=_STANDARDISED)
+        parts = [unknown if part.name == "rate" else part for part in parts]
+    return SessionPair(*fields, tuple(parts))
 
 
 def _split_half_score(score: Score, a: Cube, b: Cube) -> float:

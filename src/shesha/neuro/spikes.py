@@ -56,6 +56,11 @@ def spike_counts(
     ValueError
         If there are no neurons, times are not finite numbers, or the window does not end after it starts.
 
+    Warns
+    -----
+    MeasureWarning
+        If windows overlap, so that spikes count in several trials, or if units of time seem to differ.
+
     Examples
     --------
     >>> spike_counts({"a": [0.1, 0.2, 1.3], "b": [1.05]}, [0.0, 1.0]).tolist()
@@ -80,14 +85,18 @@ def _warn_of_windows_without_recording(
     trains: list[NDArray[np.floating[Any]]], edges: NDArray[np.float64], empty: NDArray[np.bool_]
 ) -> None:
     """Warn if windows are empty and outside the recording, as with onsets in another unit or after its end."""
-    if len(edges) > _FEW:
-        length, gap = edges[0, -1] - edges[0, 0], np.median(np.diff(np.sort(edges[:, 0])))
-        if length > _OVERLAP * gap > 0:
-            warn(
-                f"windows of {length:g} overlap, because onsets are {gap:g} apart: each spike counts in about "
-                f"{length / gap:.0f} windows. Pass spikes, onsets and window in one unit, such as seconds",
-                MeasureWarning,
-            )
+    starts = np.sort(edges[:, 0])
+    # Onsets that follow one another at the length of the window have some jitter.
+    overlapping = np.diff(starts) < (1 - _JITTER) * (length := float(np.ptp(edges[:1])) if len(edges) else 0.0)
+    if n_overlapping := int(overlapping.sum()):
+        gap, n_windows = np.median(np.diff(starts)), np.searchsorted(starts, starts + length) - np.arange(len(starts))
+        warn(
+            f"{n_overlapping} of {count(len(edges), 'window')} {agree(n_overlapping, 'overlaps', 'overlap')} the next "
+            f"one: windows last {length:g} and onsets are {gap:g} apart (median), so a spike counts in up to "
+            f"{n_windows.max()} trials, which then resemble one another. Shorten window=, or if units differ, pass "
+            "spikes, onsets and window in one unit, such as seconds",
+            MeasureWarning,
+        )
     ends = [float(train[place]) for train in trains if len(train) for place in (0, -1)]
     if not ends or not len(edges):
         return
@@ -104,8 +113,8 @@ def _warn_of_windows_without_recording(
         warn(f"{empty.sum():,} of {count(len(edges), 'window')} contain no spike ({where}). {remedy}", MeasureWarning)
 
 
-_FEW, _OVERLAP = 3, 5
-"""Number of windows, and multiple of the time between onsets, from which on overlapping windows are a mistake."""
+_JITTER = 0.01
+"""Share of a window that the next one may overlap without a warning."""
 _OUTSIDE = 0.1
 """Share of windows outside the time of the spikes above which a warning is due."""
 _SPARSE, _EMPTY = 10, 0.9

@@ -13,11 +13,12 @@ from shesha.inputs import MissingRows, align_labels, validation as check
 from shesha.kernels.rounding_and_scaling import is_constant
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro.trials import Trials
-from shesha.nulls import draw_permutations, identity_first, summarise
-from shesha.nulls.permutations import Design
+from shesha.nulls import Exchange, draw_permutations, exchange, identity_first, summarise
+from shesha.nulls.design_warnings import find_undeclared_dependence
+from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import TrialScore
 from shesha.support import types as kinds
-from shesha.support.provenance import keep_statements
+from shesha.support.provenance import keep_statements, state_warning
 from shesha.support.seeds import ALPHA, generator, number
 from shesha.support.types import Array, Index, Seed, Vector
 
@@ -37,6 +38,8 @@ class Orders:
     exchanged: str
     alpha: float
     seed: int | None
+    design: Exchange | None = None
+    """The design from which the permutations were drawn; None without permutations."""
 
     @classmethod
     def draw(
@@ -63,12 +66,17 @@ class Orders:
             got = "none" if block_length is None else f"null={null!r}"
             raise ValueError(f"block_length must be given if and only if null='stretches', got {got}")
         if null != "stretches" and blocks is None and not isinstance(trials, int):
-            trials.state_blocked_conditions(shifted=null == "shift")
+            blocked = trials.state_blocked_conditions(shifted=null == "shift")
+            if null == "permute" and not blocked and trials.n_conditions > 1:
+                inside = trials.codes >= 0
+                signs = find_undeclared_dependence([trials.rates[inside]], trials.codes[inside])
+                state_dependence("responses and conditions", "neighbouring trials are similar" if signs else "")
         if blocks is not None and not isinstance(trials, int):
             blocks = trials.take(align_labels(trials.given, blocks, "blocks"), "blocks")
-        design: Design = {"blocks": blocks, "shift": null == "shift", "block_length": block_length}
+        options: Design = {"blocks": blocks, "shift": null == "shift", "block_length": block_length}
+        design = exchange(n_trials, **nonempty_arguments(options))
         drawn, text = draw_permutations(n_trials, n_permutations, alpha, design=design, seed=seed)
-        return cls(tuple(identity_first(drawn)), text, alpha, number(seed))
+        return cls(tuple(identity_first(drawn)), text, alpha, number(seed), design)
 
     def summarise(
         self,
@@ -114,6 +122,15 @@ def null_evidence(observed: float, null: Vector, closer: str, alpha: float, best
     deviations = summarise(abs(observed - middle), np.abs(null - middle), "higher", alpha, None)
     spread = float(np.nanstd(null)) if not np.isnan(null).all() else np.nan
     return deviations.evidence() | {"chance": middle, "chance_sd": spread if not is_constant(null) else 0.0}
+
+
+def state_dependence(what: str, sign: str) -> None:
+    """Warn in the result if there is a sign that both sides of a test depend on the order that it permutes."""
+    if sign:
+        state_warning(
+            f"p may be too small: {what} both depend on the order of the trials ({sign}), as with a drift, which "
+            "permuted trials lose; use null='shift'"
+        )
 
 
 def over_orders(score: Callable[[Index], float], orders: Orders) -> Vector:

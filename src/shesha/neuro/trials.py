@@ -217,17 +217,18 @@ class Trials:
             f"leave out these {hint}{drop}"
         )
 
-    def state_blocked_conditions(self, *, shifted: bool = False) -> None:
+    def state_blocked_conditions(self, *, shifted: bool = False) -> bool:
         """Warn in the result if trials of one condition follow one another, so that drift looks like a difference.
 
-        Circular shifts preserve such stretches, and need warning only if there are hardly more than conditions.
+        Circular shifts preserve such stretches, and need warning only if there are hardly more than conditions. Returns
+        whether trials of one condition follow one another.
         """
         codes = self.codes[self.codes >= 0]
         shares = np.bincount(codes, minlength=1) / max(1, len(codes))
         n_changes = int((np.diff(codes) != 0).sum())
         expected = (len(codes) - 1) * (1 - float((shares**2).sum()))
         if self.n_conditions < 2 or len(codes) < _MANY_TRIALS or n_changes >= _BLOCKED * expected:
-            return
+            return False
         effect = "drift looks like a difference between conditions"
         remedy = (
             "are in the order of recording, compare conditions within runs, or use null='shift' where it is offered"
@@ -240,6 +241,7 @@ class Trials:
                 f"the trials of each condition follow one another ({n_changes + 1} stretches of {self.n_conditions} "
                 f"conditions), so {effect}. If trials {remedy}"
             )
+        return True
 
     @property
     def n_trials(self) -> int:
@@ -501,7 +503,9 @@ def _as_columns(labels: Any, n_trials: int, role: str) -> list[Any]:
     if array.ndim == 2:
         if len(array) != n_trials:
             hint = "; pass the transpose" if array.shape[1] == n_trials else ""
-            raise ValueError(f"{role} must have one entry for each of the {n_trials} trials, got {len(array)}{hint}")
+            # A single row is as many labels as it has columns.
+            n_labels = array.size if len(array) == 1 else len(array)
+            raise ValueError(f"{role} must have one entry for each of the {n_trials} trials, got {n_labels}{hint}")
         return list(array.T)
     if array.dtype.kind == "O" and array.ndim == 1 and len(array):
         entries = array.tolist()

@@ -219,6 +219,9 @@ class SessionPair(Listed[SessionPart], Result):
     parts: tuple[SessionPart, ...] = ()
     reason: str = ""
     """Why numbers are missing; empty if none is."""
+    matched: bool = True
+    """Whether neurons of both sessions agree more than randomly matched ones, or a table of tracked neurons was given.
+    """
 
 
 @dataclass(frozen=True)
@@ -245,23 +248,36 @@ class SessionDrift(Result):
     @property
     def headline(self) -> str:
         """How many pairs of sessions changed, and the largest change that can be interpreted."""
-        known = [pair for pair in self.pairs if pair.parts]
-        tests = [part for pair in known for part in pair if part.change_p_value == part.change_p_value]
+        others = [f"{pair.first} and {pair.second}" for pair in self.pairs if not pair.matched]
+        doubt = (
+            f"Neurons could not be matched between sessions {'; '.join(others[:_MOST_PAIRS])}"
+            f"{f' and {len(others) - _MOST_PAIRS} more pairs' * (len(others) > _MOST_PAIRS)}: those of one name or "
+            "position agree no more than random pairs do. Numbers of units restart in each session; pass tracked=."
+        )
+        known = [pair for pair in self.pairs if pair.parts and pair.matched]
+        return " ".join([doubt] * bool(others) + [self._changes(known)] * bool(known or not others))
+
+    def _changes(self, known: list[SessionPair]) -> str:
+        """Return how many of the pairs changed, and the largest change."""
+        tests = [part for pair in known for part in pair if not isnan(part.change_p_value)]
         if not tests:
             return "No pair of sessions could be compared."
         of_pairs = f"{count(len(known), 'pair')} of sessions"
+        unknown = "".join(f" ({part.name} is not estimable)" for part in self._unknown(known))
         changed: dict[str, list[SessionPair]] = {}
         for pair in known:
             for part in pair:
-                changed.setdefault(part.name, []).extend([pair] if self.is_changed(part) else [])
+                if not isnan(part.change_p_value):
+                    changed.setdefault(part.name, []).extend([pair] if self.is_changed(part) else [])
         if not any(changed.values()):
             smallest = min(part.corrected_change_p_value for part in tests)
             tested = f"{count(len(tests), 'test')}, {of_pairs}"
             return (
-                f"No significant change between sessions at {self.alpha:g} (smallest corrected p = {smallest:.2g}; "
-                f"{tested})."
+                f"No significant change between sessions at {self.alpha:g}{unknown} (smallest corrected p = "
+                f"{smallest:.2g}; {tested})."
             )
         named = ", ".join(f"{len(pairs)} in {name.replace('_', ' ')}" for name, pairs in changed.items())
+        named += unknown
         name = min((name for name, pairs in changed.items() if pairs), key=_preference)
         pair = max(changed[name], key=lambda pair: pair[name].change)
         return (
@@ -317,14 +333,21 @@ class SessionDrift(Result):
             "p": [part.p_value for _, part in rows],
             "within": [part.within for _, part in rows],
             "change": [
-                f"{numeral(part.change)} [{numeral(part.change_low)}, {numeral(part.change_high)}]" for _, part in rows
+                f"{numeral(part.change)} [{numeral(part.change_low)}, {numeral(part.change_high)}]"
+                * (not isnan(part.change))
+                for _, part in rows
             ],
             "p change": [part.corrected_change_p_value for _, part in rows],
         }
         names = [f"{part.name.replace('_', ' ')}, {pair.first} - {pair.second}" for pair, part in rows]
         parts = [Table.of(names, columns, "Agreement between sessions", "part and pair")] if rows else []
         reasons = [f"{pair.first} - {pair.second}: {pair.reason}" for pair in self.pairs if pair.reason]
-        return (*parts, *texts([*reasons, self._explanation if known else ""]))
+        unknown = [f"{part.name} is not estimable: {part.reason}." for part in self._unknown(known)]
+        return (*parts, *texts([*reasons, *unknown, self._explanation if known else ""]))
+
+    def _unknown(self, pairs: list[SessionPair]) -> list[SessionPart]:
+        """Return the first part of each name that has a reason for its missing value."""
+        return list({part.name: part for pair in reversed(pairs) for part in pair if part.reason}.values())
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -365,6 +388,8 @@ GAIN_NOTE = (
     "distances weight neurons by their rates. If rates also differ between sessions, a change of geometry is no "
     "evidence of a change in tuning."
 )
+_MOST_PAIRS = 3
+"""Number of pairs of sessions that the headline names."""
 _IN_ORDER = ("tuning", "rate", "population_vector", "geometry")
 """Parts in the order in which the headline chooses: changes in rate or tuning alone change the others as well."""
 
