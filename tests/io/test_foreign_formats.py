@@ -468,6 +468,12 @@ def test_units_and_trials(tmp_path):
     np.testing.assert_array_equal(files.read(tmp_path / "a.nwb")["units"], expected)
     assert files.read_labels(tmp_path / "a.nwb", "stimulus").tolist() == [0, 1, 2, 3] * 5
     assert files.read(tmp_path / "a.nwb", keys=["acquisition/lfp/data"])["acquisition/lfp/data"].shape == (40, 3)
+    for name, words in (("quality", ["good"] * 8), ("group", [*["good"] * 5, "mua", "mua", "noise"])):
+        with h5py.File(tmp_path / "a.nwb", "a") as file:
+            file[f"units/{name}"] = np.array(words, dtype="S")
+        with collect_statements() as statements:
+            np.testing.assert_array_equal(files.read(tmp_path / "a.nwb")["units"], expected)
+        assert ("a.nwb: units by group: 5 good, 2 mua, 1 noise; all are used" in statements) == (name == "group")
     stops = np.arange(20) + rng.uniform(0.2, 0.9, 20)
     stops[3], stops[4] = 3, np.nan
     with h5py.File(tmp_path / "a.nwb", "a") as file:

@@ -17,6 +17,7 @@ import numpy as np
 
 from shesha.inputs import unsuited_tables as unsuited
 from shesha.inputs.column_words import (
+    BEHAVIOUR,
     CONTENT,
     EVENT,
     FAMILY,
@@ -29,6 +30,7 @@ from shesha.inputs.column_words import (
     PROMISE,
     SIDE,
     TIME,
+    TRIAL,
     VECTOR,
     WHOLE,
     is_picture_name,
@@ -184,6 +186,9 @@ def _side_columns(
 ) -> dict[str, str]:
     """Return the columns of numbers that describe the rows, with the reason why they are left out."""
     reasons = {c.name: reason for c in numeric if (reason := _describes_rows(c))}
+    behaviour = [c.name for c in numeric if c.name not in reasons and BEHAVIOUR.fit(c.name)]
+    if len(numeric) - len(reasons) - len(behaviour) >= _FEWEST and any(TRIAL.fit_one_word(c.name) for c in columns):
+        reasons |= dict.fromkeys(behaviour, "is named like behaviour or a stimulus, in a table of trials")
     coded = _codes_of_texts([c for c in numeric if c.name not in reasons], columns, aside)
     reasons |= {name: f"codes the column {text}" for name, text in coded.items()}
     coordinates = [c.name for c in numeric if c.name.lower() in _COORDINATES]

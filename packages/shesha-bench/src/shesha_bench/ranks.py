@@ -361,7 +361,7 @@ def add_published(results: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    own_results = check.columns(results, "results", [], texts=[*_PLACE, "test", "pooling", "measure"])
+    own_results: pd.DataFrame = check.columns(results, "results", [], texts=[*_PLACE, "test", "pooling", "measure"])
     own_results = own_results.assign(source="own")
     paper = published().assign(source="published")
     there = set(own_results[[*_PLACE, "test", "pooling"]].itertuples(index=False, name=None))
