@@ -25,7 +25,7 @@ from shesha.inputs import (
 )
 from shesha.inputs.column_words import label_like_names
 from shesha.inputs.matrix_shapes import is_one_hot
-from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, refuse_neighbours, scale_names
+from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, refuse_neighbours, scale_names, zero_names
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
 from shesha.support import files
 from shesha.support.layer_axis import MASK, MOST_LAYERS, LayerAxis, Split, refuse_padding, refuse_tokens, split
@@ -332,7 +332,10 @@ def _decode_bytes(name: str, array: Array, arrays: Mapping[str, StoredArray]) ->
     array = as_bytes(array, name)
     if array.ndim != 2 or array.dtype not in (np.uint8, np.int8):
         return array
-    small = [key for key, other in arrays.items() if other.refusal is None and other.dtype.kind == "f" and key != name]
+    # Most libraries store zero points as integers; integers with other names may be properties of the rows.
+    zeros = zero_names(arrays, name)
+    able = {key: "fiu" if key in zeros else "f" for key in arrays if key != name and arrays[key].refusal is None}
+    small = [key for key, kinds in able.items() if arrays[key].dtype.kind in kinds]
     fitting = [key for key in small if math.prod(arrays[key].shape) <= 2 * max(array.shape)]
     return decode(array, name, {key: arrays[key].load() for key in fitting})
 
