@@ -209,9 +209,10 @@ def require_same_conditions(columns: Mapping[str, tuple[Names, Names]], where: s
         # Numbers may be predictions of two models, of which no two have each value equally often.
         is_label = column.lower() in LABELS and Counter(first) == Counter(second)
         if n_different > _MOST_DIFFERENT * len(one) and (shown or reordered or is_label):
-            advice = f"Sort both by {column}, or average the rows of each {column}; otherwise "
-            if is_label:
-                advice = "They are in another order: save identifiers of the rows with both; otherwise "
+            # Rows of one class are different inputs, unlike trials of one stimulus.
+            advice = "They are in another order: save identifiers of the rows with both; otherwise "
+            if shown:
+                advice = f"Sort both by {column}, or average the rows of each {column}; otherwise "
             raise ValueError(
                 f"rows must be the same inputs, got another {column} in {n_different:,} of {len(one):,} rows {where} "
                 f"(row {np.flatnonzero(first != second)[0]}: {first[first != second][0]} and "
