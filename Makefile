@@ -14,7 +14,7 @@ test: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 # shesha-geometry imports under our own name, so the benchmarks keep public packages in a folder of their own.
 bench: $(STAMP)

@@ -24,4 +24,4 @@ fi
 "$place/bin/python" --version
 "$place/bin/python" -m pip list | grep -iE "^(numpy|scipy|pandas|torch|typer|rich|matplotlib|anndata|zarr|pyarrow) "
 # Libraries use what newer ones of their own dependencies have deprecated; what this one does is an error.
-"$place/bin/pytest" -n auto -o filterwarnings=$'error\nignore::DeprecationWarning\nerror::DeprecationWarning:shesha' "$@"
+"$place/bin/pytest" -n auto --dist worksteal -o filterwarnings=$'error\nignore::DeprecationWarning\nerror::DeprecationWarning:shesha' "$@"

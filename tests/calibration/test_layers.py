@@ -44,25 +44,25 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("aggregate", NAMED)
 @pytest.mark.parametrize("name", ["CKA", "RSA", "mutual kNN", "OrthProc", "RDM drift", "RSMDiff"])
-def test_aggregates_are_what_they_say(small, name, aggregate):
+def test_aggregates_are_what_they_say(small, name):
     measure = small(name)
     sign = 1 if measure.higher_is_closer else -1
     scores = by_hand(measure, A, B, ORDERS)
-    totals = np.array([sign * NAMED[aggregate](sign * one) for one in scores])
-    found = calibrate_layers(A, B, measure, aggregate, permutations=ORDERS)
-    assert found.aggregate == aggregate
-    assert found.value == pytest.approx(totals[0], abs=1e-12)
-    assert found.null == pytest.approx(totals[1:], abs=1e-12)
-    assert found.matrix().to_numpy() == pytest.approx(scores[0], abs=1e-12)
     at = np.unravel_index((sign * scores[0]).argmax(), scores[0].shape)
-    assert (found.closest.first, found.closest.second) == (str(at[0]), str(at[1]))
     close = sign * (scores[1:] - scores[0]) >= -1e-11
-    assert found.matrix("p_value").to_numpy() == pytest.approx((1 + close.sum(axis=0)) / (K + 1))
-    assert found.p_value == (1 + (sign * (totals[1:] - totals[0]) >= -1e-11).sum()) / (K + 1)
-    # A K + 1 of 40 puts the threshold third from the top, the observed value among them.
-    assert sign * found.threshold == pytest.approx(np.sort(sign * totals)[-3])
+    for aggregate, of_grid in NAMED.items():
+        totals = np.array([sign * of_grid(sign * one) for one in scores])
+        found = calibrate_layers(A, B, measure, aggregate, permutations=ORDERS)
+        assert found.aggregate == aggregate
+        assert found.value == pytest.approx(totals[0], abs=1e-12)
+        assert found.null == pytest.approx(totals[1:], abs=1e-12)
+        assert found.matrix().to_numpy() == pytest.approx(scores[0], abs=1e-12)
+        assert (found.closest.first, found.closest.second) == (str(at[0]), str(at[1]))
+        assert found.matrix("p_value").to_numpy() == pytest.approx((1 + close.sum(axis=0)) / (K + 1))
+        assert found.p_value == (1 + (sign * (totals[1:] - totals[0]) >= -1e-11).sum()) / (K + 1)
+        # A K + 1 of 40 puts the threshold third from the top, the observed value among them.
+        assert sign * found.threshold == pytest.approx(np.sort(sign * totals)[-3])
 
 
 def test_the_mean_of_the_closest_pairs_takes_all_where_there_are_fewer(small):

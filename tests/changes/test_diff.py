@@ -192,11 +192,13 @@ def test_lists_of_rows_are_one_layer_and_lists_of_arrays_are_several(rng):
     assert list(_as_mapping([X, X], "before", None)) == [0, 1]
 
 
-@pytest.mark.parametrize("copied", [0, 1])
+@pytest.mark.parametrize("copied", [-1, 0, 1])
 def test_copies_of_a_run_are_no_further_runs(copied):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 6))
     runs = [X + 0.3 * rng.standard_normal(X.shape) for _ in range(3)]
-    runs[copied + 1] = runs[copied]
-    with pytest.raises(ValueError, match=rf"also\[{copied}\] must be another run of the change"):
+    runs[abs(copied) + (copied >= 0)] = X if copied < 0 else runs[copied]
+    with pytest.raises(ValueError, match=rf"also\[{max(copied, 0)}\] must be another run of the change"):
         shesha.diff(X, runs[0], also=runs[1:])
+    found = shesha.diff(X, runs[0], again=[X])
+    assert any("copy that tells nothing about noise" in text for text in found.inputs)

@@ -28,7 +28,7 @@ def folder(tmp_path, X, kinds):
     return place
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def expected(X, kinds):
     arrays = {f"step{number}:hidden": X ** (number + 1) for number in range(3)}
     return shesha.audit(arrays, pd.Series(kinds, name="kind"), n_bootstrap=10, n_permutations=19)

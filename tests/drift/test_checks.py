@@ -276,3 +276,19 @@ def test_a_stream_refuses_rows_of_the_reference(canaries, rng):
     with pytest.raises(ValueError, match="got 10 of 20 rows equal to rows of the reference"):
         found.update(np.concatenate([new[:10], canaries[5:15]]))
     assert found.update(new).n_rows == 20
+
+
+@pytest.mark.parametrize("keep_rows", [True, False])
+def test_vectors_that_rotate_and_rows_in_another_order_are_named(tmp_path, keep_rows):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 8)) + 3 * rng.standard_normal((4, 8))[rng.integers(4, size=60)]
+    DriftMonitor(X, n_resamples=99).save(tmp_path / "m", keep_rows=keep_rows)
+    rotated = DriftMonitor.load(tmp_path / "m").check(X @ np.linalg.qr(rng.standard_normal((8, 8)))[0])
+    assert rotated.state == "ok"
+    assert any("vectors themselves changed" in text for text in rotated.inputs) == keep_rows
+    assert ("Encode stored vectors again" in rotated.advice) == keep_rows
+    if not keep_rows:  # With rows, a check refuses another order.
+        moved = DriftMonitor.load(tmp_path / "m").check(X[::-1] + 0.03 * rng.standard_normal(X.shape))
+        other = DriftMonitor.load(tmp_path / "m").check(X[rng.integers(60, size=60)] + rng.standard_normal(X.shape))
+        assert any("in another order" in text for text in moved.inputs)
+        assert not any("in another order" in text for text in other.inputs)

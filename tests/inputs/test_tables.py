@@ -271,3 +271,18 @@ def test_a_matrix_of_similarities_is_doubted(sign, kind):
         warnings.simplefilter("ignore")
         shesha.compare(square, X, "CKA", calibrate=False)
     assert any("looks like a matrix of similarities" in text for text in stated) == bool(kind)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ([f"dim_{i}" for i in range(9)], [f"dim_{i + 1}" for i in range(9)], "start at 0 on one side and at 1"),
+        (["CD3D", "GNLY", "MS4A1", "NKG7"], [f"ENSG{i:011d}" for i in range(4)], "Ensembl ids and the other symbols"),
+        (["CD3D", "GNLY", "MS4A1", "NKG7"], ["CD3D", "GNLY", "MS4A1", "CD8A"], "keep the shared features"),
+    ],
+)
+def test_why_features_have_other_names_is_said(first, second, said):
+    rng = np.random.default_rng(0)
+    X, Y = (pd.DataFrame(rng.standard_normal((30, len(names))), columns=names) for names in (first, second))
+    with pytest.raises(ValueError, match=said):
+        drift.two_sample(X, Y, n_permutations=19)

@@ -289,7 +289,11 @@ def test_categories_that_exceed_the_ceiling_of_ranks_are_named(method):
     ("model", "statement"),
     [
         (lambda truth, subjects: subjects[1], "model equals subject 1, so its value is circular"),
-        (lambda truth, subjects: np.mean(subjects, axis=0), "model is as close to the subjects as their own mean"),
+        (lambda truth, subjects: np.mean(subjects, axis=0), "model equals the mean of the subjects"),
+        (
+            lambda truth, subjects: np.mean([rankdata(one) for one in subjects], axis=0),
+            "model is as close to the subjects as their own mean",
+        ),
         (lambda truth, subjects: truth, ""),
     ],
 )
@@ -339,3 +343,17 @@ def test_similarities_among_the_models_are_suspected():
     data, reversed_model = Rdm(1 - same), Rdm(np.where(np.eye(20), 0, same + 1))
     found = rank_models(data, {"a": truth, "b": reversed_model}, n_resamples=20, n_permutations=19)
     assert any("b is far below chance (-1.00)" in text for text in found.inputs)
+
+
+@pytest.mark.parametrize("as_distances", [False, True])
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_the_mean_of_the_subjects_is_no_model_of_them(as_distances, noise):
+    rng = np.random.default_rng(0)
+    sides = rng.standard_normal((20, 5)) + rng.standard_normal((4, 20, 5))
+    sides = np.array([squareform(pdist(side)) for side in sides]) if as_distances else sides
+    change = noise * rng.standard_normal(sides[0].shape)
+    mean = sides.mean(axis=0) + (np.abs(np.triu(change, 1) + np.triu(change, 1).T) if as_distances else change)
+    wrap = Rdm if as_distances else np.asarray
+    models = {"mean": wrap(mean), "other": rng.standard_normal((20, 5))}
+    found = rank_models([wrap(side) for side in sides], models, n_resamples=20, n_permutations=19)
+    assert any("mean equals the mean of the subjects" in text for text in found.inputs) == (noise == 0)

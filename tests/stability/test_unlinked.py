@@ -111,10 +111,10 @@ def test_rotations_that_favour_agreement_favour_it_in_the_null_as_well(pairs, mo
     """Over data sets the chance level is the mean of the score, for each seed on its own."""
     if pairs:
         monkeypatch.setattr(module, "PAIRS", pairs)
-    drawn = [np.random.default_rng([16, run]).standard_normal((20, 64)) > 1.28 for run in range(20)]
+    drawn = [np.random.default_rng([16, run]).standard_normal((20, 64)) > 1.28 for run in range(12)]
     data = [X[X.any(axis=1)].astype(float) for X in drawn]
     means = []
-    for seed in range(4):
+    for seed in range(3):
         options = {"variant": "basis_averaged_split", "n_permutations": 19, "n_rotations": 3, "seed": seed}
         found = [shesha.estimate(X, **options, n_bootstrap=0) for X in data]
         observed, level = (np.array([getattr(one, name) for one in found]) for name in ("value", "chance"))

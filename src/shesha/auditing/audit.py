@@ -548,6 +548,6 @@ def _require_usable(y: ArrayLike | None, settings: Settings, sizes: Sequence[int
         shape = array_shape(y)
         length = shape[0] if len(shape) == 1 else -1
         codes, classes = check.labels(y, length if length in n_rows else next(iter(n_rows)))
-        check.require_few_classes(len(classes), len(codes), "bin a quantity or pass it as covariates=")
+        check.require_few_classes(len(classes), len(codes), "bin a quantity, or pass it as covariates=")
     for n in n_rows:
         resolve_design(settings.design, n)

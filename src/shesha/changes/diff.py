@@ -221,7 +221,7 @@ def diff(
     before_rows, after_rows, floor = _select(layer, sides, looked_at)
     is_unchanged = layers[layer].verdict == "unchanged"
     if not is_unchanged:
-        _refuse_copied_runs(layer, after_rows, floor)
+        _refuse_copied_runs(layer, before_rows, after_rows, floor)
     # Ranks of angles hardly depend on a few distant rows. The answer says if nothing or only lengths changed.
     stated = [*["few rows"] * (not index or index_metric == "cosine"), "copies", *["row lengths"] * is_unchanged]
     _warn_of_doubts((before_rows, after_rows), (first, second), known, looked_at, stated)
@@ -273,12 +273,20 @@ def diff(
     )
 
 
-def _refuse_copied_runs(layer: str, after: Representation, floor: NoiseFloor) -> None:
-    """Refuse runs of the same change, such as other seeds, that have equal values in the layer that changed most."""
-    runs = {"after": after} | {f"also[{place}]": side[layer] for place, side in enumerate(floor.also)}
+def _refuse_copied_runs(layer: str, before: Representation, after: Representation, floor: NoiseFloor) -> None:
+    """Refuse runs of the same change, such as other seeds, that have equal values in the layer that changed most.
+
+    Re-encodings may be equal, if the encoder computes the same values each time, so this is only stated.
+    """
+    runs = {"before": before, "after": after} | {f"also[{place}]": side[layer] for place, side in enumerate(floor.also)}
     for (first, one), (second, other) in combinations(runs.items(), 2):
         if np.array_equal(one.to_numpy.rows, other.to_numpy.rows):
             raise ValueError(f"{second} must be another run of the change, got the values of {first} in {layer}")
+    if any(np.array_equal(side[layer].to_numpy.rows, before.to_numpy.rows) for side in floor.again):
+        state_warning(
+            f"a re-encoding (again=, --again) equals before in {layer}: either the encoder is deterministic, or the "
+            "re-encoding is a copy that tells nothing about noise"
+        )
 
 
 _UNRELATED = 1.9

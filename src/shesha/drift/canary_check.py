@@ -16,6 +16,7 @@ from shesha.doubting.row_lengths import describe_lengths
 from shesha.drift.canary_reference import Reference, check_same_rows, require_count
 from shesha.inputs import MissingRows, RowChoice, orders, split_names, validation as check
 from shesha.kernels.distances import PANEL
+from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, choose
 from shesha.nulls.null_summary import p_of_draws
@@ -339,6 +340,8 @@ class CheckResult:
     reason: str = ""
     lengths: str = ""
     """How the lengths of rows changed; empty if they did not, or if the number of features changed."""
+    rotated: bool = False
+    """Whether vectors changed although distances between them did not."""
 
 
 def run_check(current: Any, setting: Setting) -> CheckResult:
@@ -372,8 +375,47 @@ def run_check(current: Any, setting: Setting) -> CheckResult:
             f"current has {after.shape[1]:,} features and the reference {setting.reference.n_features:,}, so they come "
             "from different models, layers or numbers of dimensions"
         )
+    if scores[0].value > _OTHER_ORDER:
+        _warn_of_other_order(reference.to_numpy.rows, after.to_numpy.rows)
+    known = setting.reference.rows if same_width and scores[0].value <= _OTHER_ORDER else None
+    rotated = known is not None and _warn_of_rotation(known, after.to_numpy.rows)
     lengths = describe_lengths(reference.rows, after.to_numpy.rows, paired=True) if same_width else ""
-    return CheckResult(tuple(scores), _rows(setting, moved), _classes(setting, moved), scores[0].reason, lengths)
+    return CheckResult(
+        tuple(scores), _rows(setting, moved), _classes(setting, moved), scores[0].reason, lengths, rotated=rotated
+    )
+
+
+_OTHER_ORDER, _SAME_PROFILE = 0.5, 0.4
+"""Drift from which on rows may be in another order, and largest difference between sorted profiles of similarities, as
+a multiple of the spread of a profile over the square root of the number of rows. Other inputs of the same kind differ
+by at least 0.5 in 2,000 simulated pairs."""
+_ROTATED = 0.9
+"""Mean cosine between rows and those of the reference below which vectors are not those that an index holds."""
+
+
+def _warn_of_other_order(reference: Matrix, current: Matrix) -> None:
+    """Warn if rows have the same mean similarities to all others as those of the reference, but in another order."""
+    profiles = []
+    for rows in (reference, current):
+        units = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(float).tiny)
+        profiles.append(np.sort(units @ units.mean(axis=0)))
+    difference = np.sqrt(np.mean((profiles[0] - profiles[1]) ** 2))
+    if difference < _SAME_PROFILE * profiles[0].std() / np.sqrt(len(reference)):
+        state_warning("the rows seem to be those of the reference in another order; sort them, or save identifiers")
+
+
+def _warn_of_rotation(reference: Matrix, current: Matrix) -> bool:
+    """Warn if vectors changed although distances did not, because an index of the old vectors is then useless."""
+    products = np.einsum("ij,ij->i", reference / safe_unit(reference), current / safe_unit(current))
+    lengths = [np.linalg.norm(rows / safe_unit(rows), axis=1) for rows in (reference, current)]
+    cosine = float(np.mean(products / np.maximum(lengths[0] * lengths[1], np.finfo(float).tiny)))
+    is_rotated = cosine < _ROTATED
+    if is_rotated:
+        state_warning(
+            f"the vectors themselves changed, such as by a rotation (mean cosine with the reference {cosine:.2f}), so "
+            "an index of the old vectors does not serve new queries"
+        )
+    return is_rotated
 
 
 def _warn_of_doubts(setting: Setting, after: Representation) -> None:

@@ -68,6 +68,9 @@ def decide_state(
     return "watch" if lengths or any(score.beyond for score in scores) else "ok"
 
 
+_NEW_INDEX = "Encode stored vectors again, or map new ones: distances did not change, but the vectors did."
+
+
 def advice(state: State, scores: Sequence[DriftScore], alarm_since: int = 0, lengths: str = "") -> str:
     """Return advice for a state; `alarm_since` is the check that raised an unacknowledged alarm, or 0."""
     if lengths and state == "watch" and not scores[0].beyond:
@@ -581,7 +584,9 @@ class DriftMonitor:
             classes=outcome.classes,
             sequence=in_a_row,
             by_sequence=by_sequence,
-            advice=advice(state, outcome.scores, 0 if in_a_row is None else in_a_row.alarm_since, outcome.lengths),
+            advice=_NEW_INDEX
+            if outcome.rotated and state == "ok"
+            else advice(state, outcome.scores, 0 if in_a_row is None else in_a_row.alarm_since, outcome.lengths),
             notes=(
                 *([outcome.lengths] if outcome.lengths and state != "watch" else []),
                 *differences(self.about, about),

@@ -564,6 +564,20 @@ _VERSION = re.compile(r"(ENS[A-Z]*G\d{6,})\.\d+")
 """Ensembl id of a gene with its version."""
 
 
+_ENSEMBL = re.compile(r"ENS[A-Z]*G\d{6,}(\.\d+)?")
+
+
+def _advice(first: Sequence[str], second: Sequence[str], n_shared: int) -> str:
+    """Return what to do about features that only one side has."""
+    of_ensembl = [sum(map(bool, map(_ENSEMBL.fullmatch, names))) / len(names) > 0.5 for names in (first, second)]
+    if of_ensembl[0] != of_ensembl[1]:
+        return "one side has Ensembl ids and the other symbols, so give both the same kind of name"
+    ends = [[_NUMBERED.fullmatch(name) for name in names] for names in (first, second)]
+    if n_shared == len(first) - 1 == len(second) - 1 and all(map(all, ends)):
+        return "numbers seem to start at 0 on one side and at 1 on the other, so number both alike, or pass arrays"
+    return "keep the shared features on both sides" if n_shared else "pass features with the same names"
+
+
 def feature_order(names: Names | None, others: Names | None, sides: tuple[str, str]) -> Index | None:
     """Return the order in which the second side has the features of the first; None if it has the same or no names.
 
@@ -594,7 +608,7 @@ def feature_order(names: Names | None, others: Names | None, sides: tuple[str, s
         alone = next(name for name in (*first, *second) if name not in places or name not in first)
         raise ValueError(
             f"{sides[1]} must have the features of {sides[0]}, got {len(shared):,} shared names of {len(first):,} and "
-            f"{len(second):,} (only one contains {alone}); keep the shared features on both sides"
+            f"{len(second):,} (only one contains {alone}); {_advice(first, second, len(shared))}"
         )
     provenance.state(f"features matched by name, in another order in {sides[1]}")
     return np.array([places[name] for name in first], dtype=np.intp)

@@ -495,6 +495,8 @@ def _state_circular_models(problem: Problem, evaluations: Evaluations, upper: fl
             like = (
                 f"equals {check.join_items([f'subject {k}' for k in copies])}" if len(scores) > 1 else "equals the data"
             )
+        elif _is_mean(problem.models.get(name), problem.subjects):
+            like = "equals the mean of the subjects"
         elif problem.measure.name == "RSA" and scores.mean() > upper and _has_ties(problem.models[name]):
             provenance.state_warning(
                 f"{name} exceeds the noise ceiling, because Spearman's correlation rewards models of equal distances, "
@@ -508,6 +510,23 @@ def _state_circular_models(problem: Problem, evaluations: Evaluations, upper: fl
         provenance.state_warning(
             f"{name} {like}, so its value is circular if it was made from these data. Make models from other data"
         )
+
+
+def _is_mean(model: Representation | None, subjects: Sequence[Representation]) -> bool:
+    """Return whether a model is the mean of several subjects, of their features or their distances."""
+    if model is None or len(subjects) < 2 or {one.shape for one in subjects} != {model.shape}:
+        return False
+    if len({one.has_distances_only for one in (model, *subjects)}) > 1:
+        return False
+    given, *sides = (
+        one.distances.condensed if one.has_distances_only else one.to_numpy.rows for one in (model, *subjects)
+    )
+    mean = sum(sides) / len(sides)
+    return bool(np.abs(given - mean).max() <= _MEAN * np.abs(mean).max())
+
+
+_MEAN = 1e-5
+"""Largest difference from the mean of the subjects, relative to its largest value, of a copy in single precision."""
 
 
 def _has_ties(model: Representation) -> bool:

@@ -189,10 +189,13 @@ def _difference(rows: Table, metric: str, other: str, unit: list[str]) -> Fact:
     values = rows[[metric, other, ACCURACY]].to_numpy()
 
     def better(places: Index) -> float:
-        ranks = rankdata(values[places], axis=0)
-        if not np.ptp(ranks, axis=0).all():
+        drawn = values[places].T
+        # Mean ranks by counts, since calls of rankdata for thousands of small samples take most of the time.
+        ranks = (drawn[:, :, None] > drawn[:, None]).sum(axis=2) + (drawn[:, :, None] == drawn[:, None]).sum(axis=2) / 2
+        if not np.ptp(ranks, axis=1).all():
             return float("nan")
-        return float(np.corrcoef(ranks[:, 0], ranks[:, 2])[0, 1] - np.corrcoef(ranks[:, 1], ranks[:, 2])[0, 1])
+        first, second = np.corrcoef(ranks)[:2, 2]
+        return float(first - second)
 
     return resampled(better, list(rows.groupby(unit).indices.values()), DRAWS)
 
