@@ -147,12 +147,9 @@ VECTOR = Words(
 """Words in names of columns that contain vectors; services name columns of codes int8 and uint8."""
 PROMISE = Words({"vector": "emb(ed(ding)?)?s?|vec(tor)?s?|representations?|latents?|activations?"})
 """Words that, at the end of a name, promise vectors: other contents are refused."""
-NO_VECTOR = Words(
-    {
-        "input_ids": "input|token|token_type|decoder_input ids",
-        "attention_mask": "attention_mask|tokens|labels|bbox|shape|size",
-    }
-)
+TOKENS = Words({"input_ids": "input|token|token_type|decoder_input ids", "attention_mask": "attention_mask|tokens"})
+"""Columns of lists for a model to encode, which are no representations."""
+NO_VECTOR = Words({**TOKENS.lines, "bbox": "labels|bbox|shape|size"})
 """Columns of lists that are never representations beside others."""
 POSITIONS = Words({"indices": "index|indices|indexes|positions|dims"})
 """Last words in names of columns of the positions of sparse values."""

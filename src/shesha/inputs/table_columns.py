@@ -30,6 +30,7 @@ from shesha.inputs.column_words import (
     PROMISE,
     SIDE,
     TIME,
+    TOKENS,
     TRIAL,
     VECTOR,
     WHOLE,
@@ -359,6 +360,11 @@ def _vector_columns(
     if named or strong or has_family:
         # Token numbers, boxes and coordinates are a representation only if there is nothing else.
         good = {name: entry for name, entry in good.items() if name in named | strong}
+    elif tokens := list(filter(TOKENS.fit, good)):
+        raise ValueError(
+            f"{source} must contain vectors, got only what a model encodes in {join_names(tokens)}; encode the inputs "
+            f"first (shesha extract), or {_choice(option, tokens[0])}"
+        )
     for name, (column, found) in bad.items():
         if not PROMISE.fit_last_word(name) and (good or has_family or NO_VECTOR.fit(name)):
             continue

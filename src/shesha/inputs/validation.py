@@ -311,6 +311,16 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
     return codes, classes
 
 
+_MANY_CLASSES = 0.5
+"""Largest share of rows with classes of their own."""
+
+
+def require_few_classes(n_classes: int, n_rows: int, remedy: str = "bin a quantity") -> None:
+    """Refuse labels of which most differ, because these are quantities or names of rows."""
+    if n_classes > max(2, _MANY_CLASSES * n_rows):
+        raise ValueError(f"y must contain classes, got {n_classes} different labels for {n_rows} rows; {remedy}")
+
+
 def require_scalars(labels: NDArray[Any], name: str) -> None:
     """Refuse labels of which some are lists, such as several tags per row."""
     if labels.dtype.kind == "V" and labels.dtype.names is None:
