@@ -460,7 +460,7 @@ def _shared_rows(named: Mapping[str, Names | None], known: dict[str, Names]) -> 
     counts = [f"{n:,}" for n in dict.fromkeys(map(len, known.values()))]
     listing = " and ".join(counts) if len(counts) < 3 else f"{counts[0]} to {counts[-1]}"
     if not shared.any():
-        advice = f"{_renaming(*list(known.values())[:2])}{_by_position(*known.values())}"
+        advice = f"{_renaming(first, others[0])}{_by_position(*known.values())}"
         raise ValueError(
             f"rows must be shared by all inputs, got no shared {_words(known)} of {listing} rows "
             f"({_example(*known.values())}). {advice}".rstrip(". ")

@@ -684,17 +684,15 @@ def gather(path: Path, arrays: Mapping[str, StoredArray], separators: str = ".")
         return NamedArrays(arrays)
     first = list(next(iter(gathered.values())))
     same = all(set(rows) == set(first) for rows in gathered.values())
-    order = {group: first if same else list(rows) for group, rows in gathered.items()}
-    for group, items in order.items():
-        state(f"{group}: one vector of each of {len(items)} items")
+    order: dict[str, list[str]] = {group: first if same else list(rows) for group, rows in gathered.items()}
+    for group, kept in order.items():
+        state(f"{group}: one vector of each of {len(kept)} items")
     stacked = {
         group: stack_vectors(path, group, [rows[item] for item in order[group]]) for group, rows in gathered.items()
     }
     rest = {name: array for name, array in arrays.items() if name not in members and name not in stacked}
-    names = {
-        group: Names.build(np.array(items, dtype=object), "key", chosen="format") for group, items in order.items()
-    }
-    return NamedArrays(stacked | rest, next(iter(names.values())) if same else names)
+    own = {group: Names.build(np.array(kept, dtype=object), "key", chosen="format") for group, kept in order.items()}
+    return NamedArrays(stacked | rest, next(iter(own.values())) if same else own)
 
 
 def _group_names(split: Mapping[str, tuple[str, str]], part: int) -> dict[str, list[str]]:
