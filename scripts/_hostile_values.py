@@ -169,6 +169,63 @@ LABELS: dict[str, Value] = {
 }
 """Functions of valid labels, by the name of the fault."""
 
+
+def with_column(change: Value) -> Value:
+    """Return a function that changes one column of a table, which depends on its size."""
+
+    def changed(table: Any) -> Any:
+        place = len(table) % max(1, table.shape[1])
+        columns = [table.iloc[:, at] for at in range(table.shape[1])]
+        columns[place] = pd.Series(change(columns[place]), index=table.index)
+        return pd.concat(columns, axis=1).set_axis(table.columns, axis=1)
+
+    return changed
+
+
+_COLUMNS: dict[str, Value] = {
+    "text": lambda s: ["a", "b"] * (len(s) // 2) + ["c"] * (len(s) % 2),
+    "numbers as text": lambda s: [str(row) for row in range(len(s))],
+    "mixed kinds": lambda s: [1, "a", None, 2.5, *s[4:]],
+    "NaN": lambda s: np.nan,
+    "None": lambda s: [None] * len(s),
+    "one NaN": lambda s: [np.nan, *s[1:]],
+    "pd.NA": lambda s: pd.array([pd.NA, *([1] * (len(s) - 1))], dtype="Int64"),
+    "one infinity": lambda s: [np.inf, *s[1:]],
+    "huge": lambda s: 1e300 * np.arange(len(s)),
+    "huge whole numbers": lambda s: [10**30 + row for row in range(len(s))],
+    "bool": lambda s: np.arange(len(s)) % 2 == 0,
+    "complex": lambda s: 1j * np.arange(len(s)),
+    "lists": lambda s: [[1, 2]] * len(s),
+    "masked": lambda s: [np.ma.masked] * len(s),
+    "dates": lambda s: pd.date_range("2020", periods=len(s)),
+    "durations": lambda s: pd.to_timedelta(np.arange(len(s)), unit="s"),
+    "decimals": lambda s: [Decimal(row) for row in range(len(s))],
+    "categories": lambda s: pd.Categorical([f"{value}" for value in s]),
+    "constant": lambda s: 1.0,
+    "negative": lambda s: -np.arange(1.0, len(s) + 1),
+}
+TABLES: dict[str, Value] = {
+    **{f"column of {name}": with_column(change) for name, change in _COLUMNS.items()},
+    "no rows": lambda T: T.iloc[:0],
+    "one row": lambda T: T.iloc[:1],
+    "two rows": lambda T: T.iloc[:2],
+    "no columns": lambda T: T.iloc[:, :0],
+    "a column less": lambda T: T.drop(columns=T.columns[len(T) % max(1, T.shape[1])]),
+    "repeated columns": lambda T: pd.concat([T, T], axis=1),
+    "repeated rows": lambda T: pd.concat([T, T]),
+    "same name of all rows": lambda T: T.set_axis(["a"] * len(T)),
+    "missing name of a row": lambda T: T.set_axis([None, *range(len(T) - 1)]),
+    "two levels": lambda T: T.set_axis(pd.MultiIndex.from_arrays([range(len(T)), ["a"] * len(T)])),
+    "columns by number": lambda T: T.set_axis(range(T.shape[1]), axis=1),
+    "transposed": lambda T: T.T,
+    "as text": lambda T: T.astype(str),
+    "as objects": lambda T: T.astype(object),
+    "array": lambda T: T.to_numpy(),
+    "dict": lambda T: {name: T[name].tolist() for name in T},
+    "records": lambda T: T.to_records(),
+}
+"""Functions of a valid table, by the name of the fault."""
+
 SCALARS: dict[str, Value] = {
     **{f"np.{width}": (lambda good, width=width: np.dtype(width).type(_whole(good))) for width in WIDTHS},
     **{f"np.{name}": (lambda good, name=name: np.dtype(name).type(_number(good))) for name in ("float16", "float32")},
@@ -205,4 +262,6 @@ def pool(good: Any) -> dict[str, Value]:
     """Return the invalid values that replace a valid one, by its kind."""
     if isinstance(good, np.ndarray):
         return MATRICES if good.ndim > 1 else LABELS
+    if isinstance(good, pd.DataFrame):
+        return TABLES
     return SCALARS

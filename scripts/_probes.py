@@ -29,6 +29,9 @@ def probe(place):
             notes.write(f"{{place}} {{test}}\\n")
 '''
 
+IMPORT = "try:\n    from shesha_probe import probe as _probe\nexcept ImportError:\n    _probe = bool"
+"""Import of the probes. Tests that copy some files of the package elsewhere run without them."""
+
 
 def insert_probes(copy: Path, path: Path) -> None:
     """Insert a probe before each statement of a function that a mutation can change."""
@@ -40,7 +43,7 @@ def insert_probes(copy: Path, path: Path) -> None:
             if statement.lineno in places:
                 body.insert(body.index(statement), ast.parse(f"_probe('{path}:{statement.lineno}')").body[0])
     at = sum(isinstance(first, ast.Expr | ast.ImportFrom) and _is_prelude(first) for first in tree.body[:3])
-    tree.body.insert(at, ast.parse("from shesha_probe import probe as _probe").body[0])
+    tree.body.insert(at, ast.parse(IMPORT).body[0])
     (copy / path).write_text(ast.unparse(ast.fix_missing_locations(tree)))
 
 

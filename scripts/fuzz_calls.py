@@ -38,7 +38,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 from _good_calls import Arguments, functions
-from _hostile_values import LABELS, MATRICES, SCALARS, pool
+from _hostile_values import LABELS, MATRICES, SCALARS, TABLES, pool
 
 from shesha import NotEstimable
 
@@ -106,7 +106,7 @@ def _odd(good: Any, rng: np.random.Generator) -> tuple[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return label, values[label](good if fits or values is SCALARS else stand_in)
+            return label, values[label](good if fits or values is SCALARS or values is TABLES else stand_in)
     except Exception:
         # Not every fault can be made of every value, such as a date of few bytes.
         return "None", None

@@ -15,11 +15,12 @@ import pytest
 from scipy import sparse
 
 import shesha
+import shesha_bench
 from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
 from shesha.kernels.shapes import find_copies
 from shesha.support import types as kinds
-from shesha_bench import to_markdown
+from shesha_bench import ranks, to_markdown
 from shesha_bench.tests import score_groups, score_prediction
 from shesha_studies import perturbation_tables, steering_predictors, transferability
 
@@ -31,6 +32,10 @@ MASKED = np.ma.masked_array(y, mask=np.arange(40) < 3)
 LARGEST = np.sign(X) * np.finfo(float).max
 ONE_HUGE = np.r_[np.full((1, 6), 1e300), X[1:]]
 ONE_LARGEST = np.full((40, 6), np.finfo(float).max)
+RECORDS = np.zeros(40, dtype=[("a", "f8"), ("b", "i4")])
+LINES = pd.DataFrame(np.abs(X[:, :3]), columns=["magnitude", "coherence", "spread"])
+LINES = LINES.assign(n=np.arange(10, 50), dataset=CLASSES)
+SCORES = shesha_bench.published().head(40)
 RAGGED = [list(range(1 + row % 3)) for row in range(40)]
 
 
@@ -123,6 +128,8 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.compare(X, X, "CKA", confidence=1 - 2**-53),
         lambda: shesha.doubts(X, covariates=[]),
         lambda: shesha.steering.rank_layers({"a": X}, y, C=1e308),
+        lambda: shesha.neuro.searchlight(X[:8], shesha.compute_rdm(X[:8]), neighbours=[True]),
+        lambda: shesha.neuro.searchlight(X[:8], shesha.compute_rdm(X[:8]), neighbours=[[[1], [1, 2]]]),
         lambda: shesha.neuro.spike_counts([[0.1], [0.2]], RAGGED),
         lambda: shesha.neuro.spike_counts([np, [0.2]], [0.0]),
         lambda: shesha.neuro.trial_split(X, [sparse.csr_matrix([[1]])] * 40),
@@ -136,6 +143,27 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
             pd.DataFrame({"magnitude": X[:, 0], "coherence": X[:, 1]}), separator=""
         ),
         lambda: perturbation_tables.fake_tables(LARGEST, {"a": 5}),
+        lambda: shesha.measures.cka([*RAGGED, sparse.coo_matrix(X)], X),
+        lambda: to_markdown(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]})),
+        lambda: shesha.neuro.trials_needed(X, pd.Series([np.ma.masked, *CLASSES[1:]])),
+        lambda: shesha_bench.rank(SCORES.assign(measure=[["CKA"]] * len(SCORES))),
+        lambda: shesha_bench.table(SCORES.assign(domain=[np.ma.masked] * len(SCORES))),
+        lambda: ranks.stars(SCORES.assign(p_value="low")),
+        lambda: ranks.stars(SCORES.assign(significance_stars=1e300)),
+        lambda: shesha_bench.rank_with_published(SCORES.assign(value=[1.0, "a"] * 20)),
+        lambda: shesha_bench.add_published(pd.concat([SCORES, SCORES], axis=1)),
+        lambda: shesha_bench.compare_ranks(SCORES.assign(test=1.0)),
+        lambda: shesha_bench.agreement(SCORES, pd.concat([SCORES, SCORES])),
+        lambda: perturbation_tables.correlations(LINES.assign(coherence="a")),
+        lambda: perturbation_tables.correlations(pd.concat([LINES, LINES], axis=1)),
+        lambda: perturbation_tables.mixed_model(LINES.assign(coherence=1j)),
+        lambda: perturbation_tables.mixed_model(LINES.assign(n=0)),
+        lambda: perturbation_tables.mixed_model(LINES.assign(dataset=[{1}] * 40)),
+        lambda: perturbation_tables.discordances(LINES.iloc[:0]),
+        lambda: perturbation_tables.pooled_correlations(LINES.iloc[:0]),
+        lambda: shesha.neuro.noise_ceiling(X, [pd.NA] * 40),
+        lambda: perturbation_tables.single_against_combined(LINES.astype(str)),
+        lambda: perturbation_tables.ablation({"a": pd.concat([LINES, LINES]), "b": LINES}),
         lambda: perturbation_tables.null_model(effect=1e308),
         lambda: perturbation_tables.null_model(n_cells=[[1], [1, 2]]),
     ],
@@ -159,11 +187,37 @@ def test_lists_of_several_lengths_are_refused_by_name(call):
         ),
         lambda: shesha.io.save("new.npz", {"a": X}, labels=MASKED),
         lambda: shesha.io.save("new.npz", {"a": np.ma.masked_array(X, mask=X > 2)}),
+        lambda: shesha.rdm_drift(X, np.ma.masked_array(RECORDS, mask=[(True, False)] * 40)),
     ],
 )
 def test_masked_entries_are_refused_wherever_they_stand(call):
     with pytest.raises(ValueError, match=r"must not be masked, got \d+ masked entries"):
         call()
+
+
+def test_perturbations_of_one_name_count_once_each():
+    """Lines are matched by number, not by name."""
+    same = LINES.set_axis(["a"] * 40)
+    found = [perturbation_tables.pooled_correlations(table, n_bootstrap=9) for table in (LINES, same)]
+    assert found[0].equals(found[1])
+
+
+@pytest.mark.parametrize("strange", [None, np.inf, "Int64"])
+def test_lines_without_a_finite_number_are_left_out_whatever_holds_them(strange):
+    if isinstance(strange, str):
+        whole = LINES.assign(n=np.r_[np.nan, LINES["n"][1:]])
+        table = whole.assign(n=pd.array([None, *LINES["n"][1:].astype(int)], dtype=strange))
+    else:
+        whole, table = LINES[1:], LINES.assign(n=np.r_[strange, LINES["n"][1:]].astype(float))
+    found = [perturbation_tables.mixed_model(one, predictors=["magnitude", "n"]) for one in (table, whole)]
+    assert found[0] == found[1]
+
+
+def test_neighbours_may_have_any_byte_order():
+    near = np.eye(6) + np.eye(6, k=1)
+    graphs = (near, near.astype(">f8"), near.astype(np.float16), near > 0)
+    found = [shesha.neuro.searchlight(X[:8], shesha.compute_rdm(X[8:16]), neighbours=one).values for one in graphs]
+    assert all(np.array_equal(found[0], one, equal_nan=True) for one in found[1:])
 
 
 def test_a_mask_that_hides_nothing_changes_nothing():
@@ -253,6 +307,21 @@ def test_rows_of_a_table_are_taken_by_position():
     groups = np.where(CLASSES == 0, "control", "a")
     found = (shesha.coherence.coherence_by_group(rows, groups, control="control", seed=0) for rows in (table, X))
     assert len({group.groups[0].value for group in found}) == 1
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Categorical(["a", "b"] * 20),
+        pd.date_range("2020", periods=40, tz="UTC"),
+        pd.period_range("2020", periods=40),
+        pd.interval_range(0, 40),
+    ],
+)
+@pytest.mark.parametrize("order", ["<f8", ">f8"])
+def test_columns_of_types_of_pandas_are_left_out_of_numbers(column, order):
+    table = pd.DataFrame(X.astype(order)).assign(more=column)
+    assert shesha.feature_split(table, seed=0) == shesha.feature_split(X, seed=0)
 
 
 def test_names_that_can_be_read_once_are_names():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import shesha
+from shesha.support import memory
 from shesha.support.memory import MemoryBudgetError, format_bytes, memory_budget, require
 
 WRITTEN = [
@@ -34,6 +35,33 @@ def test_the_default_is_a_quarter_of_the_machine(monkeypatch, unset):
     if unset is not None:
         monkeypatch.setenv("SHESHA_MEMORY", unset)
     assert memory_budget() == os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+
+
+@pytest.mark.parametrize(("text", "n_bytes"), [("1000000\n", 1_000_000), ("max\n", None), ("", None)])
+def test_a_container_has_less_than_the_machine(monkeypatch, tmp_path, text, n_bytes):
+    monkeypatch.delenv("SHESHA_MEMORY", raising=False)
+    (tmp_path / "memory.max").write_text(text)
+    monkeypatch.setattr(memory, "_CONTAINER", (tmp_path / "memory.max", tmp_path / "none"))
+    memory._machine_memory.cache_clear()
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert memory_budget() == (machine if n_bytes is None else n_bytes) // 4
+    memory._machine_memory.cache_clear()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit of the address space")
+def test_a_command_without_memory_says_in_one_line_what_to_do(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((2000, 5000)))
+    code = (
+        "import resource, sys, shesha.cli, shesha.comparison, scipy.stats, pandas; "
+        "from pathlib import Path; "
+        'used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize(); '
+        "resource.setrlimit(resource.RLIMIT_AS, (used + (60 << 20),) * 2); "
+        'sys.argv = ["shesha", "diff", "a.npy", "a.npy"]; shesha.cli.main()'
+    )
+    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    last = ended.stderr.strip().splitlines()[-1]
+    assert ended.returncode == 2 and "Traceback" not in ended.stderr and "damaged" not in last
+    assert "pass fewer rows or features, free memory, or set SHESHA_MEMORY to less than the" in last
 
 
 @pytest.mark.parametrize("text", ["lots", "-1G", "2X", "1e9", "1 2"])

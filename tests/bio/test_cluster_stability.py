@@ -171,3 +171,20 @@ def test_a_method_that_makes_other_clusters_is_named(k, named):
 
     found = bio.cluster_stability(anndata.AnnData(obs=obs, obsm={"X_pca": pca}), "kind", cluster=method, n_subsamples=3)
     assert any("so the test says nothing about 'kind'" in text for text in found.inputs) == named
+
+
+@pytest.mark.parametrize(
+    ("column", "batches", "named"),
+    [
+        ("batch", ["run1", "run2", "run3"], True),
+        ("donor_id", ["d1", "d2", "d1"], True),
+        ("cell_type", ["T", "B", "NK"], False),
+        ("batch", ["run1", "run2"], False),
+    ],
+)
+def test_clusters_that_are_batches_are_named(column, batches, named):
+    X = groups(1, 3)
+    data = cells(X, 3, **{column: np.resize(batches, len(X))})
+    found = bio.cluster_stability(data, "group", cluster=k_means(3), n_draws=19, n_subsamples=2)
+    expected = f"warning: the clusters coincide with the column {column!r} of obs (association 1.00)"
+    assert any(text.startswith(expected) for text in found.inputs) == named

@@ -368,3 +368,29 @@ def test_normalised_counts_without_a_logarithm_are_named(total, named):
     data = anndata.AnnData(X, screen(np.repeat(["NT", "A"], [60, 30])).obs)
     inputs = bio.e_distances(data, "gene", obsm=None, n_draws=19).inputs
     assert any("counts per 10,000 without a logarithm" in text for text in inputs) == named
+
+
+@pytest.mark.parametrize(
+    ("column", "factor", "blocks", "expected"),
+    [
+        ("total_counts", 0.4, None, "total_counts of 'A' is 0.4 times that of the controls, so its shift may be seq"),
+        ("nFeature_RNA", 3.0, None, "nFeature_RNA of 'A' is 3 times that of the controls, so its shift may be seq"),
+        ("percent.mt", 3.0, None, "percent.mt of 'A' is 3 times that of the controls, so its shift may be damage"),
+        ("total_counts", 1.0, None, ""),
+        ("total_counts", 1.2, None, ""),
+        ("height", 0.4, None, ""),
+        ("total_counts", 0.4, "plate", ""),
+    ],
+)
+def test_depth_that_sets_a_perturbation_apart_is_named(column, factor, blocks, expected):
+    gene = np.repeat(["NT", "A", "B", "NT"], [61, 31, 31, 31])
+    # Controls of the second plate, which contains all cells of A, have the depth of A if plates are declared.
+    second = (gene == "A") | (np.arange(154) >= 123)
+    scale = np.where(second if blocks else gene == "A", factor, 1.0)
+    values = 1000 * scale * np.exp(0.2 * np.resize(np.linspace(-1, 1, 31), 154))
+    data = screen(gene, **{column: values, "plate": np.where(second, "2", "1")})
+    tests = (bio.coherence_table,) if blocks else (bio.coherence_table, bio.e_distances)
+    for test in tests:
+        found = test(data, "gene", n_draws=19, **({"blocks": blocks} if blocks else {}))
+        texts = [text for text in found.inputs if "that of the controls" in text]
+        assert len(texts) == bool(expected) and all(expected in text for text in texts)

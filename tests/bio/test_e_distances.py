@@ -139,3 +139,22 @@ def test_pairs_with_too_few_units_are_undecided_in_table_headline_and_sentence()
     assert found.sentence().startswith(found.headline[:-1])
     cells = bio.e_distances(anndata.AnnData(obs=obs, obsm={"X_pca": pca}), "gene", n_draws=199)
     assert sorted(pair.verdict for pair in cells) == ["above chance", "not above chance"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "order"),
+    [
+        (["24h", "10h", "2h", "0h"], ["0h", "2h", "10h", "24h"]),
+        (["d_0.5uM", "d_10uM", "d_0.05uM"], ["d_0.05uM", "d_0.5uM", "d_10uM"]),
+        (pd.Categorical(["low", "high", "mid"], ["low", "mid", "high"], ordered=True), ["low", "mid", "high"]),
+    ],
+)
+def test_groups_are_in_the_order_of_their_numbers_or_categories(labels, order):
+    time = pd.Series(labels).repeat(12)
+    adata = anndata.AnnData(obs=pd.DataFrame({"time": time.array}, index=np.arange(len(time)).astype(str)))
+    adata.obsm["X_pca"] = np.random.default_rng(0).standard_normal((len(time), 4))
+    found = bio.e_distances(adata, "time", pairs="all", n_draws=19)
+    assert [*found.to_matrix()] == [*found.to_matrix().index] == order
+    assert all(order.index(pair.first) < order.index(pair.second) for pair in found)
+    with pytest.raises(ValueError, match=", ".join(order)):
+        bio.coherence_table(adata, "time")

@@ -122,7 +122,7 @@ def test_what_was_compared_is_stated(rng):
     X = {f"layer.{i}": rng.standard_normal((40, 6)) for i in range(3)}
     after = {f"model.{name}": Y for name, Y in X.items()}
     found = shesha.diff({"embeddings": X["layer.0"], **X}, {"embeddings": X["layer.0"], **after, "head": X["layer.0"]})
-    assert found.headline.startswith("4 of 5 layers compared. ")
+    assert found.headline.startswith("4 of 5 layers compared; head has no counterpart. ")
     assert found.inputs == ("4 of 5 layers compared, matched by name and suffix", "only after: head")
     assert found.layers["layer.2"].other == "model.layer.2"
     assert shesha.diff(X, X).inputs == ()

@@ -1,6 +1,7 @@
 """Names of rows in files: two files whose rows are in a different order are matched, in Python and by commands."""
 
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 import shesha
 from shesha import sim
 from shesha.io import open_file
-from shesha.io.read import read_named_labels
+from shesha.io.read import check_label_order, read_named_labels
 
 RNG = np.random.default_rng(0)
 N = 40
@@ -144,3 +145,26 @@ def test_labels_of_two_files_show_that_rows_are_in_another_order(tmp_path, invok
     for options in ([], ["--labels", "labels"]):
         ended = invoke_main("compare", tmp_path / "a.npz", tmp_path / "b.npz", "--permutations", 19, *options)
         assert ("got another labels in" in ended.err) == refused, options
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "refused"),
+    [
+        ("pid", 7000 + np.arange(N), True),
+        ("place", 7000 + 3 * np.arange(N), True),
+        ("place", [f"at {i}" for i in range(N)], True),
+        ("rank", np.arange(N), False),
+        ("place", np.resize([1, 2], N), False),
+    ],
+)
+def test_labels_in_another_order_than_a_column_shows_are_refused(tmp_path, column, values, refused):
+    rows, labels = tmp_path / "e.csv", tmp_path / "l.csv"
+    table = pd.DataFrame({f"dim_{k}": X[:, k] for k in range(4)}).assign(topic=CLASSES, **{column: values})
+    table.to_csv(rows, index=False)
+    table[["topic", column]].to_csv(labels, index=False)
+    check_label_order(rows, labels)
+    table[["topic", column]].iloc[MIXED].to_csv(labels, index=False)
+    # A column that is named like identifiers matches labels without an option.
+    assert hasattr(read_named_labels(labels, "topic"), "names") == (column == "pid")
+    with pytest.raises(ValueError, match=f"pass --id {column}; otherwise") if refused else nullcontext():
+        check_label_order(rows, labels)

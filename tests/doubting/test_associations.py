@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2_contingency, f_oneway, rankdata
 
 from shesha.doubting.doubt_input import functions
-from shesha.doubting.row_doubts import _association
+from shesha.doubting.row_doubts import _lengths_elsewhere, association
 
 RNG = np.random.default_rng(0)
 
@@ -20,7 +20,7 @@ def test_labels_are_associated_as_chi_squared_and_bergsma_say(n_classes, n_codes
     codes = np.where(RNG.random(n) < share, classes % n_codes, RNG.integers(0, n_codes, n))
     table = np.array([[np.sum((classes == i) & (codes == j)) for j in range(n_codes)] for i in range(n_classes)])
     told = chi2_contingency(table, correction=False)
-    strength, p_value = _association(classes, codes.astype(str))
+    strength, p_value = association(classes, codes.astype(str))
     assert p_value == pytest.approx(told.pvalue, rel=1e-9)
     phi = max(0.0, told.statistic / n - (n_classes - 1) * (n_codes - 1) / (n - 1))
     k, m = (size - (size - 1) ** 2 / (n - 1) for size in (n_classes, n_codes))
@@ -34,7 +34,7 @@ def test_numbers_are_associated_as_the_analysis_of_variance_of_their_ranks_says(
     for shift in (0.0, 0.5, 5.0):
         values = RNG.standard_normal(60) + shift * classes
         groups = [rankdata(values)[classes == code] for code in range(3)]
-        strength, p_value = _association(classes, values)
+        strength, p_value = association(classes, values)
         assert p_value == pytest.approx(f_oneway(*groups).pvalue, rel=1e-9)
         within = sum(((one - one.mean()) ** 2).sum() for one in groups) / 57
         whole = np.concatenate(groups).var(ddof=1)
@@ -43,8 +43,8 @@ def test_numbers_are_associated_as_the_analysis_of_variance_of_their_ranks_says(
 
 
 def test_what_cannot_be_associated_has_no_strength():
-    assert _association(np.arange(6), np.arange(6.0)) == (0.0, 1.0)
-    assert _association(np.arange(6) % 2, np.array(["a"] * 6)) == (0.0, 1.0)
+    assert association(np.arange(6), np.arange(6.0)) == (0.0, 1.0)
+    assert association(np.arange(6) % 2, np.array(["a"] * 6)) == (0.0, 1.0)
 
 
 def test_many_levels_explain_by_agreement_and_by_rows_of_the_largest():
@@ -64,3 +64,11 @@ def test_few_levels_explain_by_each_kind_of_pair(n_levels):
     expected = [[one == kind for one in kinds] for kind in sorted(set(kinds))]
     # The sum of all is constant: the last one says nothing more.
     assert functions(levels).tolist() == [[float(one) for one in line] for line in expected[:-1]]
+
+
+@pytest.mark.parametrize(("width", "n_removed"), [(4, 1), (15, 1), (16, 2), (24, 3), (80, 3)])
+def test_lengths_elsewhere_lack_the_directions_of_largest_variance(rng, width, n_removed):
+    X = rng.standard_normal((30, width)) + 5.0
+    left, sizes, right = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    rest = left[:, n_removed:] * sizes[n_removed:] @ right[n_removed:]
+    assert _lengths_elsewhere(X) == pytest.approx(np.linalg.norm(rest, axis=1), abs=1e-6)

@@ -11,6 +11,7 @@ from scipy.stats import binom, ortho_group
 
 import shesha
 from shesha.drift import DriftMonitor
+from shesha.drift.canary_check import choose_measures
 from shesha.inputs import NamedRows, Names
 from shesha.measures import get
 
@@ -27,6 +28,11 @@ def test_scores_are_the_drifts_of_the_documented_measures(canaries, again):
     for name in ("unbiased CKA", "Procrustes similarity", "mutual kNN(k=10, metric=cosine)"):
         assert found[name].value == pytest.approx(1 - get(name).score(canaries, current))
     assert [score.tier for score in found.scores] == ["primary", "confirm", "early", "local"]
+
+
+@pytest.mark.parametrize(("n_rows", "k"), [(4, 1), (6, 1), (7, 2), (30, 9), (31, 10), (1000, 10)])
+def test_few_rows_have_a_third_of_them_as_neighbours(n_rows, k):
+    assert choose_measures(None, n_rows)[-1].name == f"mutual kNN(k={k}, metric=cosine)"
 
 
 def test_p_values_are_ranks_among_the_re_encodings(canaries, again):

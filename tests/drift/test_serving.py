@@ -15,7 +15,7 @@ pytest.importorskip("prometheus_client")
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from shesha.drift import DriftMonitor
+from shesha.drift import DriftMonitor, history
 from shesha.drift.monitor_server import server
 from shesha.drift.status_page import page
 
@@ -75,6 +75,18 @@ def test_what_has_no_value_is_nan_and_the_state_says_so(folder, address):
     assert np.isnan(found["shesha_drift", "RDM drift"])
     assert found["shesha_check_state", "not estimable"] == 1
     assert "not estimable" in read(address)
+
+
+def test_times_of_a_clock_that_jumps_are_shown_and_never_order_events(folder, address, again, monkeypatch):
+    times = ["2099-01-01T00:00:00+00:00", "1969-12-31T23:59:59+00:00", "0001-01-01T00:00:00", "nonsense"]
+    for number, at in enumerate(times, start=1):
+        monkeypatch.setattr(history, "_now", lambda at=at: at)
+        DriftMonitor.load(folder).check(again())
+        found = gauges(address)
+        assert found["shesha_checks",] == number and f"{number} check" in read(address)
+        time = found["shesha_check_timestamp_seconds",]
+        assert np.isnan(time) if number > 2 else time == [4070908800.0, -1.0][number - 1]
+    assert [event["at"] for event in DriftMonitor.load(folder).history()] == times
 
 
 def test_the_page_escapes_what_it_shows(folder, address, again):

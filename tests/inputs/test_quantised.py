@@ -62,12 +62,12 @@ def test_counts_and_images_stay_as_they_are(kind):
 
 
 SCALES = {
-    "zero points": (lambda low, high, step: {"scale": step, "zero_point": -low / step}, "scale"),
+    "zero points": (lambda low, high, step: {"scale": step, "zero_point": -low / step}, "scale and zero point"),
     "zero points with the name of the codes": (
         lambda low, high, step: {"X_scale": step, "X_zero_point": -low / step},
-        "scale",
+        "scale and zero point",
     ),
-    "an offset of the vectors": (lambda low, high, step: {"scale": step, "offset": low}, "scale"),
+    "an offset of the vectors": (lambda low, high, step: {"scale": step, "offset": low}, "scale and offset"),
     "lowest values and steps": (lambda low, high, step: {"min": low, "scale": step}, "ranges"),
     "limits": (lambda low, high, step: {"lower": low, "upper": high}, "ranges"),
     "scalar quantiser of FAISS": (
@@ -88,6 +88,15 @@ def test_a_scale_in_the_file_is_used(tmp_path, kind):
         found = open_file(tmp_path / "m.npz").representations["X"]
     np.testing.assert_allclose(found, codes * step + low, atol=1e-12)
     assert list(said) == [f"X: uint8 codes, dequantised by the {what} in the file"]
+
+
+@pytest.mark.parametrize("kind", ["i4", "u1", "i8", "f4", "one"])
+def test_zero_points_are_subtracted_whatever_their_type(tmp_path, kind):
+    codes = codes_of(vectors(50, 16))[0]
+    zero = np.array(128, "i4") if kind == "one" else RNG.integers(50, 200, 16).astype(kind)
+    np.savez(tmp_path / "m.npz", X=codes, scale=np.full(16, 0.1), zero_points=zero, steps=np.arange(50))
+    found = open_file(tmp_path / "m.npz").representations["X"]
+    np.testing.assert_allclose(found, 0.1 * (codes - zero.astype(float)), atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "recording", "counts", "pixels"])
@@ -147,7 +156,7 @@ def test_columns_with_a_scale_per_row_dequantise_the_codes_beside_them(zero, tmp
     with collect_statements() as statements:
         found = open_file(tmp_path / "a.parquet").representations["vec"]
     np.testing.assert_allclose(found, X, atol=step.max())
-    assert any("dequantised by the scale in the file" in text for text in statements)
+    assert any(f"dequantised by the scale{' and zero point' * zero} in the file" in text for text in statements)
     np.testing.assert_array_equal(split_names(frame)[0], found)
 
 

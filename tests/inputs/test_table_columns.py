@@ -260,6 +260,10 @@ REFUSED = {
         {"doc": [f"d{i}" for i in range(15)] * 2, "model": ["a"] * 15 + ["b"] * 15, "embedding": list(X.tolist())},
         r"one row for each doc and model \(2 x 15 rows\); write the rows of each model to a file of their own",
     ),
+    "tokens for a model": (
+        {"input_ids": [[101, 7, 102]] * N, "attention_mask": [[1, 1, 0]] * N, "label": TOKENS},
+        "must contain vectors, got only what a model encodes in input_ids, attention_mask; encode the inputs first",
+    ),
     "nothing but properties": ({"id": IDS, "n_tokens": TOKENS, "score": X[:, 0]}, "n_tokens .*score"),
 }
 

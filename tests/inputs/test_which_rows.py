@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 import uuid
 from dataclasses import replace
 
@@ -424,11 +425,18 @@ SENTENCES = [f"the text of chunk {i} is this" for i in range(N)]
 @pytest.mark.parametrize("stored", ["memory", "csv", "parquet"])
 @pytest.mark.parametrize(
     ("column", "changed", "expected"),
-    [("text", 3, "text differs in 3 of 30 rows"), ("text", 0, ""), ("created", 3, ""), ("metadata", 3, "")],
+    [
+        ("text", 3, "text differs in 3 of 30 rows"),
+        ("文", 3, "文 differs in 3 of 30 rows"),
+        ("text", 0, ""),
+        ("created", 3, ""),
+        ("metadata", 3, ""),
+    ],
 )
 def test_other_texts_of_matched_rows_are_stated(tmp_path, stored, column, changed, expected):
     made = {
         "text": SENTENCES,
+        "文": ["天地玄黄宇宙洪荒" + chr(0x4E00 + i) for i in range(N)],
         "created": [f"2024-01-{i + 1:02} 10:00" for i in range(N)],
         "metadata": [f"{{'page of the document': {i}}}" for i in range(N)],
     }[column]
@@ -443,6 +451,47 @@ def test_other_texts_of_matched_rows_are_stated(tmp_path, stored, column, change
     assert [text for text in result.inputs if "differs in" in text][:1] == (
         [next(text for text in result.inputs if expected in text)] if expected else []
     )
+
+
+PATHS = [f"Fotos/{'café' if i % 3 else 'img'}_{i}" for i in range(N)]
+LONG = [1612345678901230001 + 37 * i for i in range(N)]
+NOTATIONS = {
+    "accents": (PATHS, [unicodedata.normalize("NFD", path) for path in PATHS], ""),
+    "case": (PATHS, [p if i % 3 else p.lower() for i, p in enumerate(PATHS)], "30 would match if .* were fotos/img_0;"),
+    "slash": (
+        PATHS,
+        [p if i % 3 else f"{p}/" for i, p in enumerate(PATHS)],
+        r"30 would match if Fotos/img_\d+/ were Fotos",
+    ),
+    "other rows": (PATHS, [*PATHS[5:], *"abcde"], "got 25 shared names of 30 and 30 .only one contains a.. To use"),
+    "floats": (LONG, np.array(LONG, float), "ids lost digits, because integers above 2.53 were stored as floats"),
+    "floats as text": (LONG, [f"{float(i):.0f}" for i in LONG], "ids lost digits"),
+    "repeats": (LONG, [*LONG[1:], LONG[1]], "otherwise average the rows of each"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::shesha.RowNamesWarning")
+@pytest.mark.parametrize("name", NOTATIONS)
+def test_names_in_another_notation_are_matched_or_the_notation_is_named(name):
+    first, second, message = NOTATIONS[name]
+    column = "id" if "lost" in message or name == "repeats" else ""
+    known = {side: Names.build(np.array(ids), column) for side, ids in (("a", first), ("b", second))}
+    known["b"] = known["b"].take(MIXED)
+    if not message:
+        assert orders(known)["b"].tolist() == np.argsort(MIXED).tolist()
+        return
+    with pytest.raises(ValueError, match=message):
+        orders(known)
+
+
+def test_rows_of_a_class_in_another_order_are_not_to_be_sorted():
+    tables = [
+        pd.DataFrame({"category": np.resize(list("abc"), N)[order], "v": list(X)}) for order in (slice(None), MIXED)
+    ]
+    with pytest.raises(
+        ValueError, match=r"row \d.*in another order: save identifiers of the rows with both; otherwise"
+    ):
+        cka(*tables)
 
 
 GENES = [f"ENSG{k:011d}" for k in range(10)]

@@ -11,8 +11,10 @@ import scipy.io
 from scipy import sparse
 from typer.testing import CliRunner
 
+import shesha
 from shesha import io as files
 from shesha.cli._app import app
+from shesha.io.read import read_named
 from shesha.support.provenance import collect_statements
 
 rng = np.random.default_rng(0)
@@ -283,6 +285,33 @@ def test_hdf5(tmp_path):
     assert list(found.representations) == ["last", "mean"] and found.row_names.values.tolist() == NAMES
 
 
+def test_groups_of_other_items_keep_their_names(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "gap.h5", "w", track_order=True) as file:
+        for group, rows in (("a", range(20)), ("b", range(19, 2, -1))):
+            for i in rows:
+                file.require_group(group)[NAMES[i]] = X[i] + (group == "b")
+    named = read_named(tmp_path / "gap.h5")
+    assert [len(named[group]) for group in "ab"] == [20, 17]
+    found = shesha.compare_all(named, "CKA", rows="shared")
+    assert found.matrix("CKA").to_numpy().min() == pytest.approx(1)
+    with pytest.raises(ValueError, match="got 17 shared keys of 17 and 20"):
+        shesha.compare_all(named, "CKA")
+    assert set(files.open_file(tmp_path / "gap.h5", keys=["b"]).names_of("b").values) == set(NAMES[3:])
+
+
+def test_tokens_for_a_model_are_no_vectors(tmp_path):
+    tokens = {"input_ids": np.arange(60).reshape(20, 3), "attention_mask": np.ones((20, 3), int)}
+    np.savez(tmp_path / "t.npz", **tokens)
+    with pytest.raises(
+        ValueError, match="must contain vectors, got only what a model encodes in input_ids, attention_"
+    ):
+        files.open_file(tmp_path / "t.npz")
+    np.savez(tmp_path / "t.npz", **tokens, X=X)
+    assert list(files.open_file(tmp_path / "t.npz").representations) == ["X"]
+    assert list(files.open_file(tmp_path / "t.npz", keys=["input_ids"]).representations) == ["input_ids"]
+
+
 def tenx(folder, *, prefix="", packed=True, transposed=True):
     folder.mkdir()
     scipy.io.mmwrite(folder / "m.mtx", sparse.coo_matrix(COUNTS.T if transposed else COUNTS))
@@ -468,6 +497,12 @@ def test_units_and_trials(tmp_path):
     np.testing.assert_array_equal(files.read(tmp_path / "a.nwb")["units"], expected)
     assert files.read_labels(tmp_path / "a.nwb", "stimulus").tolist() == [0, 1, 2, 3] * 5
     assert files.read(tmp_path / "a.nwb", keys=["acquisition/lfp/data"])["acquisition/lfp/data"].shape == (40, 3)
+    for name, words in (("quality", ["good"] * 8), ("group", [*["good"] * 5, "mua", "mua", "noise"])):
+        with h5py.File(tmp_path / "a.nwb", "a") as file:
+            file[f"units/{name}"] = np.array(words, dtype="S")
+        with collect_statements() as statements:
+            np.testing.assert_array_equal(files.read(tmp_path / "a.nwb")["units"], expected)
+        assert ("a.nwb: units by group: 5 good, 2 mua, 1 noise; all are used" in statements) == (name == "group")
     stops = np.arange(20) + rng.uniform(0.2, 0.9, 20)
     stops[3], stops[4] = 3, np.nan
     with h5py.File(tmp_path / "a.nwb", "a") as file:

@@ -286,10 +286,54 @@ def test_a_triangle_with_its_diagonal_is_no_triangle_of_one_more_condition(indic
     assert shesha.Rdm(SQUARES[0][np.triu_indices(6, 1)]).n_rows == 6
 
 
+@pytest.mark.parametrize(
+    ("table", "named"),
+    [
+        ({"spike_times": SPIKES, "KSLabel": ["good", "mua", "good"]}, "units by KSLabel: 2 good, 1 mua; all are used"),
+        ({"spike_times": SPIKES, "KSLabel": ["good"] * 3}, ""),
+        (
+            {
+                "time": np.concatenate(SPIKES),
+                "unit": np.repeat([0, 1, 2], 300),
+                "group": np.repeat(["noise", "b"], [300, 600]),
+            },
+            "units by group: 2 b, 1 noise",
+        ),
+    ],
+)
+def test_units_that_a_sorter_judged_poor_are_counted(table, named):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        counts = spike_counts(pd.DataFrame(table), ONSETS)
+    assert counts.shape == (10, 3)
+    texts = [str(one.message) for one in caught if "units by" in str(one.message)]
+    assert len(texts) == bool(named) and all(named in text for text in texts)
+
+
 def test_codes_of_missing_outcomes_are_stated():
     outcome = np.where(np.arange(40) < 4, -999, np.arange(40) % 2)
     found = behaviour_coupling(CUBE, outcome, n_permutations=19)
     assert "outcome: -999 is used as a class of 4 rows; if it means no label, leave it empty" in found.inputs
+
+
+@pytest.mark.parametrize(
+    ("code", "others", "is_named"),
+    [
+        (9999, (300, 900), True),
+        (999, (300, 900), True),
+        (-1, (300, 900), True),
+        (-1, (0.3, 0.9), True),
+        (99, (0, 98), False),
+        (900, (300, 800), False),
+        (-1, (-3, 3), False),
+    ],
+)
+def test_codes_among_measured_outcomes_are_named(code, others, is_named):
+    outcome = np.random.default_rng(0).permutation(np.linspace(*others, 40)).round(3)
+    outcome[:5] = code
+    found = behaviour_coupling(CUBE, outcome, n_permutations=19)
+    expected = f"warning: outcome: {code} occurs in 5 of 40 trials, beside values from"
+    assert any(text.startswith(expected) for text in found.inputs) == is_named
 
 
 def test_a_null_without_other_values_is_no_verdict():
@@ -451,3 +495,23 @@ def test_reversed_and_transposed_distances_are_named():
     turned[3] = 2 - turned[3]
     assert "distances of repeat 3" in noise_ceiling(turned).inputs[0]
     assert "if they are 10 repeats of 12 conditions" in noise_ceiling(repeats.T).inputs[0]
+
+
+@pytest.mark.parametrize(
+    ("beside", "left_out", "warned"),
+    [
+        ({"trial": range(64), "rt": None}, "left out: trial, rt", ""),
+        ({"stim": [0, 1] * 32, "reaction_time_ms": None, "correct": [0, 1] * 32}, "reaction_time_ms", ""),
+        ({"condition": ["a", "b"] * 32, "CA1_9": None}, "", "column CA1_9 has 9"),
+        ({"latency": None}, "", "column latency has 9"),
+    ],
+)
+def test_behaviour_in_a_table_of_trials_is_no_neuron(beside, left_out, warned):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"CA1_1": rng.poisson(5, 64), **{name: rng.normal(500, 99, 64) for name in beside}})
+    frame = frame.assign(**{name: values for name, values in beside.items() if values is not None})
+    frame = frame.assign(**{f"V1_{i}" if i % 2 else f"LP_{i}": rng.poisson(5, 64) for i in range(2, 10)})
+    found = trial_split(frame, np.arange(64) // 2 % 8, n_permutations=19)
+    assert any(left_out in text for text in found.inputs), found.inputs
+    assert any("% of the variance" in text for text in found.inputs) == bool(warned)
+    assert any(warned in text for text in found.inputs), found.inputs

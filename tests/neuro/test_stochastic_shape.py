@@ -73,3 +73,14 @@ def test_conditions_are_matched_by_name_and_rare_ones_left_out(rng, model):
     assert (found.n_conditions, found.fewest_trials) == (7, 6)
     shuffled = stochastic_shape(X, Y[order], shown, shown[order], n_splits=2)
     assert shuffled.value == pytest.approx(stochastic_shape(X, Y, shown, n_splits=2).value, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("factor", "expected"), [(1, ""), (1.5, ""), (4, "of Y are 4 times"), (0.25, "of X are 4 times")]
+)
+def test_recordings_in_different_units_are_named(rng, factor, expected):
+    shown = np.tile(np.arange(4), 10)
+    X = rng.normal(3 + shown[:, None], 1, (40, 5))
+    found = stochastic_shape(X, factor * X[:, ::-1], shown, n_splits=1)
+    texts = [text for text in found.inputs if "root mean square" in text]
+    assert len(texts) == bool(expected) and all(expected in text for text in texts)

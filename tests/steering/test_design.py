@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from shesha import steering
 from shesha.steering import halves
 from shesha.steering.labelled_rows import check_labelled
 
@@ -98,6 +99,13 @@ def test_labels_that_cannot_be_halved_are_refused():
         halves(["a"] * 10 + ["b"] * 3)
     with pytest.raises(ValueError, match="y must be free of NaN, got NaN or infinity in rows 1"):
         halves([0.0, np.nan, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("use", ["vector", "rank_layers", "steerability", "halves"])
+def test_quantities_are_no_classes(use):
+    y, X = np.linspace(0, 1, 40), np.random.default_rng(0).standard_normal((40, 5))
+    with pytest.raises(ValueError, match="y must contain classes, got 40 different labels for 40 rows; bin a quantity"):
+        halves(y) if use == "halves" else getattr(steering, use)({"a": X} if use == "rank_layers" else X, y)
 
 
 def test_a_class_in_one_group_only_is_refused():

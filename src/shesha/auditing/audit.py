@@ -355,8 +355,6 @@ Data = ArrayLike | Rdm | Representation | Rows
 _FEWEST_DRAWS = 19
 _SAME = 1e-9
 """Drift up to which rounding may make the distances of two copies differ."""
-_MANY_CLASSES = 0.5
-"""Share of distinct labels per row above which labels are assumed to be row names."""
 
 
 @keep_statements
@@ -550,10 +548,6 @@ def _require_usable(y: ArrayLike | None, settings: Settings, sizes: Sequence[int
         shape = array_shape(y)
         length = shape[0] if len(shape) == 1 else -1
         codes, classes = check.labels(y, length if length in n_rows else next(iter(n_rows)))
-        if len(classes) > max(2, _MANY_CLASSES * len(codes)):
-            raise ValueError(
-                f"y must contain classes, got {len(classes)} different labels for {len(codes)} rows; bin a quantity, "
-                "or pass it as covariates="
-            )
+        check.require_few_classes(len(classes), len(codes), "bin a quantity, or pass it as covariates=")
     for n in n_rows:
         resolve_design(settings.design, n)

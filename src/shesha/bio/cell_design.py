@@ -17,12 +17,12 @@ from scipy import sparse
 from shesha.doubting import warn_of_row_doubts
 from shesha.inputs import MissingRows, load_backed, split_names, validation as check
 from shesha.inputs.class_labels import NO_LABEL, class_name
-from shesha.inputs.column_words import CLUSTERS, is_picture
+from shesha.inputs.column_words import CLUSTERS, DAMAGE, DEPTH, is_picture
 from shesha.nulls.design_warnings import describe_far_row, describe_repeats
 from shesha.results.base import Result
 from shesha.support import provenance, types as kinds, wording
 from shesha.support.sampling_units import is_batch_name, is_guide_name, is_unit_name, unit_labels
-from shesha.support.types import Array, Index, Mask, Matrix
+from shesha.support.types import Array, Index, Mask, Matrix, Vector
 from shesha.support.warnings import CalibrationWarning, GuessedControlsWarning, MeasureWarning, warn
 from shesha.support.wording import count
 
@@ -107,7 +107,11 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
     """
     if not kinds.has_entries(labels):
         raise TypeError(f"labels must be a sequence of labels, got {type(labels).__name__}")
-    known = list(dict.fromkeys(map(str, labels)))
+    return _controls_among(wording.in_label_order(map(str, labels)), control)
+
+
+def _controls_among(known: list[str], control: str | Sequence[str] | None) -> Controls:
+    """Find the labels of the controls among different labels, which messages list in this order."""
     if control is not None:
         return _check_named_controls(known, control)
     stages: tuple[tuple[str, Callable[[str], bool]], ...] = (
@@ -322,6 +326,8 @@ class CellDesign:
     rows: Index
     """Indices of the cells that have all requested labels and thus are the rows of the matrix."""
     labels: NDArray[Any]
+    order: tuple[str, ...]
+    """The different labels in the order of an ordered category, or else by their numbers."""
     controls: Controls
     blocks: NDArray[Any] | None
     groups: NDArray[Any] | None
@@ -390,8 +396,9 @@ def cell_design(
     if isinstance(groups, str) and (units := _numbered_guides(groups, values_by_name["groups"], labels)) is not None:
         values_by_name["groups"] = units
         provenance.state(f"numbers of {groups!r} occur in several perturbations, so each counts once in each of them")
-    controls = Controls((), "not needed") if lacking else find_controls(labels, control)
-    same = combination_names(labels.tolist(), controls)
+    order = _label_order(adata.obs, groupby, labels)
+    controls = Controls((), "not needed") if lacking else _controls_among(order, control)
+    same = combination_names(order, controls)
     labels = np.array([same.get(label, label) for label in labels], dtype=object)
     is_control = np.isin(labels, controls.labels)
     declared = {value for value in (groupby, per, blocks, groups) if isinstance(value, str)}
@@ -399,20 +406,26 @@ def cell_design(
     undeclared = notes_on_units(
         adata.obs, rows, labels, is_control, declared, has_units=has_units, batch_option=batch_option
     )
-    doubts = (*undeclared.values(), *doubts_about_cells(groupby, source, matrix, labels, rows))
+    within = values_by_name.get("blocks")
+    if "per" in values_by_name:
+        within = values_by_name["per"] if within is None else _join_labels(values_by_name["per"], within)
+    doubts = (
+        *undeclared.values(),
+        *doubts_about_cells(groupby, source, matrix, labels, rows),
+        *_doubts_about_depth(adata.obs, rows, labels, is_control, within),
+    )
     for note in doubts:
         provenance.state_warning(note)
     warn_of_values(matrix, source, rows)
     if blocks is None and is_control.any():
         _warn_of_uneven_columns(adata.obs, rows, labels, is_control, matrix, declared, batch_option)
-    within = values_by_name.get("blocks")
     if "per" in values_by_name:
         labels = np.where(is_control, labels, _join_labels(labels, values_by_name["per"]))
-        within = values_by_name["per"] if within is None else _join_labels(values_by_name["per"], within)
     return CellDesign(
         matrix=matrix if len(rows) == matrix.shape[0] else _SelectedRows(matrix, rows),
         rows=rows,
         labels=labels.astype(str),
+        order=tuple(dict.fromkeys(same.get(label, label) for label in order)),
         controls=controls,
         blocks=None if within is None else within.astype(str),
         groups=None if "groups" not in values_by_name else values_by_name["groups"].astype(str),
@@ -421,6 +434,13 @@ def cell_design(
         left_out={why: n for why, n in left_out.items() if n},
         source=source,
     )
+
+
+def _label_order(obs: Any, groupby: Any, labels: NDArray[Any]) -> list[str]:
+    """Return the different labels in the order of an ordered category, or else by their numbers."""
+    kind: Any = obs[groupby].dtype if isinstance(groupby, str) else None
+    categories = map(label_text, kind.categories) if getattr(kind, "ordered", False) else ()
+    return wording.in_label_order(labels.tolist(), [str(name) for name in categories])
 
 
 def _numbered_guides(name: str, guides: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any] | None:
@@ -616,6 +636,52 @@ def _warn_of_uneven_columns(
         )
 
 
+_EFFECTS = {
+    "sequencing depth": (DEPTH, "Normalise the totals of cells before the embedding, or compare cells of equal depth"),
+    "damage to cells": (DAMAGE, "Leave out damaged cells, or compare cells of equal quality"),
+}
+"""What columns of quality show, by which words they are known, and what to do."""
+_FEWEST_OF_DEPTH, _NEARLY_ALL = 10, 0.9
+"""Smallest number of cells, and share of pairs of a cell and a control in which the same one has the larger value."""
+
+
+def _doubts_about_depth(
+    obs: Any, rows: Index, labels: NDArray[Any], is_control: Mask, within: NDArray[Any] | None = None
+) -> Iterator[str]:
+    """Yield labels whose cells nearly all have more counts, or fewer, than the controls of their stratum."""
+    for effect, (words, remedy) in _EFFECTS.items():
+        names = [str(name) for name in obs if words.fit(str(name)) and obs[name].dtype.kind in "iuf"]
+        # Totals tell more than numbers of genes, and one column is enough.
+        for name in sorted(names, key=lambda name: any(word in name.lower() for word in ("gene", "feature"))):
+            values = np.asarray(obs[name], dtype=np.float64)[rows]
+            if ratios := _apart_from_controls(values, labels, is_control, within):
+                each = check.join_items((f"{label!r} is {ratio:.2g} times" for label, ratio in ratios.items()), most=3)
+                shift = "its shift" if len(ratios) == 1 else "their shifts"
+                yield f"{name} of {each} that of the controls, so {shift} may be {effect}. {remedy}"
+                break
+
+
+def _apart_from_controls(
+    values: Vector, labels: NDArray[Any], is_control: Mask, within: NDArray[Any] | None
+) -> dict[str, float]:
+    """Return the median ratio to the controls of labels whose values are nearly all larger than theirs, or smaller."""
+    from pandas import DataFrame
+
+    strata = np.zeros(len(values)) if within is None else np.unique(within.astype(str), return_inverse=True)[1]
+    lines = DataFrame({"label": labels, "above": np.nan, "ratio": np.nan})
+    for stratum in np.unique(strata):
+        here = (strata == stratum) & np.isfinite(values)
+        controls = np.sort(values[here & is_control])
+        if len(controls) >= _FEWEST_OF_DEPTH and (middle := float(np.median(controls))) > 0:
+            below, up_to = (np.searchsorted(controls, values[here], side) for side in ("left", "right"))
+            lines.loc[here, "above"] = (below + up_to) / (2 * len(controls))
+            lines.loc[here, "ratio"] = values[here] / middle
+    found = lines[~is_control & lines["above"].notna()].groupby("label", sort=False)
+    apart = ((found["above"].mean() - 0.5).abs() > _NEARLY_ALL - 0.5) & (found.size() >= _FEWEST_OF_DEPTH)
+    ratios = found["ratio"].median()[apart]
+    return {name: float(ratios[name]) for name in wording.in_label_order(map(str, ratios.index))}
+
+
 def _independence_p_value(counts: Matrix) -> float:
     """Return the p-value of the chi-squared test that rows and columns of counts are independent."""
     from scipy.stats import chi2_contingency
@@ -709,7 +775,8 @@ def cells_and_labels(adata: Any, groupby: str, layer: str | None, values: NDArra
     rows = np.flatnonzero([label is not None for label in values])
     known = values[rows]
     units = notes_on_units(adata.obs, rows, known, known == control, {groupby}, has_units=False)
-    for note in (*units.values(), *doubts_about_cells(groupby, source, matrix, known, rows)):
+    depth = _doubts_about_depth(adata.obs, rows, known, known == control)
+    for note in (*units.values(), *doubts_about_cells(groupby, source, matrix, known, rows), *depth):
         warn(note, CalibrationWarning)
     if len(rows) < len(values):
         warn(f"{count(len(values) - len(rows), 'cell')} with a missing label left out", MeasureWarning)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.bio.cell_design import doubts_about_cells, labels, require_anndata, warn_of_counts
+from shesha.doubting import association
 from shesha.inputs import validation as check
 from shesha.io import from_anndata
 from shesha.nulls.null_summary import number_against_null, p_of_draws, summarise
@@ -19,8 +20,9 @@ from shesha.results import sentence_parts as say
 from shesha.results.number import TIE, Number, NumberTable
 from shesha.support import provenance, types as kinds
 from shesha.support.progress import track
+from shesha.support.sampling_units import is_batch_name, is_unit_name, unit_labels
 from shesha.support.seeds import ALPHA, CONFIDENCE, draw_seed, draws_needed, number
-from shesha.support.types import Array, Labels, Matrix, Seed, Vector
+from shesha.support.types import Array, Index, Labels, Matrix, Seed, Vector
 from shesha.support.wording import agree_with_share, count, natural_key
 
 if TYPE_CHECKING:
@@ -192,6 +194,7 @@ def cluster_stability(
     if len(clusters) < 2:
         raise ValueError(f"groupby must have at least 2 clusters, got {len(clusters)}; raise the resolution")
     X, codes = X[known], np.array([clusters.index(name) for name in names[known]])
+    _state_batches(adata.obs, groupby, known, codes)
     if (size := round(share * len(X))) < 2:
         raise ValueError(f"share must leave at least 2 of the {len(X)} cells in a subsample, got {share:g}")
     observed = _Again(X, codes, method, size, n=n_subsamples, rng=np.random.default_rng([base, 2]))
@@ -254,6 +257,24 @@ def cluster_stability(
     )
 
 
+def _state_batches(obs: Any, groupby: str, known: Index, codes: Labels) -> None:
+    """Warn in the result if clusters coincide with a column that is named like batches or sampling units."""
+    found = {}
+    for name in (name for name in map(str, obs) if name != groupby and (is_batch_name(name) or is_unit_name(name))):
+        units = unit_labels(np.asarray(obs[name], dtype=object)[known])
+        if units is not None and None not in set(units.tolist()):
+            found[name] = association(codes, units.astype(str))[0]
+    if found and (strength := max(found.values())) > _SAME:
+        name = max(found, key=lambda each: found[each])
+        provenance.state_warning(
+            f"the clusters coincide with the column {name!r} of obs (association {strength:.2f}), so they may be "
+            "batches rather than kinds of cells, however stable they are. Correct the embedding for them, and cluster "
+            "again"
+        )
+
+
+_SAME = 0.8
+"""Association of clusters and batches above which clusters are hardly more than batches."""
 _OTHER = 0.2
 """How much better the method must find its own clusters again than the given ones, for these to be others."""
 

@@ -346,7 +346,8 @@ def e_distances(
     _state_cells(design)
     controls = " and ".join(design.controls.labels)
     names = np.where(np.isin(design.labels, design.controls.labels), controls, design.labels)
-    members = {str(name): np.flatnonzero(names == name) for name in np.unique(names)}
+    ordered = dict.fromkeys(controls if name in design.controls.labels else name for name in design.order)
+    members = {name: np.flatnonzero(names == name) for name in ordered}
     excluded = {
         name: f"{count(len(rows), 'cell')}, fewer than {min_size}"
         for name, rows in members.items()

@@ -29,7 +29,7 @@ from shesha.support.optional import require
 from shesha.support.seeds import CONFIDENCE, generator
 from shesha.support.types import Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimableWarning, warn
-from shesha.support.wording import count
+from shesha.support.wording import count, in_label_order
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -239,7 +239,7 @@ def split_half_reproducibility(
     min_cells = check.count(min_cells, "min_cells", minimum=2)
     random_state = check.count(random_state, "random_state", minimum=0)
     values = labels(adata, perturbation_key, "perturbation_key")
-    known = sorted({label for label in values if label is not None})
+    known = in_label_order(label for label in values if label is not None)
     # A set compares hashes first, which avoids comparisons with pandas.NA, whose result has no truth value.
     if kinds.label(control_label, "control_label") not in set(known):
         raise ValueError(f"control_label must be one of {check.join_items(known) or 'none'}, got {control_label!r}")

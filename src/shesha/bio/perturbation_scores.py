@@ -30,13 +30,11 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 
-def complete_lines(table: pd.DataFrame, names: Sequence[str], name: str) -> pd.DataFrame:
-    """Return the rows of a table that have no missing values in the named columns."""
-    kinds.frame(table, name)
-    missing = [column for column in names if kinds.label(column, "a column") not in set(table.columns)]
-    if missing:
-        raise ValueError(f"{name} must have the columns {check.join_items(names)}, got no column {missing[0]!r}")
-    return table.dropna(subset=names)
+def complete_lines(table: pd.DataFrame, numbers: Sequence[str], name: str, labels: Sequence[str] = ()) -> pd.DataFrame:
+    """Return the rows of a table that have a finite number or a label in each of the named columns."""
+    known: pd.DataFrame = check.columns(table, name, numbers, labels)
+    known = known[np.isfinite(known[list(numbers)].to_numpy(dtype=np.float64)).all(axis=1)]
+    return known.dropna(subset=list(labels))
 
 
 Method = Literal["standard", "whitened", "knn"]

@@ -265,6 +265,7 @@ def diff(
         seed=number(seed),
         confidence=float(confidence),
         n_layers=sides.matching.n_layers,
+        unmatched=(*sides.matching.only_before, *sides.matching.only_after),
         interrupted=interrupted,
         moved=moved,
         lost_by_class=lost_by_class,

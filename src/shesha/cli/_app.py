@@ -21,6 +21,7 @@ from shesha.cli._outputs import INTERRUPTED, echo
 from shesha.cli.monitor import monitor
 from shesha.cli.package_commands import GROUP, PACKAGES, add_package_commands
 from shesha.support import progress
+from shesha.support.memory import is_memory_error, shortage
 from shesha.support.optional import import_entry_points
 from shesha.support.provenance import collect_statements
 from shesha.support.warnings import MeasureWarning, warn
@@ -196,7 +197,9 @@ def main() -> None:
         if os.environ.get("SHESHA_DEBUG"):
             raise
         text = str(error)
-        if isinstance(error, OSError) and error.filename and error.strerror:
+        if is_memory_error(error):
+            text = shortage(text)
+        elif isinstance(error, OSError) and error.filename and error.strerror:
             # Without the number of the error, which says nothing to most readers.
             text = f"{error.filename}: {error.strerror}"
         _say(name_options(text) or type(error).__name__, "red")

@@ -248,12 +248,15 @@ def column_of_first_file(value: str | None) -> tuple[str, ...]:
 
 def _read(option: str, value: str, first: Path, rows: RowOptions) -> Any:
     from shesha.inputs import NamedRows
-    from shesha.support.provenance import state
+    from shesha.io.read import check_label_order
+    from shesha.support.provenance import ignore_statements, state
 
     path, column = split_source(value)
     try:
         labels = load_labels(first if path is None else path, column, rows)
-        if path not in (None, first) and not rows.by_position and not isinstance(labels, NamedRows):
+        if path is not None and path != first and not rows.by_position and not isinstance(labels, NamedRows):
+            with ignore_statements():
+                check_label_order(first, path)
             state(f"{option} paired with the rows by position: {path.name} has no row names")
         return labels
     except (ValueError, OSError) as error:

@@ -17,3 +17,4 @@ from shesha.doubting.doubts import (
     warn_of_pair_doubts as warn_of_pair_doubts,
     warn_of_row_doubts as warn_of_row_doubts,
 )
+from shesha.doubting.row_doubts import association as association, describe_code as describe_code

@@ -14,6 +14,7 @@ from shesha.nulls.dependence import p_of_first, pairs_of_places
 from shesha.results import Doubt
 from shesha.results.doubts import LEVEL, describe_period
 from shesha.support.types import Index, Labels, Matrix, Vector
+from shesha.support.wording import count
 from shesha.views import Representation
 
 _HALF = 0.5
@@ -46,6 +47,8 @@ _UNIT, _NOT_ONE, _FAR_FROM_1 = 1e-3, 0.95, 0.1
 """Largest difference from length 1, limit of single values, and smallest difference of the other lengths."""
 _FEWEST_LENGTHS = 3
 """Smallest number of rows of each kind; one random row can have length 1."""
+_OFTEN = 3
+"""How many times as often as any other measurement a code occurs."""
 _APART = 2.0
 """How many times the range of all other values a code is away from them."""
 FEW_ROWS_ADVICE = (
@@ -84,7 +87,7 @@ def missing_codes(subject: Subject, side: int) -> Doubt | None:
             continue
         low = float(values.min(where=~coded, initial=np.inf) * unit)
         high = float(values.max(where=~coded, initial=-np.inf) * unit)
-        if max(low - extreme, extreme - high) > _APART * max(high - low, 1e-12):
+        if _stands_apart(extreme, low, high):
             n_rows = int(coded.any(axis=1).sum())
             text = (
                 f"{extreme:g} occurs in {n_rows:,} of {len(rows):,} checked rows of {subject.names[side]}, far from "
@@ -93,6 +96,32 @@ def missing_codes(subject: Subject, side: int) -> Doubt | None:
             advice = "If it means that a value is missing, replace it by NaN, and pass missing='drop'"
             return Doubt("missing codes", n_rows / len(rows), None, text, advice)
     return None
+
+
+def _stands_apart(extreme: float, low: float, high: float) -> bool:
+    return max(low - extreme, extreme - high) > _APART * max(high - low, 1e-12)
+
+
+def describe_code(values: Vector, thing: str) -> str:
+    """Return text on a number that stands for missing values among measurements, such as times; empty without one.
+
+    It is a usual code that is far from all others or much more frequent than them, or -1 among positive numbers.
+    """
+    for extreme in map(float, (values.min(initial=np.inf), values.max(initial=-np.inf))):
+        others, counts = np.unique(values[values != extreme], return_counts=True)
+        n_coded = len(values) - int(counts.sum())
+        if n_coded < 2 or len(others) < _FEWEST_LENGTHS:
+            continue
+        far = _stands_apart(extreme, float(others[0]), float(others[-1]))
+        # 99 may be the largest percentage.
+        often = n_coded > _OFTEN * counts.max() and extreme != 99
+        is_usual = float(f"{extreme:.6g}") in _MISSING_CODES
+        if (is_usual and (far or often)) or (extreme == -1 and others[0] > 0):
+            return (
+                f"{extreme:g} occurs in {n_coded:,} of {count(len(values), thing)}, beside values from {others[0]:.3g} "
+                f"to {others[-1]:.3g}, like a code for a missing value"
+            )
+    return ""
 
 
 @doubt("wrong type", of="both", cheap=True)
@@ -538,7 +567,7 @@ def label_confounding(subject: Subject) -> Doubt | None:
     if subject.classes is None:
         return None
     both = {**subject.known, **subject.design}
-    associations = [(*_association(subject.classes, quantity), name) for name, quantity in both.items()]
+    associations = [(*association(subject.classes, quantity), name) for name, quantity in both.items()]
     associations = [
         association
         for association in associations
@@ -573,7 +602,7 @@ def label_confounding(subject: Subject) -> Doubt | None:
     return Doubt("confounded labels", effect, p_value, text, advice)
 
 
-def _association(classes: Labels, quantity: Vector | Labels) -> tuple[float, float]:
+def association(classes: Labels, quantity: Vector | Labels) -> tuple[float, float]:
     """Return the association between a quantity and the class, from 0 to 1 beyond chance, and its p-value."""
     from scipy.special import chdtrc, fdtrc
 

@@ -256,13 +256,21 @@ class _Collector:
             yield metric
 
 
+def _unix_time(at: object) -> float:
+    """Return a stored time in seconds, NaN if it is invalid, as in a history that was edited by hand."""
+    try:
+        return datetime.fromisoformat(str(at)).timestamp()
+    except (ValueError, OverflowError):
+        return float("nan")
+
+
 def _gauges(monitor: DriftMonitor) -> Iterator[tuple[str, str, tuple[str, ...], dict[Any, Any]]]:
     """Yield the name, text and labels of each gauge, with its values by label."""
     yield "shesha_canary_rows", "Number of canary inputs.", (), {(): monitor.n_rows}
     for last in monitor.history("check", last=1):
         text = "1 for the current state of the last check, 0 for other states."
         yield "shesha_check_state", text, ("state",), {(state,): state == last["state"] for state in STATES}
-        time = datetime.fromisoformat(last["at"]).timestamp()
+        time = _unix_time(last["at"])
         yield "shesha_check_timestamp_seconds", "Unix time of the last check, in seconds.", (), {(): time}
         for gauge, text, field in (
             ("shesha_drift", "Drift of the last check; 0 means the same geometry.", "value"),

@@ -279,7 +279,10 @@ def _from_pandas_frame(frame: pd.DataFrame, name: str) -> Parted:
             return numbers(frame)
         # pandas cannot select columns whose bytes are in foreign order.
         foreign = {
-            i: dtype.newbyteorder("=") for i, dtype in enumerate(frame.dtypes) if not getattr(dtype, "isnative", True)
+            i: dtype.newbyteorder("=")
+            for i, dtype in enumerate(frame.dtypes)
+            # Types of pandas, such as categories, never count as native.
+            if isinstance(dtype, np.dtype) and not dtype.isnative
         }
         native = frame.set_axis(range(len(columns)), axis=1).astype(foreign) if foreign else frame
         return numbers(native.iloc[:, places])

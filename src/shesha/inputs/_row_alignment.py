@@ -209,9 +209,10 @@ def require_same_conditions(columns: Mapping[str, tuple[Names, Names]], where: s
         # Numbers may be predictions of two models, of which no two have each value equally often.
         is_label = column.lower() in LABELS and Counter(first) == Counter(second)
         if n_different > _MOST_DIFFERENT * len(one) and (shown or reordered or is_label):
-            advice = f"Sort both by {column}, or average the rows of each {column}; otherwise "
-            if is_label:
-                advice = "They are in another order: save identifiers of the rows with both; otherwise "
+            # Rows of one class are different inputs, unlike trials of one stimulus.
+            advice = "They are in another order: save identifiers of the rows with both; otherwise "
+            if shown:
+                advice = f"Sort both by {column}, or average the rows of each {column}; otherwise "
             raise ValueError(
                 f"rows must be the same inputs, got another {column} in {n_different:,} of {len(one):,} rows {where} "
                 f"(row {np.flatnonzero(first != second)[0]}: {first[first != second][0]} and "
@@ -241,11 +242,13 @@ def state_other_texts(known: Mapping[str, Names]) -> None:
                 )
 
 
-_SENTENCE = re.compile(r"(?![\[{]).*?[^\W\d_]{2}.*?\s.*?[^\W\d_]", re.DOTALL)
+_UNSPACED = r"[\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]"
+"""Letters of scripts without spaces between words, such as Thai, Tibetan, Burmese, Khmer, Japanese and Chinese."""
+_SENTENCE = re.compile(rf"(?![\[{{]).*?(?:[^\W\d_]{{2}}.*?\s.*?[^\W\d_]|(?:{_UNSPACED}\W*){{6}})", re.DOTALL)
 
 
 def _are_sentences(texts: NDArray[Any]) -> bool:
-    """Return whether most texts have several words, unlike dates, categories and records."""
+    """Return whether most texts are several words, also without spaces, unlike dates, categories and records."""
     return 2 * sum(_SENTENCE.match(str(text)[:500]) is not None for text in texts) > len(texts)
 
 
@@ -311,7 +314,7 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
         state(f"{name}: labels of {len(names) - shared:,} further rows not used")
         return _positions(names, reference.values)
     unlike = names.doubtful and reference.doubtful
-    renaming = _renaming(names, reference) if shared == 0 else ""
+    renaming = _renaming(names, reference, shared)
     if shared == 0 and ((mere_numbers and names.kind == "numbered") or unlike) and not renaming:
         return None
     same = names.word == reference.word
@@ -322,8 +325,11 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
             f"rows of {name} must be as many as those of {first}, because {word} only counts the rows, got "
             f"{len(names):,} and {len(reference):,}. If {word} identifies rows, pass ids={word!r} (--id {word})"
         )
+    lost = names.lost_digits or reference.lost_digits
     advice = (
-        'To use only the shared rows, pass rows="shared". ' if shared else renaming,
+        f"{lost}. " if lost else "",
+        renaming,
+        'To use only the shared rows, pass rows="shared". ' if shared else "",
         "" if same else f"They come from {names.word} and {reference.word}; name one column with ids=. ",
         _by_position(names, reference),
     )
@@ -421,8 +427,12 @@ def _require_distinct(known: Mapping[str, Names], both: str) -> None:
         if not names.distinct:
             raise ValueError(
                 f"{plural(names.word)} of {name} must be distinct to match {both}, got {names.fault}. "
-                f"If they are parts of one input, name the column that numbers them as well (--id {names.word},...); "
-                f"otherwise average the rows of each. {_BY_POSITION}"
+                + (
+                    names.lost_digits
+                    or f"If they are parts of one input, name the column that numbers them as well (--id {names.word},"
+                    "...); otherwise average the rows of each"
+                )
+                + f". {_BY_POSITION}"
             )
 
 
@@ -450,7 +460,7 @@ def _shared_rows(named: Mapping[str, Names | None], known: dict[str, Names]) -> 
     counts = [f"{n:,}" for n in dict.fromkeys(map(len, known.values()))]
     listing = " and ".join(counts) if len(counts) < 3 else f"{counts[0]} to {counts[-1]}"
     if not shared.any():
-        advice = f"{_renaming(*list(known.values())[:2])}{_by_position(*known.values())}"
+        advice = f"{_renaming(first, others[0])}{_by_position(*known.values())}"
         raise ValueError(
             f"rows must be shared by all inputs, got no shared {_words(known)} of {listing} rows "
             f"({_example(*known.values())}). {advice}".rstrip(". ")
@@ -531,6 +541,7 @@ _FIRST_YEAR = 100
 _FORMS: tuple[Callable[[str], str], ...] = (
     _TRIMS[0],
     str.casefold,
+    partial(re.compile(r"[/\\]+$").sub, ""),
     partial(re.compile(r"(?<!\d)0+(?=\d)").sub, ""),
     partial(re.compile(r"-(?=[0-9a-f]{4})").sub, ""),
     # R replaces other characters by points.
@@ -539,21 +550,26 @@ _FORMS: tuple[Callable[[str], str], ...] = (
     partial(_iso_date, day_first=False),
     *_TRIMS[1:],
 )
+_N_NOTATIONS = 3
+"""Number of the first forms that do not shorten names to other names, so that some names may match without them."""
 
 
-def _renaming(names: Names, reference: Names) -> str:
+def _renaming(names: Names, reference: Names, n_shared: int = 0) -> str:
     """Say which renaming makes most names match, such as removing '-0' from all cells; empty if there is none."""
     if not names.kind == reference.kind == "text":
         return ""
-    if renumbered := _renumbering(names, reference):
+    if not n_shared and (renumbered := _renumbering(names, reference)):
         return renumbered
-    first, second = ([[form(str(name)) for name in one.values] for form in _FORMS] for one in (names, reference))
-    for cut, other in sorted(product(range(len(_FORMS)), repeat=2), key=lambda pair: sum(map(bool, pair))):
+    forms = _FORMS[:_N_NOTATIONS] if n_shared else _FORMS
+    first, second = ([[form(str(name)) for name in one.values] for form in forms] for one in (names, reference))
+    for cut, other in sorted(product(range(len(forms)), repeat=2), key=lambda pair: sum(map(bool, pair))):
         left, right = first[cut], second[other]
         shared = set(left) & set(right)
         is_distinct = len(set(left)) == len(left) and len(set(right)) == len(right)
-        if is_distinct and len(shared) >= max(2, 0.5 * min(len(left), len(right))):
-            pairs = [(first[0][0], left[0]), (second[0][0], right[0])]
+        if is_distinct and len(shared) >= max(2, n_shared + 1, 0.5 * min(len(left), len(right))):
+            sides = ((first[0], left), (second[0], right))
+            places = [next((k for k, name in enumerate(whole) if name != short[k]), 0) for whole, short in sides]
+            pairs = [(whole[k], short[k]) for (whole, short), k in zip(sides, places, strict=True)]
             changes = [f"{name} were {short}" for name, short in pairs if name != short]
             zoned = {INSTANT.fullmatch(str(one.values[0])) is not None for one in (names, reference)}
             condition = ", if the times without a time zone are in UTC" if len(zoned) > 1 else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from numbers import Real
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.inputs.column_words import QUALITY
 from shesha.support.provenance import state, state_warning
 from shesha.support.types import Index, Mask
 from shesha.support.wording import visible_name
@@ -125,6 +127,26 @@ def refuse_measurements_as_text(classes: NDArray[Any], n_rows: int, name: str) -
             f"{name} must contain numbers or classes, got texts of numbers such as {classes[-1]!r} with "
             f"{len(classes):,} different values in {n_rows:,} rows; convert them to numbers"
         )
+
+
+def describe_unit_quality(columns: Iterable[tuple[str, Any]]) -> str:
+    """Return how many units a column judges good or poor, by its words; empty if none is poor.
+
+    Examples
+    --------
+    >>> describe_unit_quality([("depth", [1, 2, 3]), ("KSLabel", ["good", "mua", "good"])])
+    'units by KSLabel: 2 good, 1 mua'
+    """
+    for name, values in columns:
+        words = [class_name(value) for value in np.ravel(values)] if QUALITY.fit(name) else []
+        if any(_POOR.fullmatch(word.lower()) for word in words):
+            counts = sorted(Counter(words).items())
+            return f"units by {name}: {', '.join(f'{n:,} {word}' for word, n in counts)}"
+    return ""
+
+
+_POOR = re.compile(r"noise|mua|multi([-_ ]?units?)?|unsorted|artifacts?|artefacts?|fail(ed)?|bad|poor")
+"""Words for units that are not single neurons."""
 
 
 def class_names(classes: Iterable[Any]) -> tuple[str, ...]:

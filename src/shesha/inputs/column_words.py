@@ -103,6 +103,36 @@ CLUSTERS = Words(
     }
 )
 """Columns that clustering programs write."""
+TRIAL = Words({"trial_number": "trials?|trial_?type|stim(ulus|uli)?|rts?|reaction_time|choices?"})
+"""Words in names of columns of tables with one trial per row."""
+BEHAVIOUR = Words(
+    {
+        "rt": "rts?|latency|latencies|accuracy|correct|choices?|responses?|outcomes?|rewards?|rewarded|responded"
+        "|feedback|confidence|hit|miss|error|stim(ulus|uli)?|contrast|orientation",
+        "reaction_time": "reaction|response|movement|decision time|latency ?ms|s|sec",
+        "rt_ms": "rt ms|s|sec",
+        "is_correct": "is|was correct|rewarded|hit|error",
+    }
+)
+"""Columns of behaviour and stimuli, which describe the rows of a table of trials."""
+QUALITY = Words({"ks_label": "?unit|cluster|ks|phy quality|label|group|type|qc", "default_qc": "default_qc"})
+"""Columns in which programs for sorting spikes, and people, judge units."""
+DEPTH = Words(
+    {
+        "total_counts": "n|num|total|sum counts?|umis?|reads|transcripts|genes|features?|frag(ment)?s|genes_by_counts"
+        " ?rna|sct|atac",
+        "UMI_count": "umi|umis|library|sequencing count|counts|size|depth",
+        "ncounts": "ncounts?|numis?|ngenes|nfeatures",
+    }
+)
+"""Columns of the sequencing depth of cells."""
+DAMAGE = Words(
+    {
+        "pct_counts_mt": "pct|percent|percentage|frac|fraction ?counts mt|mito|mitochondrial",
+        "mitopercent": "mitopercent|percent_?mito",
+    }
+)
+"""Columns of the share of mitochondrial counts, which is large in damaged cells."""
 TIME = Words({"date": "time|date|at|epoch|created|updated|modified|when"})
 """Words in names of columns of times."""
 EVENT = Words({"onsets": "times?|timestamps?|onsets?|starts?|stops?|ends?|begins?|offsets?"})
@@ -117,12 +147,9 @@ VECTOR = Words(
 """Words in names of columns that contain vectors; services name columns of codes int8 and uint8."""
 PROMISE = Words({"vector": "emb(ed(ding)?)?s?|vec(tor)?s?|representations?|latents?|activations?"})
 """Words that, at the end of a name, promise vectors: other contents are refused."""
-NO_VECTOR = Words(
-    {
-        "input_ids": "input|token|token_type|decoder_input ids",
-        "attention_mask": "attention_mask|tokens|labels|bbox|shape|size",
-    }
-)
+TOKENS = Words({"input_ids": "input|token|token_type|decoder_input ids", "attention_mask": "attention_mask|tokens"})
+"""Columns of lists for a model to encode, which are no representations."""
+NO_VECTOR = Words({**TOKENS.lines, "bbox": "labels|bbox|shape|size"})
 """Columns of lists that are never representations beside others."""
 POSITIONS = Words({"indices": "index|indices|indexes|positions|dims"})
 """Last words in names of columns of the positions of sparse values."""

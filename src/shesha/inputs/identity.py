@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Literal
+from unicodedata import normalize
 from uuid import UUID
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.support.device_arrays import array_shape, to_host
 from shesha.support.types import Array, is_array
-from shesha.support.wording import count, join_items, visible_name
+from shesha.support.wording import count, join_items, plural, visible_name
 
 Chosen = Literal["", "column", "format"]
 Kind = Literal["text", "numbered", "counted"]
@@ -125,6 +126,20 @@ class Names:
             more > 0
         )
 
+    @property
+    def lost_digits(self) -> str:
+        """Why integers are not the identifiers that they were, if all are such that floats can store them."""
+        large = [int(value) for value in self.values.tolist() if re.fullmatch(r"\d{17,19}", str(value))]
+        # Times in nanoseconds may be whole seconds.
+        if len(large) < max(_FEWEST_NAMES, len(self)) or not any(value % 10 for value in large):
+            return ""
+        if any(int(float(value)) != value for value in large):
+            return ""
+        return (
+            f"{plural(self.word)} lost digits, because integers above 2^53 were stored as floats; export them as "
+            "integers or text"
+        )
+
     def __len__(self) -> int:
         """Number of names."""
         return self.outline[1]
@@ -226,7 +241,8 @@ def _as_text(value: Any) -> str:
         if (text or not value) and text.isprintable() and "\ufffd" not in text:
             return text
         return str(UUID(bytes=value)) if len(value) == 16 else value.hex()
-    return visible_name(str(value).strip())
+    # Programs of macOS write an accent after its letter.
+    return visible_name(normalize("NFC", str(value).strip()))
 
 
 def _format_times(times: NDArray[Any]) -> NDArray[Any]:
@@ -315,6 +331,7 @@ _IDENTITY = frozenset(
         *("id", "uid", "uuid", "guid", "pk", "key", "rowid", "index", "idx", "url", "uri", "doi", "isbn", "asin"),
         *("sku", "hash", "sha", "link", "path", "file", "filename", "filepath", "accession", "barcode", "cell"),
         *("name", "obsname", "rowname", "sample", "item", "document", "word", "smiles", "image", "img", "protein"),
+        *("pid", "qid", "cid", "sid", "nid", "docid", "docno"),
         *("compound", "molecule", "vertex", "vertice", "voxel", "node", "parcel", "roi", "electrode", "respondent"),
     )
 )
@@ -550,7 +567,7 @@ def distinct_names(values: Any, source: str, column: str) -> Names:
     if len(set(entries)) < len(entries):
         n_repeated = len(entries) - len(set(entries))
         raise ValueError(
-            f"ids must name distinct values, got {count(n_repeated, 'repeated value')} in {source} ({names.fault}); if "
-            "these rows are copies, as of samplers that fill up batches, save one of each"
+            f"ids must name distinct values, got {count(n_repeated, 'repeated value')} in {source} ({names.fault}); "
+            + (names.lost_digits or "if these rows are copies, as of samplers that fill up batches, save one of each")
         )
     return names

@@ -218,6 +218,11 @@ def scale_names(keys: Iterable[str], name: str) -> list[str]:
     return [key for key in keys if _without_prefix(key, name) in _ALL_SCALES]
 
 
+def zero_names(keys: Iterable[str], name: str) -> list[str]:
+    """Return those names that denote the zero point of a matrix of codes."""
+    return [key for key in keys if _without_prefix(key, name) in _ZEROS]
+
+
 def _without_prefix(key: str, name: str) -> str:
     return key.lower().removeprefix(name.lower()).strip("_. /")
 
@@ -246,9 +251,11 @@ def _dequantise(codes: Array, name: str, others: Mapping[str, Any]) -> Array | N
         return np.asarray(lowest + whole * steps)
     if scale is None or (zero is None and any(key in short for key in _ZEROS)):
         return None
-    state(f"{name}: {codes.dtype} codes, dequantised by the scale in the file")
+    has_zero = any(key.startswith("zero") for key in short)
+    of = "" if zero is None else " and zero point" if has_zero else " and offset"
+    state(f"{name}: {codes.dtype} codes, dequantised by the scale{of} in the file")
     zero = np.zeros(()) if zero is None else zero
-    is_added = not any(key.startswith("zero") for key in short) and bool((zero != np.floor(zero)).any())
+    is_added = not has_zero and bool((zero != np.floor(zero)).any())
     return np.asarray(whole * scale + zero if is_added else (whole - zero) * scale)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from shesha.inputs import unsuited_tables as unsuited
 from shesha.inputs.column_words import (
+    BEHAVIOUR,
     CONTENT,
     EVENT,
     FAMILY,
@@ -29,6 +30,8 @@ from shesha.inputs.column_words import (
     PROMISE,
     SIDE,
     TIME,
+    TOKENS,
+    TRIAL,
     VECTOR,
     WHOLE,
     is_picture_name,
@@ -184,6 +187,9 @@ def _side_columns(
 ) -> dict[str, str]:
     """Return the columns of numbers that describe the rows, with the reason why they are left out."""
     reasons = {c.name: reason for c in numeric if (reason := _describes_rows(c))}
+    behaviour = [c.name for c in numeric if c.name not in reasons and BEHAVIOUR.fit(c.name)]
+    if len(numeric) - len(reasons) - len(behaviour) >= _FEWEST and any(TRIAL.fit_one_word(c.name) for c in columns):
+        reasons |= dict.fromkeys(behaviour, "is named like behaviour or a stimulus, in a table of trials")
     coded = _codes_of_texts([c for c in numeric if c.name not in reasons], columns, aside)
     reasons |= {name: f"codes the column {text}" for name, text in coded.items()}
     coordinates = [c.name for c in numeric if c.name.lower() in _COORDINATES]
@@ -354,6 +360,11 @@ def _vector_columns(
     if named or strong or has_family:
         # Token numbers, boxes and coordinates are a representation only if there is nothing else.
         good = {name: entry for name, entry in good.items() if name in named | strong}
+    elif tokens := list(filter(TOKENS.fit, good)):
+        raise ValueError(
+            f"{source} must contain vectors, got only what a model encodes in {join_names(tokens)}; encode the inputs "
+            f"first (shesha extract), or {_choice(option, tokens[0])}"
+        )
     for name, (column, found) in bad.items():
         if not PROMISE.fit_last_word(name) and (good or has_family or NO_VECTOR.fit(name)):
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.inputs import Names, split_names, table_values
 from shesha.inputs.class_labels import class_codes
 from shesha.inputs.identity import look_like_genes
-from shesha.support import memory as memory, wording
+from shesha.support import memory as memory, types as kinds, wording
 from shesha.support.device_arrays import doubles, namespace, stays, to_host
 from shesha.support.layer_axis import has_channels_last, refuse_padding
 from shesha.support.provenance import state
@@ -247,6 +248,35 @@ def real(values: ArrayLike, name: str) -> NDArray[np.float64]:
     return np.asarray(array, dtype=np.float64)
 
 
+def columns(
+    table: Any, name: str, numbers: Sequence[Any], labels: Collection[Any] = (), *, texts: Collection[Any] = ()
+) -> Any:
+    """Return a table of pandas whose named columns exist once and contain real numbers, labels or texts.
+
+    Numbers of other libraries' types become floats, with NaN where they are missing. Other columns stay as they are.
+    """
+    kinds.frame(table, name)
+    wanted = [kinds.label(column, "a column") for column in (*numbers, *labels, *texts)]
+    n_columns = Counter(table.columns)
+    for column in wanted:
+        if n_columns[column] != 1:
+            expected = ", ".join(map(str, wanted))
+            found = f"{n_columns[column]} columns" if n_columns[column] else "no column"
+            raise ValueError(f"{name} must have the columns {expected}, each once, got {found} {column!r}")
+    values, read = real(table[list(numbers)], name), table.copy(deep=False)
+    for place, column in enumerate(numbers):
+        if not isinstance(table[column].dtype, np.dtype) or table[column].dtype.kind == "O":
+            read[column] = values[:, place]
+    for column in (*labels, *texts):
+        for row, value in enumerate(table[column]):
+            if type(value).__hash__ is None or (column in texts and not isinstance(value, str)):
+                expected = "text" if column in texts else "one label"
+                raise TypeError(
+                    f"{name} must have {expected} in each row of column {column!r}, got {brief(value)} in row {row}"
+                )
+    return read
+
+
 def paired(X: ArrayLike, Y: ArrayLike) -> tuple[Matrix, Matrix]:
     """Return two matrices, which must have the same number of rows."""
     a, b = matrix(X, "X"), matrix(Y, "Y")
@@ -281,15 +311,25 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
     return codes, classes
 
 
+_MANY_CLASSES = 0.5
+"""Largest share of rows with classes of their own."""
+
+
+def require_few_classes(n_classes: int, n_rows: int, remedy: str = "bin a quantity") -> None:
+    """Refuse labels of which most differ, because these are quantities or names of rows."""
+    if n_classes > max(2, _MANY_CLASSES * n_rows):
+        raise ValueError(f"y must contain classes, got {n_classes} different labels for {n_rows} rows; {remedy}")
+
+
 def require_scalars(labels: NDArray[Any], name: str) -> None:
     """Refuse labels of which some are lists, such as several tags per row."""
     if labels.dtype.kind == "V" and labels.dtype.names is None:
         raise TypeError(f"{name} must be one label per row, got an array of dtype {labels.dtype}")
-    several = (list, tuple, set, dict)
     kinds = set(map(type, labels.tolist())) if labels.dtype.kind == "O" else set()
-    if any(issubclass(kind, several) or hasattr(kind, "shape") for kind in kinds):
+    # Whatever cannot be hashed is no class: lists, sets, masked entries.
+    if any(issubclass(kind, tuple) or kind.__hash__ is None or hasattr(kind, "shape") for kind in kinds):
         for row, label in enumerate(labels):
-            if isinstance(label, several) or shape_of(label):
+            if isinstance(label, tuple) or type(label).__hash__ is None or shape_of(label):
                 raise TypeError(f"{name} must be one label per row, got {type(label).__name__} {label} in row {row}")
 
 

@@ -64,6 +64,10 @@ def array_contents(
     unread = [] if keys is not None else [name for name in arrays if name in getattr(arrays, "on_request", ())]
     found = contents(path, {name: array for name, array in arrays.items() if name not in unread}, keys, layer_axis)
     found.skipped.update(dict.fromkeys(map(visible_name, unread), "is read only if keys= names it"))
+    if own := {
+        name: one for name, one in getattr(arrays, "names_by_array", {}).items() if name in found.representations
+    }:
+        return replace(found, names_by_array=own)
     names = getattr(arrays, "row_names", None)
     if names is None or {len(matrix) for matrix in found.representations.values()} != {len(names.values)}:
         return found

@@ -23,9 +23,9 @@ from shesha.inputs import (
     is_certain_identity,
     is_identity_name,
 )
-from shesha.inputs.column_words import label_like_names
+from shesha.inputs.column_words import TOKENS, label_like_names
 from shesha.inputs.matrix_shapes import is_one_hot
-from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, refuse_neighbours, scale_names
+from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, refuse_neighbours, scale_names, zero_names
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
 from shesha.support import files
 from shesha.support.layer_axis import MASK, MOST_LAYERS, LayerAxis, Split, refuse_padding, refuse_tokens, split
@@ -227,7 +227,7 @@ def contents(
     skipped = {name: reason for name, reason in reasons.items() if reason is not None}
     if keys is None:
         rest = {name: array for name, array in arrays.items() if name not in skipped}
-        skipped |= _colours(rest) if distances else _find_by_products(rest)
+        skipped |= _colours(rest) if distances else _find_by_products(path, rest)
     usable = {name: array for name, array in arrays.items() if name not in skipped}
     if keys is None and not distances:
         refuse_parts(path, usable)
@@ -332,7 +332,10 @@ def _decode_bytes(name: str, array: Array, arrays: Mapping[str, StoredArray]) ->
     array = as_bytes(array, name)
     if array.ndim != 2 or array.dtype not in (np.uint8, np.int8):
         return array
-    small = [key for key, other in arrays.items() if other.refusal is None and other.dtype.kind == "f" and key != name]
+    # Most libraries store zero points as integers; integers with other names may be properties of the rows.
+    zeros = zero_names(arrays, name)
+    able = {key: "fiu" if key in zeros else "f" for key in arrays if key != name and arrays[key].refusal is None}
+    small = [key for key, kinds in able.items() if arrays[key].dtype.kind in kinds]
     fitting = [key for key in small if math.prod(arrays[key].shape) <= 2 * max(array.shape)]
     return decode(array, name, {key: arrays[key].load() for key in fitting})
 
@@ -477,7 +480,7 @@ def refuse_parts(path: Path | str, matrices: Mapping[str, Any]) -> None:
             )
 
 
-def _find_by_products(matrices: Mapping[str, StoredArray]) -> dict[str, str]:
+def _find_by_products(path: Path, matrices: Mapping[str, StoredArray]) -> dict[str, str]:
     """Return masks, numbers of tokens, similarities of rows, and lists of neighbours, which lie beside others."""
     numbers = [n for n, a in matrices.items() if _NUMBERS_OF_ROWS.search(n) and a.dtype.kind in "iu"]
     shapes = {matrices[name].shape for name in numbers}
@@ -495,6 +498,11 @@ def _find_by_products(matrices: Mapping[str, StoredArray]) -> dict[str, str]:
         if array.shape in shapes and re.search(r"(?:^|[./_])(?:distances?|dists?)$", name, re.IGNORECASE)
     }
     if len(found) == len(matrices):
+        if tokens := [n for n, a in matrices.items() if a.dtype.kind in "iu" and TOKENS.fit(_SEPARATORS.split(n)[-1])]:
+            raise UnreadableFileError(
+                f"{path} must contain vectors, got only what a model encodes in {join_names(tokens)}; encode the "
+                "inputs first (shesha extract), or choose arrays with keys="
+            )
         return {}
     return {name: f"{reason}; it is read only if keys= names it" for name, reason in found.items()}
 
@@ -520,13 +528,23 @@ Leaf = Callable[[Any], StoredArray | None]
 
 
 class NamedArrays(dict[str, StoredArray]):
-    """Arrays by name, with the row names that the format stores, and the arrays that are read only on request."""
+    """Arrays by name, with the row names that the format stores, and the arrays that are read only on request.
+
+    The row names are those of all arrays, or, by array, those of arrays that have different rows.
+    """
 
     def __init__(
-        self, arrays: Mapping[str, StoredArray], row_names: Names | None = None, on_request: Iterable[str] = ()
+        self,
+        arrays: Mapping[str, StoredArray],
+        row_names: Names | Mapping[str, Names] | None = None,
+        on_request: Iterable[str] = (),
     ) -> None:
         super().__init__(arrays)
-        self.row_names, self.on_request = row_names, frozenset(on_request)
+        self.names_by_array = (
+            {visible_name(k): v for k, v in row_names.items()} if isinstance(row_names, Mapping) else {}
+        )
+        self.row_names = None if isinstance(row_names, Mapping) else row_names
+        self.on_request = frozenset(on_request)
 
 
 def in_memory(array: Array) -> StoredArray:
@@ -665,17 +683,16 @@ def gather(path: Path, arrays: Mapping[str, StoredArray], separators: str = ".")
     if not gathered:
         return NamedArrays(arrays)
     first = list(next(iter(gathered.values())))
-    for group, rows in gathered.items():
-        if set(rows) != set(first):
-            raise UnreadableFileError(
-                f"{path} must contain the same items in every group, got {len(rows)} in {group} and {len(first)} in "
-                f"{next(iter(gathered))}"
-            )
-    for group in gathered:
-        state(f"{group}: one vector of each of {len(first)} items")
-    stacked = {group: stack_vectors(path, group, [rows[item] for item in first]) for group, rows in gathered.items()}
+    same = all(set(rows) == set(first) for rows in gathered.values())
+    order: dict[str, list[str]] = {group: first if same else list(rows) for group, rows in gathered.items()}
+    for group, kept in order.items():
+        state(f"{group}: one vector of each of {len(kept)} items")
+    stacked = {
+        group: stack_vectors(path, group, [rows[item] for item in order[group]]) for group, rows in gathered.items()
+    }
     rest = {name: array for name, array in arrays.items() if name not in members and name not in stacked}
-    return NamedArrays(stacked | rest, Names.build(np.array(first, dtype=object), "key", chosen="format"))
+    own = {group: Names.build(np.array(kept, dtype=object), "key", chosen="format") for group, kept in order.items()}
+    return NamedArrays(stacked | rest, next(iter(own.values())) if same else own)
 
 
 def _group_names(split: Mapping[str, tuple[str, str]], part: int) -> dict[str, list[str]]:

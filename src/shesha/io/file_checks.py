@@ -18,7 +18,7 @@ import numpy as np
 
 from shesha.support import types as kinds
 from shesha.support.files import open_regular, text_fault
-from shesha.support.memory import format_bytes, memory_budget
+from shesha.support.memory import format_bytes, is_memory_error, memory_budget
 from shesha.support.optional import require
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
@@ -144,6 +144,8 @@ def reading(path: Path) -> Iterator[None]:
         # A panic in a Rust library is not an Exception, although it only means that the bytes are damaged.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
+        if is_memory_error(error):
+            raise MemoryError(f"{path} does not fit in the free memory") from error
         cause = f"{type(error).__name__}: {error}".rstrip(": ")
         ending = path.name.removeprefix(file_stem(path))
         raise UnreadableFileError(

@@ -13,6 +13,8 @@ import numpy as np
 from scipy.spatial.distance import squareform
 
 from shesha.inputs import Names
+from shesha.inputs.class_labels import describe_unit_quality
+from shesha.inputs.column_words import QUALITY
 from shesha.io.array_selection import (
     Keys,
     NamedArrays,
@@ -235,6 +237,11 @@ def nwb_arrays(path: Path) -> NamedArrays:
             n_trials = int(root[f"{trials}/start_time"].shape[0])
             n_units = int(root[f"{_UNITS}/id"].shape[0]) if has_units else 0
             n_spikes = int(root[f"{_UNITS}/spike_times"].shape[0]) if has_units else 0
+            about = [
+                name
+                for name, column in (root[_UNITS].items() if has_units else ())
+                if QUALITY.fit(name) and getattr(column, "shape", None) == (n_units,) and _is_text(column.dtype)
+            ]
     names = Names(partial(read_dataset, path, f"{trials}/id"))
     if series:
         state(f"{path.name}: means of {', '.join(series)} from start to stop of {n_trials} {table}")
@@ -253,8 +260,14 @@ def nwb_arrays(path: Path) -> NamedArrays:
             f"{path.name}: spikes per second of {rows}, because these last {shortest:.3g} to {longest:.3g} s. Short "
             "ones are noisier, so better count spikes in windows of one length with shesha.neuro.spike_counts"
         )
+    if quality := describe_unit_quality((name, read_dataset(path, f"{_UNITS}/{name}")) for name in about):
+        state(f"{path.name}: {quality}; all are used")
     counts = StoredArray(shape, np.dtype(float), partial(_counts, path, trials, shape, n_spikes))
     return NamedArrays({"units": counts} | labels | others, names, on_request=others)
+
+
+def _is_text(kind: Any) -> bool:
+    return kind.kind == "S" or (kind.metadata or {}).get("vlen") in (str, bytes)
 
 
 def _series(root: Any, arrays: Mapping[str, StoredArray]) -> dict[str, tuple[float, float] | None]:

@@ -24,6 +24,7 @@ from shesha.inputs import (
     require_same_conditions,
     validation as check,
 )
+from shesha.inputs.column_words import SIDE
 from shesha.inputs.identity import describe_transposed, words_of
 from shesha.inputs.matrix_shapes import one_row_per_input
 from shesha.io._unsupported_formats import Format, unsupported
@@ -482,6 +483,22 @@ def check_column_orders(contents: Mapping[Path, Contents]) -> None:
     else:
         moved = {column: (one, other.take(matched)) for column, (one, other) in columns.items() if not one.distinct}
         require_same_conditions(moved, where, "pass --by-position")
+
+
+def check_label_order(path: Path, file: Path) -> None:
+    """Refuse to pair labels of another file with rows by position if both files have distinct values in another order.
+
+    `path` contains the representations, and `file` the labels.
+    """
+    for column in [name for name in open_file(path).labels_available if not SIDE.fit(name)][:_MOST_COLUMNS]:
+        # The file of labels is the smaller one.
+        others = _names_from_column(file, column)
+        names = None if others is None else _names_from_column(path, column)
+        if names is not None and others is not None and names.is_reordered(others):
+            raise ValueError(
+                f"column {column!r} has the same values in {path.name} and {file.name}, in another order, but nothing "
+                f"else identifies the rows. If it does, pass --id {column}; otherwise pass --by-position"
+            )
 
 
 def _require_readable_names(opened: Mapping[str, Contents]) -> None:

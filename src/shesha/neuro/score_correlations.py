@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import f as f_ratio, t as student
 
+from shesha.doubting import describe_code
 from shesha.inputs import MissingRows, align_labels, table_values, validation as check
 from shesha.inputs.class_labels import state_suspicious_classes
 from shesha.kernels.mean_intervals import t_margin
@@ -21,7 +22,7 @@ from shesha.nulls.design_warnings import p_value_within_design
 from shesha.results import TrialScore
 from shesha.results.doubts import LEVEL
 from shesha.support.device_arrays import to_host
-from shesha.support.provenance import keep_statements
+from shesha.support.provenance import keep_statements, state_warning
 from shesha.support.seeds import ALPHA
 from shesha.support.types import Mask, Matrix, Seed, Vector
 
@@ -212,6 +213,9 @@ def check_outcome(outcome: ArrayLike, trials: Trials, name: str = "outcome") -> 
     if np.isinf(values).any():
         rows = check.join_items(np.flatnonzero(np.isinf(values)))
         raise ValueError(f"{name} must be finite, got infinity in rows {rows}")
-    # Outcomes are often coded -1 and 1.
-    state_suspicious_classes(values[values != -1], name)
+    if text := describe_code(values[~np.isnan(values)], "trial"):
+        state_warning(f"{name}: {text}. If so, replace it by NaN: trials without an outcome are left out and counted")
+    else:
+        # Outcomes are often coded -1 and 1.
+        state_suspicious_classes(values[values != -1], name)
     return values

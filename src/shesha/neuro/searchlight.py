@@ -22,6 +22,7 @@ from shesha.results import sentence_parts as say
 from shesha.results.base import draws_axes
 from shesha.results.number import TIE, Number, NumberTable
 from shesha.support import types as kinds
+from shesha.support.device_arrays import to_host
 from shesha.support.progress import track
 from shesha.support.provenance import keep_statements, state, state_warning
 from shesha.support.seeds import ALPHA, number
@@ -345,7 +346,8 @@ def _neighbourhoods(neighbours: Any, n_features: int) -> sparse.csr_array:
             )
         return cast(sparse.csr_array, graph)
     if isinstance(neighbours, np.ndarray) and neighbours.ndim == 2 and neighbours.dtype.kind in "bf":
-        return _neighbourhoods(sparse.csr_array(neighbours), n_features)
+        # SciPy has no sparse matrices of half precision or foreign byte order.
+        return _neighbourhoods(sparse.csr_array(neighbours != 0), n_features)
     lists = [_numbers_of_features(each, n_features) for each in kinds.iterable(neighbours, "neighbours", "arrays")]
     if not lists:
         raise ValueError("neighbours must have at least one centre, got none")
@@ -367,8 +369,8 @@ def _neighbourhoods(neighbours: Any, n_features: int) -> sparse.csr_array:
 
 def _numbers_of_features(each: Any, n_features: int) -> Index:
     """Return the sorted numbers of the features of one centre, which may be a mask."""
-    array = np.asarray(each)
-    if array.ndim > 1 or (array.dtype.kind == "b" and len(array) != n_features):
+    array = to_host(each, "neighbours")
+    if array.ndim != 1 or (array.dtype.kind == "b" and len(array) != n_features):
         raise ValueError(
             f"neighbours must contain numbers of features or masks of {n_features} features, got shape {array.shape}; "
             "for a mask of a volume, pass neighbours_in_radius(mask, radius)"

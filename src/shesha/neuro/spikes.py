@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
+from shesha.inputs.class_labels import describe_unit_quality
 from shesha.neuro.trials import Conditions, Trials
 from shesha.support import provenance, types as kinds
 from shesha.support.device_arrays import to_host
@@ -138,6 +139,9 @@ def _trains(spikes: Any, clusters: Any) -> list[Any]:
     if clusters is None and isinstance(spikes, list | tuple) and len(spikes) == 2:
         pair = [to_host(side, "spikes") for side in spikes]
         spikes, clusters = pair if _is_flat_pair(*pair) else (spikes, None)
+    table = spikes if hasattr(spikes, "columns") else getattr(spikes, "metadata", None)
+    if hasattr(table, "columns"):
+        _warn_of_poor_units(table)
     if hasattr(spikes, "columns"):
         spikes, clusters = _from_table(spikes, clusters)
     if clusters is not None:
@@ -170,6 +174,15 @@ def _trains(spikes: Any, clusters: Any) -> list[Any]:
 _NOISE = -1
 _TIMES = re.compile(r"(spike_?)?times?(_s|_ms)?|timestamps?|t", re.IGNORECASE)
 _UNITS = re.compile(r"(spike_)?(unit|cluster|neuron|cell)s?(_?(id|index|label))?", re.IGNORECASE)
+
+
+def _warn_of_poor_units(table: Any) -> None:
+    """Warn that a table of units, or of their spikes, contains units that are no single neurons."""
+    units = [name for name in table.columns if _UNITS.fullmatch(str(name))]
+    # In a table of spikes, a unit has many rows.
+    each = table.drop_duplicates(units) if len(units) == 1 and hasattr(table, "drop_duplicates") else table
+    if quality := describe_unit_quality((str(name), each[name]) for name in each.columns):
+        warn(f"{quality}; all are used. To leave units out, pass only the rows of the others", MeasureWarning)
 
 
 def _from_table(table: Any, clusters: Any) -> tuple[Any, Any]:

@@ -17,7 +17,7 @@ from shesha.neuro.trials import Conditions, Trials
 from shesha.report import page_width, wrap
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result
-from shesha.support.provenance import keep_statements
+from shesha.support.provenance import keep_statements, state_warning
 from shesha.support.seeds import generator, number
 from shesha.support.types import Matrix, Seed
 
@@ -25,6 +25,8 @@ Kind = Literal["gaussian", "energy"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Clouds = list[Matrix]
 _FEWEST_TRIALS, _FEWEST_CONDITIONS = 4, 3
+_UNLIKE = 2.0
+"""Ratio of the sizes of responses above which two recordings may have different units."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +188,13 @@ def _match_clouds(
             f"got {len(shared)}"
         )
     clouds, unit = [], safe_unit(*(side.rates for side in sides))
+    sizes = [float(np.sqrt(np.mean((side.rates / unit) ** 2))) for side in sides]
+    if max(sizes) > _UNLIKE * min(sizes) > 0:
+        larger, other = ("X", "Y") if sizes[0] > sizes[1] else ("Y", "X")
+        state_warning(
+            f"responses of {larger} are {max(sizes) / min(sizes):.2g} times those of {other} in the root mean square, "
+            "and this distance depends on it. If their units differ, such as counts and rates, bring them to one unit"
+        )
     for side in sides:
         rates = [side.rates[side.codes == side.names.index(name)] / unit for name in shared]
         centre = np.mean([cloud.mean(axis=0) for cloud in rates], axis=0)

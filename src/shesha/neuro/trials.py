@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.inputs import MissingRows, align_labels, coordinate_values, is_labelled, table_values, validation as check
 from shesha.inputs.class_labels import class_names, lacks_label, state_suspicious_classes
 from shesha.inputs.identity import words_of
+from shesha.inputs.table_columns import column_names
 from shesha.kernels.condition_distances import Cube, count_trials, equal_sums
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.kernels.rounding_and_scaling import safe_unit
@@ -148,7 +149,7 @@ class Trials:
                 f"{count(len(values), 'trial')} x {count(values.shape[1], 'neuron')} x {count(values.shape[2], 'time')}"
             )
             provenance.state(f"{name}: {axes}")
-        state_uneven_neurons(values, name)
+        state_uneven_neurons(values, name, X if neurons is None else None)
         one = np.zeros(len(values), dtype=np.intp)
         trials = cls(
             values, one, ("",), source=source, notes=(), used=None, neurons=neurons, n_total=len(values), given=X
@@ -302,7 +303,7 @@ _ALIKE = 0.5
 """Correlation of the deviations of neighbouring trials above which they are mostly a drift."""
 
 
-def state_uneven_neurons(values: Array, name: str) -> None:
+def state_uneven_neurons(values: Array, name: str, table: Any = None) -> None:
     """State how many neurons are 0 in all trials, and warn in the result if one has nearly all of the variance."""
     about = "" if name == "X" else f"{name}: "
     with np.errstate(over="ignore"):
@@ -320,9 +321,10 @@ def state_uneven_neurons(values: Array, name: str) -> None:
     variances = (rows / safe_unit(rows)).var(axis=0)
     largest = int(np.argmax(variances))
     if total >= _TELLING and variances[largest] > _NEARLY_ALL * variances.sum() > 0:
+        names, share = column_names(table), 100 * variances[largest] / variances.sum()
         provenance.state_warning(
-            f"{about}column {largest} has {100 * variances[largest] / variances.sum():.3g} % of the variance of all "
-            f"{count(total, 'neuron')}, as a channel in another unit has, so it dominates distances that are not "
+            f"{about}column {largest if names is None else names.values[largest]} has {share:.3g} % of the variance of "
+            f"all {count(total, 'neuron')}, as a channel in another unit has, so it dominates distances that are not "
             "noise-normalised. Leave it out, or standardise the columns"
         )
 

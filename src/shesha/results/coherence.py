@@ -403,7 +403,7 @@ class EDistances(Listed[EDistance], Result):
         """Return the E-distances as a symmetric table of groups by groups, with NaN for pairs not compared."""
         frame = self.to_frame()
         table = frame.pivot_table(index="first", columns="second", values="e_distance")
-        names = sorted({*frame["first"], *frame["second"]})
+        names = list(dict.fromkeys([*(pair.first for pair in self.pairs), *(pair.second for pair in self.pairs)]))
         table = table.reindex(index=names, columns=names)
         table = table.combine_first(table.T)
         for name in names:

@@ -14,7 +14,7 @@ from shesha.results.generic_page import run_details
 from shesha.results.number import NAN, Number, frame_of_numbers, table_of_numbers
 from shesha.results.row_map import RowMap
 from shesha.support.seeds import CONFIDENCE
-from shesha.support.wording import count, join_names
+from shesha.support.wording import agree, count, join_items, join_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -378,6 +378,8 @@ class Diff(Listed[LayerChange], Result):
     """Confidence level of the intervals; movements of classes are tested at 1 minus this level."""
     n_layers: int = 0
     """Number of layers of the side that has more; those without a counterpart were not compared."""
+    unmatched: tuple[str, ...] = ()
+    """Names of the layers without a counterpart, of both sides."""
     interrupted: bool = False
     """Whether Ctrl-C left out the last layers and the details."""
 
@@ -446,9 +448,7 @@ _MORE_THAN_ROUNDING = 1e-3
 
 def headline(result: Diff) -> str:
     """Return the answer: which layers changed, where the change begins, and whether it exceeds the noise."""
-    layers = list(result)
-    n_left_out = result.n_layers - len(layers)
-    compared = f"{len(layers)} of {result.n_layers} layers compared. " if n_left_out > 0 else ""
+    layers, compared = list(result), _compared(result)
     known = [layer for layer in layers if layer.verdict != "not estimable"]
     changed = [layer for layer in known if layer.is_beyond_noise]
     if not known:
@@ -480,6 +480,15 @@ def headline(result: Diff) -> str:
     reached = f"{_format_noise(largest)} ({result.noise_source}){limit}"
     scale = " (about 1 for unrelated geometries)" if changed and largest.value < _SMALL and _is_drift(largest) else ""
     return f"{compared}{answer}: {_format_drift(largest)}{scale}. {reached}."
+
+
+def _compared(result: Diff) -> str:
+    """Return how many layers were compared, and which were not, if some have no counterpart."""
+    if result.n_layers <= len(result.layers):
+        return ""
+    are = agree(len(result.unmatched), "has", "have")
+    others = f"; {join_items(result.unmatched)} {are} no counterpart" if result.unmatched else ""
+    return f"{len(result.layers)} of {result.n_layers} layers compared{others}. "
 
 
 _SMALL = 0.05
@@ -610,11 +619,13 @@ _ROTATION = (
 
 def diff_page(result: Diff) -> Page:
     """Return the report: the answer, every layer with its noise floor, and the rows that moved most."""
-    index = result.index
+    index, compared = result.index, _compared(result)
+    # The decision on an index must not seem to hold for vectors that were not compared.
+    first = (f"{compared}{index.headline}",) if index else ()
     return Page(
         title=f"{result.before} and {result.after}: what changed",
         question="Which layers changed, where does the change begin, and does it exceed noise?",
-        answer=(*((index.headline,) if index else ()), headline(result)),
+        answer=(*first, headline(result).removeprefix(compared if index else "")),
         numbers=(*((Text(index.in_numbers),) if index else ()), _layers(result), Text(_explain_scale(result), "")),
         doubts=tuple(Item(note) for note in (*[_INTERRUPTED] * result.interrupted, *result.notes)),
         sections=(

@@ -173,6 +173,7 @@ def _log_arrangements(codes: Labels) -> float:
 def check_labelled(X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, n: int, *, halved: bool = True) -> Labelled:
     """Check labels and groups; `halved` requires enough rows of each class for two halves."""
     codes, classes = check.labels(align_labels(X, y), n)
+    check.require_few_classes(len(classes), n)
     names = tuple(str(label) for label in classes)
     group = np.arange(n)
     if groups is not None:

@@ -68,8 +68,9 @@ def namespace(array: Any) -> Any:
 def refuse_masked(X: Any, name: str) -> None:
     """Raise an error for masked entries, because `np.asarray` would silently restore the masked values."""
     # Nullable arrays of pandas have masks as well, whose entries become NaN.
-    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
-        hidden = int(np.ma.count_masked(X))  # type: ignore[no-untyped-call]
+    # Masks of records have a field for each of theirs.
+    mask = np.ascontiguousarray(np.ma.getmaskarray(X)) if isinstance(X, np.ma.MaskedArray) else np.zeros(1, bool)
+    if hidden := int(np.count_nonzero(mask.view(bool))):
         raise ValueError(
             f"{name} must not be masked, got {hidden} masked entries; fill them or leave out their rows "
             f"({name}.filled(numpy.nan) with missing='drop')"
@@ -106,7 +107,8 @@ def to_host(array: Any, name: str = "X") -> NDArray[Any]:
         tokens = (
             "; join batches (numpy.concatenate), and pass the means of the tokens of each input (numpy.mean, axis=0)"
         )
-        matrices = any(hasattr(item, "__len__") for row in rows[:1] for item in row)
+        # Sparse matrices have entries, but cannot be iterated over.
+        matrices = any(len(array_shape(row)) > 1 or any(hasattr(item, "__len__") for item in row) for row in rows[:1])
         raise ValueError(
             f"{name} must be an array, got lists of unequal lengths ({lengths[0]} to {lengths[-1]}){tokens * matrices}"
         ) from error

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import errno
+import math
 import os
 import re
 import sys
 import time
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
@@ -18,14 +21,52 @@ class MemoryBudgetError(ValueError):
 
 
 def memory_budget() -> int:
-    """Return the budget in bytes: SHESHA_MEMORY (such as 2G), or a quarter of the machine's memory."""
+    """Return the budget in bytes: SHESHA_MEMORY (such as 2G), or a quarter of what this process may use."""
     setting = os.environ.get("SHESHA_MEMORY", "")
     if not setting:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4 if hasattr(os, "sysconf") else 2**31
+        return int(min(_machine_memory(), _process_limit())) // 4
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", setting.strip().lower())
     if not match:
         raise ValueError(f"SHESHA_MEMORY must be a number of bytes such as 2G or 500M, got {setting!r}")
     return int(float(match[1]) * _UNITS[match[2]])
+
+
+@cache
+def _machine_memory() -> int:
+    """Return the memory of the machine, or the limit of the container if that is less."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2**33
+    for limit in _CONTAINER:
+        # The file contains "max" if there is no limit.
+        if limit.is_file() and (text := limit.read_text().strip()).isdecimal():
+            memory = min(memory, int(text))
+    return memory
+
+
+_CONTAINER = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""Files with the limit of a container, by the version of control groups."""
+
+
+def _process_limit() -> float:
+    """Return the limit of this process, as `ulimit -v` sets it."""
+    if sys.platform == "win32":
+        return math.inf
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return math.inf if limit == resource.RLIM_INFINITY else limit
+
+
+def is_memory_error(error: BaseException) -> bool:
+    """Return whether an error means that memory could not be had; the system reports this for files as well."""
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+
+
+def shortage(text: str) -> str:
+    """Return the message of a lack of memory, with what to do."""
+    return (
+        f"{text or 'out of memory'}; pass fewer rows or features, free memory, or set SHESHA_MEMORY to less than the "
+        f"{format_bytes(memory_budget())} of now, so that less is held at a time"
+    )
 
 
 _SMALL, _OFTEN = 1 << 30, 0.1

@@ -178,6 +178,7 @@ def shorten(text: str, most: int) -> str:
 _NUMBER = re.compile(r"(\d+(?:\.\d+(?=[kKM](?![^\W_])))?)([kKM](?![^\W_]))?")
 """A number, with the letter for thousands or millions that checkpoints and concentrations have."""
 _THOUSANDS = {None: 1, "k": 1_000, "K": 1_000, "M": 1_000_000}
+_DECIMAL = re.compile(r"(\d+(?:\.\d+)?)")
 _FEWEST_SORTED = 3
 """Smallest number of names whose alphabetical order shows that a program sorted them."""
 Item = TypeVar("Item")
@@ -199,6 +200,24 @@ def natural_key(text: str) -> tuple[tuple[str, float], ...]:
         for digits, letter in zip(parts[1::3], parts[2::3], strict=True)
     ]
     return tuple(zip(parts[::3], [*numbers, -1], strict=True))
+
+
+def in_label_order(labels: Iterable[str], categories: Sequence[str] = ()) -> list[str]:
+    """Return the different labels in the order of their categories; others by their numbers, such as doses and times.
+
+    Examples
+    --------
+    >>> in_label_order(["24h", "2h", "0.5h", "0.25h", "2h"]), in_label_order(["high", "low"], ["low", "high"])
+    (['0.25h', '0.5h', '2h', '24h'], ['low', 'high'])
+    """
+    places = {name: place for place, name in enumerate(categories)}
+
+    def key(label: str) -> tuple[object, ...]:
+        parts = _DECIMAL.split(label)
+        numbers = [*map(float, parts[1::2]), -1.0]
+        return places.get(label, len(places)), tuple(zip(parts[::2], numbers, strict=True)), label
+
+    return sorted(set(labels), key=key)
 
 
 def in_natural_order(items: Sequence[Item], key: Callable[[Item], Any]) -> list[Item]:

@@ -126,7 +126,7 @@ def test_ties_missing_values_and_what_cannot_be_ranked():
     assert found.loc["C", ["position", "n", "missing"]].to_list() == [4, 0, 1]
     with pytest.raises(ValueError, match="results must contain each score of a measure once"):
         rank(pd.concat([made({"A": 0.5}), made({"A": 0.6})]))
-    with pytest.raises(ValueError, match=r"results must have the columns .*, got a table without architecture"):
+    with pytest.raises(ValueError, match=r"results must have the columns .*, each once, got no column 'architecture'"):
         rank(made({"A": 0.5}).drop(columns="architecture"))
 
 

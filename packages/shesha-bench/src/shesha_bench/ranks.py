@@ -167,15 +167,13 @@ def rank_table(
         Columns domain, dataset, architecture, pooling, test, quality, measure, value, rank. Rank 1 is best, equal
         values share their mean rank, and the rank of NaN is NaN.
     """
-    require_columns(results, [*CELL, "measure", "value"], "results")
     check.choice(pooling, get_args(Pooling), "pooling")
-    chosen = results[[*CELL, "measure", "value"]]
+    chosen = _read_scores(results, "results")[[*CELL, "measure", "value"]]
     chosen = chosen[_counts(chosen, tests, qualities)]
     chosen = chosen[_has_pooling(chosen, pooling)]
     if chosen.empty:
         raise ValueError("results must contain scores of the requested tests and qualities, got none")
-    if chosen.duplicated([*CELL, "measure"]).any():
-        raise ValueError("results must contain each score of a measure once, got duplicates")
+    _require_distinct(chosen, [*CELL, "measure"], "results")
     # Scores that differ only by rounding share a rank.
     rounded = chosen.assign(value=chosen["value"].round(_DIGITS))
     ranks = rounded.groupby(list(CELL), sort=False)["value"].rank(ascending=False)
@@ -201,11 +199,15 @@ def _has_pooling(results: pd.DataFrame, pooling: Pooling) -> pd.Series[bool]:
     return (results["pooling"] == pooling) | (n_poolings == 1) | (pooling == "all")
 
 
-def require_columns(results: pd.DataFrame, columns: Collection[str], name: str) -> None:
-    """Refuse a table that lacks any of the columns."""
-    missing = [column for column in columns if column not in kinds.frame(results, name).columns]
-    if missing:
-        raise ValueError(f"{name} must have the columns {', '.join(columns)}, got a table without {', '.join(missing)}")
+def _read_scores(results: pd.DataFrame, name: str, column: str = "value") -> pd.DataFrame:
+    """Return a table of scores after checking its columns."""
+    read: pd.DataFrame = check.columns(results, name, [column], texts=[*CELL, "measure"])
+    return read
+
+
+def _require_distinct(results: pd.DataFrame, keys: Collection[str], name: str) -> None:
+    if results.duplicated(list(keys)).any():
+        raise ValueError(f"{name} must contain each score of a measure once, got duplicates")
 
 
 TYPES = {
@@ -257,7 +259,7 @@ def table(results: pd.DataFrame, test: str | None = None, domain: str | None = N
     >>> frame.shape, float(frame.loc[("RSM", "CKA"), ("auprc", "Cora", "SAGE")])
     ((24, 20), 0.78)
     """
-    return _pivot(results, "value", test, domain)
+    return _pivot(_read_scores(results, "results"), "value", test, domain)
 
 
 def stars(results: pd.DataFrame, test: str | None = None, domain: str | None = None) -> pd.DataFrame:
@@ -266,12 +268,13 @@ def stars(results: pd.DataFrame, test: str | None = None, domain: str | None = N
     They are computed from the column `p_value` if there is one. Otherwise they are taken from the column
     `significance_stars`, which the published results have.
     """
-    if "p_value" in results.columns:
-        p_values = results["p_value"].to_numpy(dtype=float)
-        counts = (p_values <= 0.05).astype(int) + (p_values <= 0.01)
-    else:
-        require_columns(results, ["significance_stars"], "results")
-        counts = results["significance_stars"].to_numpy()
+    column = "p_value" if "p_value" in kinds.frame(results, "results").columns else "significance_stars"
+    results = _read_scores(results, "results", column)
+    counts = results[column].to_numpy(dtype=float)
+    if column == "p_value":
+        counts = (counts <= 0.05).astype(float) + (counts <= 0.01)
+    if not np.isin(counts, (0, 1, 2)).all():
+        raise ValueError(f"results must contain 0, 1 or 2 in column {column!r}, got other numbers")
     marked = results.assign(stars=["*" * int(count) for count in counts])
     return _pivot(marked, "stars", test, domain).fillna("")
 
@@ -293,7 +296,7 @@ def to_markdown(frame: pd.DataFrame, stars: pd.DataFrame | None = None) -> str:
         raise ValueError("stars must have the rows and columns of frame, got different ones")
     if stars is not None and not all(isinstance(mark, str) for mark in stars.to_numpy().ravel()):
         raise TypeError("stars must be text, as the function `stars` returns it, got other values")
-    values = frame.to_numpy(dtype=float)
+    values = check.real(frame, "frame")
     marks = np.full(values.shape, "", dtype=object) if stars is None else stars.to_numpy()
     head = [*map(str, frame.index.names), *("<br>".join(filter(None, _levels(column))) for column in frame.columns)]
     rows = []
@@ -309,7 +312,6 @@ def to_markdown(frame: pd.DataFrame, stars: pd.DataFrame | None = None) -> str:
 
 def _pivot(results: pd.DataFrame, column: str, test: str | None, domain: str | None) -> pd.DataFrame:
     """Arrange one column of the results as a table of measures by data sets and architectures."""
-    require_columns(results, [*CELL, "measure", column], "results")
     chosen = results
     for name, wanted in (("test", test), ("domain", domain)):
         if wanted is not None:
@@ -320,8 +322,7 @@ def _pivot(results: pd.DataFrame, column: str, test: str | None, domain: str | N
         for name in ("test", "domain", "quality", "dataset", "architecture", "pooling")
         if name in ("quality", "dataset", "architecture") or chosen[name].nunique() > 1
     ]
-    if chosen.duplicated([*levels, "measure"]).any():
-        raise ValueError("results must contain each score of a measure once, got duplicates")
+    _require_distinct(chosen, [*levels, "measure"], "results")
     chosen = chosen.assign(type=chosen["measure"].map(measure_type))
     table = chosen.pivot(index=["type", "measure"], columns=levels, values=column)
     order = {name: {value: place for place, value in enumerate(chosen[name].unique())} for name in levels}
@@ -360,8 +361,8 @@ def add_published(results: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    require_columns(results, [*_PLACE, "test", "pooling", "measure"], "results")
-    own_results = results.assign(source="own")
+    own_results: pd.DataFrame = check.columns(results, "results", [], texts=[*_PLACE, "test", "pooling", "measure"])
+    own_results = own_results.assign(source="own")
     paper = published().assign(source="published")
     there = set(own_results[[*_PLACE, "test", "pooling"]].itertuples(index=False, name=None))
     names = {base_name(name) for name in own_results["measure"]}
@@ -453,8 +454,8 @@ def agreement(own: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 def match_published(own: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """Return the scores that both tables have, in columns `own` and `published`."""
     keys = [*CELL, "measure"]
-    for name, frame in (("own", own), ("published", published)):
-        require_columns(frame, [*keys, "value"], name)
+    own, published = _read_scores(own, "own"), _read_scores(published, "published")
+    _require_distinct(published, keys, "published")
     mine = own.assign(optional=own["measure"].str.contains("(", regex=False), measure=own["measure"].map(base_name))
     mine = mine.sort_values("optional", kind="stable").drop_duplicates(keys).sort_index()
     mine = mine[[*keys, "value"]].rename(columns={"value": "own"})

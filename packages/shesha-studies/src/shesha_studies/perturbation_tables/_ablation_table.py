@@ -103,12 +103,15 @@ def ablation(
 
 
 def _consistency(tables: list[pd.DataFrame], score: str) -> dict[str, float]:
-    values = np.array([_agreement(table, other, score) for table, other in combinations(tables, 2)])
+    scores = [complete_lines(table, [score], "table")[score] for table in tables]
+    if not all(part.index.is_unique for part in scores):
+        raise ValueError("tables must have distinct names of perturbations in their index, got repeated ones")
+    values = np.array([_agreement(*pair) for pair in combinations(scores, 2)])
     return {"mean": float(values.mean()), "sd": float(values.std()), "min": float(values.min())}
 
 
-def _agreement(table: pd.DataFrame, other: pd.DataFrame, score: str) -> float:
-    both = pd.concat([complete_lines(part, [score], "table")[score] for part in (table, other)], axis=1, join="inner")
+def _agreement(one: pd.Series, other: pd.Series) -> float:
+    both = pd.concat([one, other], axis=1, join="inner")
     if len(both) < 2:
         raise ValueError("tables must share at least two perturbations in their index, got fewer")
     return float(rank_correlations(both.to_numpy(dtype=float), np.ones((1, len(both)), dtype=np.intp))[0])

@@ -195,20 +195,15 @@ def parts(table: pd.DataFrame, by: str | None) -> Iterator[tuple[Any, pd.DataFra
     if by is None:
         yield "", table
         return
-    complete_lines(table, [by], "table")
+    complete_lines(table, [], "table", [by])
     for name in dict.fromkeys(table[by].dropna()):
         yield name, table[table[by] == name]
 
 
 def numbers(table: pd.DataFrame, names: Sequence[str]) -> Matrix:
     """Return columns of a table as numbers, leaving out rows with missing values."""
-    complete = complete_lines(table, list(names), "table")[list(names)]
-    wrong = [name for name in names if complete[name].dtype.kind not in "fiub"]
-    if wrong:
-        raise TypeError(f"table must contain numbers in column {wrong[0]!r}, got {complete[wrong[0]].dtype}")
-    columns: Matrix = complete.to_numpy(dtype=np.float64)
-    finite: Matrix = columns[np.isfinite(columns).all(axis=1)]
-    return finite
+    columns: Matrix = complete_lines(table, list(names), "table")[list(names)].to_numpy(dtype=np.float64)
+    return columns
 
 
 def derive_seed(seed: int, *names: object) -> int:

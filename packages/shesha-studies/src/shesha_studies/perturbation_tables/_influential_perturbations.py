@@ -54,6 +54,5 @@ def influence(
     counts = np.vstack([np.ones((1, n), dtype=np.intp), 1 - np.eye(n, dtype=np.intp)])
     rho = rank_correlations(columns, counts)
     complete = complete_lines(table, [x, y, *covariates], "table")
-    complete = complete[np.isfinite(complete[[x, y, *covariates]].to_numpy(dtype=float)).all(axis=1)]
     changes = pd.DataFrame({"rho_without": rho[1:], "change": rho[0] - rho[1:]}, index=complete.index)
     return changes.sort_values("change", ascending=False, kind="stable")

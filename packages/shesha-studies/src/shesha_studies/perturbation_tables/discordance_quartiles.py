@@ -54,7 +54,9 @@ def discordances(
     [0.0, -1.22, 1.22]
     """
     covariates = list(kinds.sequence(covariates, "covariates"))
-    complete = complete_lines(table, [x, y, *covariates, *([] if by is None else [by])], "table")
+    complete = complete_lines(table, [x, y, *covariates], "table", [] if by is None else [by])
+    if complete.empty:
+        raise ValueError("table must contain perturbations without missing values, got none")
     differences = []
     for _, part in parts(complete, by):
         a, b = (
@@ -114,7 +116,7 @@ def discordance_quartiles(
     """
     scores = discordances(table, x, y, by=by, covariates=covariates)
     complete = complete_lines(
-        table, [x, y, size, *kinds.sequence(covariates, "covariates"), *([] if by is None else [by])], "table"
+        table, [x, y, size, *kinds.sequence(covariates, "covariates")], "table", [] if by is None else [by]
     )
     if not complete.index.is_unique or len(scores) < 8:
         raise ValueError(f"table must contain at least 8 perturbations with distinct names, got {len(scores)}")

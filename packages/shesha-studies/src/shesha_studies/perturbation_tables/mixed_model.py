@@ -102,7 +102,7 @@ def mixed_model(
     ('magnitude', 0.14, 0.3)
     """
     lines = _add_logarithms(table, predictors)
-    complete = complete_lines(lines, [response, by, *predictors], "table")
+    complete = complete_lines(lines, [response, *predictors], "table", [by])
     sets = [part for _, part in parts(complete, by)]
     if len(sets) < 2:
         raise ValueError(
@@ -151,7 +151,10 @@ def _notes(response: str, fixed: Sequence[str], centre: bool, between_variance: 
 def _add_logarithms(table: pd.DataFrame, predictors: Sequence[str]) -> pd.DataFrame:
     if "log n" not in kinds.names(predictors, "predictors") or "log n" in kinds.frame(table, "table"):
         return table
-    return table.assign(**{"log n": np.log(complete_lines(table, ["n"], "table")["n"].astype(float))})
+    n = check.columns(table, "table", ["n"])["n"].astype(float)
+    if (n <= 0).any():
+        raise ValueError("table must contain positive numbers in n, got zero or less")
+    return table.assign(**{"log n": np.log(n)})
 
 
 def _effects(fit: RandomIntercept, names: Sequence[str]) -> dict[str, Effect]:

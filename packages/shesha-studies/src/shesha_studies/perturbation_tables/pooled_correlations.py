@@ -58,7 +58,11 @@ def pooled_correlations(
     1       both   -0.09
     2  magnitude   -0.03
     """
-    complete = complete_lines(table, [x, y, by, *kinds.sequence(covariates, "covariates")], "table")
+    complete = complete_lines(table, [x, y, *kinds.sequence(covariates, "covariates")], "table", [by])
+    # Lines are matched by number, since several perturbations may have one name.
+    complete = complete.reset_index(drop=True)
+    if complete.empty:
+        raise ValueError("table must contain perturbations without missing values, got none")
     scaled = pd.concat([_standardised(part, (x, y)) for _, part in parts(complete, by)])
     lines = []
     for name, scaled_table in (("raw", complete), ("both", scaled), (x, scaled.assign(**{y: complete[y]}))):

@@ -81,7 +81,7 @@ def single_against_combined(
     from scipy.stats import mannwhitneyu
 
     complete = complete_lines(
-        table, [x, y, *types.sequence(covariates, "covariates"), *([] if label is None else [label])], "table"
+        table, [x, y, *types.sequence(covariates, "covariates")], "table", [] if label is None else [label]
     )
     if not types.text(separator, "separator"):
         raise ValueError("separator must be the text between two genes, got ''")
