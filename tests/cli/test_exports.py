@@ -97,7 +97,7 @@ BY = "rows matched by {}"
 EXPORTS = {
     "batch.jsonl": (batch, BY.format("custom_id")),
     "points.json": (points, BY.format("id")),
-    "fetched.json": (fetched, BY.format("key")),
+    "fetched.json": (fetched, BY.format("id")),
     "collection.json": (collection, BY.format("id")),
     "serial.csv": (serial, BY.format("id")),
     "fixed.parquet": (fixed, "column 'text' has the same values"),

@@ -235,6 +235,7 @@ def test_many_neurons_with_correlated_noise_give_no_whitened_cosine():
     assert abs(np.mean(values)) < 3 * np.std(values) / np.sqrt(12)
 
 
+@pytest.mark.filterwarnings("ignore:.*overlaps the next one:shesha.MeasureWarning")
 @pytest.mark.parametrize(
     ("spikes", "onsets", "options", "expected"),
     [

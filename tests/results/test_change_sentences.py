@@ -46,6 +46,7 @@ class Diff:
     n_scored: int = 1200
     confidence: float = 0.95
     n_layers: int = 0
+    unmatched: tuple = ()
 
     def __iter__(self):
         return iter(self.layers)
@@ -111,8 +112,8 @@ def test_layers_without_a_counterpart_are_counted_first():
 
 
 def test_layers_that_were_not_compared_are_named_before_the_decision_on_an_index():
-    X = np.random.default_rng(0).standard_normal((60, 6))
-    found = shesha.diff({"v1": X}, {"v1": X, "v2": X[::-1]}, index=True)
+    X = np.random.default_rng(0).standard_normal((200, 6))
+    found = shesha.diff({"v1": X}, {"v1": X, "v2": X**2}, index=True)
     first, second = found._page().answer
     assert first.startswith("1 of 2 layers compared; v2 has no counterpart. Index: keep it.")
     assert second.startswith("Nothing changed")

@@ -485,12 +485,22 @@ def check_column_orders(contents: Mapping[Path, Contents]) -> None:
         require_same_conditions(moved, where, "pass --by-position")
 
 
+_READ_TWICE = 1 << 26
+"""Bytes up to which a file is read once more, to look at its columns."""
+
+
 def check_label_order(path: Path, file: Path) -> None:
     """Refuse to pair labels of another file with rows by position if both files have distinct values in another order.
 
-    `path` contains the representations, and `file` the labels.
+    `path` contains the representations, and `file` the labels. Folders and large files are not read for this.
     """
-    for column in [name for name in open_file(path).labels_available if not SIDE.fit(name)][:_MOST_COLUMNS]:
+    if path.is_dir() or path.stat().st_size > _READ_TWICE:
+        return
+    available: tuple[str, ...] = ()
+    # Faults of the representations are reported when they are read.
+    with suppress(ValueError, OSError):
+        available = open_file(path).labels_available
+    for column in [name for name in available if not SIDE.fit(name)][:_MOST_COLUMNS]:
         # The file of labels is the smaller one.
         others = _names_from_column(file, column)
         names = None if others is None else _names_from_column(path, column)
