@@ -183,7 +183,7 @@ class StreamEvidence:
     Examples
     --------
     >>> rule = AlarmRule(100, 99)
-    >>> evidence = Evidence().update(0.01, rule).update(0.01, rule).update(0.02, rule)
+    >>> evidence = StreamEvidence().update(0.01, rule).update(0.01, rule).update(0.02, rule)
     >>> round(evidence.shiryaev_roberts, 1), round(evidence.cusum, 1), evidence.alarm_since
     (134.3, 110.1, 3)
     """
