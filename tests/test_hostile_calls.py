@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+import anndata
 import numpy as np
 import pandas as pd
 import pytest
@@ -144,6 +145,7 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         ),
         lambda: perturbation_tables.fake_tables(LARGEST, {"a": 5}),
         lambda: shesha.measures.cka([*RAGGED, sparse.coo_matrix(X)], X),
+        lambda: shesha.io.from_anndata(anndata.AnnData(X), layer=np.array([1, "a"], dtype=object)),
         lambda: to_markdown(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]})),
         lambda: shesha.neuro.trials_needed(X, pd.Series([np.ma.masked, *CLASSES[1:]])),
         lambda: shesha_bench.rank(SCORES.assign(measure=[["CKA"]] * len(SCORES))),

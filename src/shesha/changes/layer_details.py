@@ -567,5 +567,8 @@ def _is_one_map(structure: StructureChange, pair: LayerPair) -> bool:
 
 
 def _codes(values: Array | Labels) -> Labels:
-    codes: Labels = np.unique(values, return_inverse=True)[1]
+    array = np.asarray(values)
+    # Labels of several types have no order.
+    is_mixed = array.dtype.kind == "O" and len(set(map(type, array.tolist()))) > 1
+    codes: Labels = np.unique(array.astype(str) if is_mixed else array, return_inverse=True)[1]
     return codes

@@ -230,7 +230,7 @@ def _describes_rows(column: Column) -> str:
         times = times[~np.isnan(times)]
         if (times[1:][np.diff(times) < 0] == times.min()).all() and times.min() < times.max():
             return "contains times in the order of the rows"
-    if len(head) < SAMPLE or len(set(head)) < len(head) or any(value != int(value) for value in head):
+    if len(head) < SAMPLE or len(set(head)) < len(head) or not all(float(value).is_integer() for value in head):
         return ""
     # Numbers of rows may be in another order, as in a table that was sorted.
     values = np.sort(np.asarray(column.values(), dtype=float))

@@ -409,7 +409,7 @@ def choose(path: Path, offered: Mapping[str, Sequence[str]], skipped: Mapping[st
 
 def check_names(keys: Iterable[str]) -> list[str]:
     """Check that keys are a sequence of at least one name."""
-    if isinstance(keys, str) or not isinstance(keys, Iterable) or getattr(keys, "ndim", 1) == 0:
+    if isinstance(keys, str) or not isinstance(keys, Iterable) or getattr(keys, "ndim", 1) != 1:
         raise TypeError(f"keys must be a sequence of names, got {keys!r}")
     names = list(keys)
     if not all(isinstance(name, str) for name in names):

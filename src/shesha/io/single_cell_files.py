@@ -242,7 +242,12 @@ def from_anndata(adata: Any, *, obsm: str | None = None, layer: str | None = Non
         return NamedRows(
             split_names(load_backed(_choose_matrix(adata.obsm, obsm, "obsm")), f"obsm[{obsm!r}]")[0], names
         )
-    if layer in ("raw", "raw/X", "raw.X") and layer not in adata.layers and adata.raw is not None:
+    if (
+        isinstance(layer, str)
+        and layer in ("raw", "raw/X", "raw.X")
+        and layer not in adata.layers
+        and adata.raw is not None
+    ):
         return NamedRows(load_backed(adata.raw.X), names)
     if layer is not None:
         return NamedRows(load_backed(_choose_matrix(adata.layers, layer, "layer", "layers")), names)
