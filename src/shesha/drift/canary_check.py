@@ -406,9 +406,9 @@ def _warn_of_other_order(reference: Matrix, current: Matrix) -> None:
 
 def _warn_of_rotation(reference: Matrix, current: Matrix) -> bool:
     """Warn if vectors changed although distances did not, because an index of the old vectors is then useless."""
-    products = np.einsum("ij,ij->i", reference / safe_unit(reference), current / safe_unit(current))
-    lengths = [np.linalg.norm(rows / safe_unit(rows), axis=1) for rows in (reference, current)]
-    cosine = float(np.mean(products / np.maximum(lengths[0] * lengths[1], np.finfo(float).tiny)))
+    sides = [rows / safe_unit(rows) for rows in (reference, current)]
+    lengths = [np.linalg.norm(side, axis=1) for side in sides]
+    cosine = float(np.mean(np.einsum("ij,ij->i", *sides) / np.maximum(lengths[0] * lengths[1], np.finfo(float).tiny)))
     is_rotated = cosine < _ROTATED
     if is_rotated:
         state_warning(

@@ -565,11 +565,8 @@ def column_names(X: Any) -> Names | None:
     return None if names.kind == "counted" or not names.distinct else names
 
 
-_VERSION = re.compile(r"(ENS[A-Z]*G\d{6,})\.\d+")
-"""Ensembl id of a gene with its version."""
-
-
-_ENSEMBL = re.compile(r"ENS[A-Z]*G\d{6,}(\.\d+)?")
+_ENSEMBL = re.compile(r"(ENS[A-Z]*G\d{6,})(\.\d+)?")
+"""Ensembl id of a gene, with or without its version."""
 
 
 def _advice(first: Sequence[str], second: Sequence[str], n_shared: int) -> str:
@@ -597,7 +594,7 @@ def feature_order(names: Names | None, others: Names | None, sides: tuple[str, s
     if not names.distinct or not others.distinct:
         return None
     if all(map(look_like_genes, (first, second))):
-        unversioned = [[_VERSION.sub(r"\1", name) for name in one] for one in (first, second)]
+        unversioned = [[_ENSEMBL.sub(r"\1", name) for name in one] for one in (first, second)]
         if all(len(set(one)) == len(one) for one in unversioned):
             first, second = unversioned
     places = {name: place for place, name in enumerate(second)}
