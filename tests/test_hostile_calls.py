@@ -82,6 +82,7 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: to_markdown(pd.DataFrame(X), stars=pd.DataFrame(X)),
         lambda: shesha.noise_ceiling(np.array(1.0)),
         lambda: shesha.noise_ceiling([np.array(1.0), X]),
+        lambda: shesha.noise_ceiling(sparse.csc_array(X)),
         lambda: shesha.compare_layers([X], [X], aggregate=np.array([1j, 2])),
         lambda: shesha.measures.cka(X, X, covariates=pd.DataFrame(index=range(40))),
         lambda: shesha.drift.two_sample_tests(np.array(1.5), X),
@@ -254,6 +255,7 @@ def test_the_largest_numbers_have_a_direction():
         lambda: [SimpleNamespace(value=shesha.bio.perturbation_coherence_knn(LARGEST, X))],
         lambda: [SimpleNamespace(value=shesha.measures.mmd(X, -X, bandwidth=1e-320))],
         lambda: [SimpleNamespace(value=transferability.logme_regression(X, 1e300 * y, published=True), reason="large")],
+        lambda: [SimpleNamespace(value=transferability.logme_regression(1e300 * X, y, published=True), reason="large")],
         lambda: [SimpleNamespace(value=float(len(find_copies({"a": X[:1, :1], "b": X[:1, :1]}))))],
         lambda: [shesha.estimate(LARGEST, CLASSES, "label_conditioned_split", n_bootstrap=3, n_permutations=19)],
         lambda: [
