@@ -257,6 +257,7 @@ def test_the_largest_numbers_have_a_direction():
         lambda: [SimpleNamespace(value=shesha.measures.mmd(X, -X, bandwidth=1e-320))],
         lambda: [SimpleNamespace(value=transferability.logme_regression(X, 1e300 * y, published=True), reason="large")],
         lambda: [SimpleNamespace(value=transferability.logme_regression(1e300 * X, y, published=True), reason="large")],
+        lambda: [SimpleNamespace(value=shesha.anchor_stability(X, n_per_split=1), reason="one probe")],
         lambda: [SimpleNamespace(value=float(len(find_copies({"a": X[:1, :1], "b": X[:1, :1]}))))],
         lambda: [shesha.estimate(LARGEST, CLASSES, "label_conditioned_split", n_bootstrap=3, n_permutations=19)],
         lambda: [
