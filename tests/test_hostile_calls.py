@@ -224,6 +224,11 @@ def test_neighbours_may_have_any_byte_order():
     assert all(np.array_equal(found[0], one, equal_nan=True) for one in found[1:])
 
 
+def test_a_covariate_in_one_column_is_a_covariate():
+    found = [shesha.calibrate(X, X, "CKA", within=within, n_permutations=19) for within in (X[:, 0], X[:, :1])]
+    assert found[0].p_value == found[1].p_value
+
+
 def test_a_mask_that_hides_nothing_changes_nothing():
     tracked = [[0, 3, -1], [1, -1, 2]]
     assert np.array_equal(
