@@ -187,7 +187,7 @@ MODULES = {
     "syntax = (": r"'\(' was never closed",
     "import sys\nsys.exit(3)": r"SystemExit in line 2 of .*theirs_1\.py: 3",
     "raise RuntimeError('no \x1b[2J here')": r"RuntimeError in line 1 of .*: no \\x1b\[2J here",
-    "from shesha_bench import Suite\nchosen = Suite('own', ('x',))": "tasks must be a sequence of tasks, which includes a",
+    "from shesha_bench import Suite\nchosen = Suite('own', ('x',))": "tasks must be a sequence of tasks, which",
     "chosen = None": "which is NoneType",
 }
 
