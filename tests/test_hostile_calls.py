@@ -55,6 +55,7 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.steering.vector(X, RAGGED),
         lambda: shesha.coherence.coherence(RAGGED, X),
         lambda: shesha.bio.coherence(1.0, "a", copy=True),
+        lambda: shesha.coherence.coherence_by_group(sparse.csc_array(X * 1j), CLASSES, [0]),
         lambda: shesha.descriptors.effective_rank(RAGGED),
         lambda: shesha.calibration.holm([[0.1], [0.1, 0.2]]),
         lambda: shesha.estimate(X, "supervised_alignment"),
