@@ -111,3 +111,14 @@ def test_an_index_is_cut_to_the_dimensions_that_were_kept(old, rng):
     other = shesha.diff(old, old[:, 8:16], index=True, max_rows=50)
     assert np.isnan(other.index["as it is"].value)
     assert not any("first 8" in text for text in other.inputs)
+
+
+@pytest.mark.parametrize(
+    ("step", "match", "advice"),
+    [(0, None, "undecided"), (1e-4, None, "keep"), (0, {"v": "v"}, "keep"), (0, {"v": "v3"}, "re-embed")],
+)
+def test_an_index_beside_new_vectors_that_were_not_tested_is_not_kept(old, rng, step, match, advice):
+    new = {"v": old + step * rng.standard_normal(old.shape), "v3": rng.standard_normal(old.shape)}
+    one = found({"v": old}, new, match=match, again=[{"v": old + step * rng.standard_normal(old.shape)}])
+    assert one.advice == advice
+    assert ("v holds the old vectors, and v3 was not tested" in one.headline) == (advice == "undecided")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -45,7 +46,7 @@ from shesha.support.provenance import keep_statements, state, state_warning
 from shesha.support.seeds import CONFIDENCE, number
 from shesha.support.types import Index, Seed
 from shesha.support.warnings import CalibrationWarning, warn
-from shesha.support.wording import join_items
+from shesha.support.wording import agree, join_items
 from shesha.views import Representation, Rows
 
 MEASURES = ("RDM drift", "unbiased CKA")
@@ -243,7 +244,7 @@ def diff(
         )
         notes.extend(more_notes)
         if index:
-            details["index"] = _index(sides, usable, known, index_metric, k, loss, confidence, seed)
+            details["index"] = _index(sides, layers, usable, known, index_metric, k, loss, confidence, seed)
         if row_map:
             details["row_map"] = _map(sides, (first, second), layer, row_texts, known, k, seed)
     return Diff(
@@ -348,6 +349,7 @@ def _narrow_pair(
 
 def _index(
     sides: Sides,
+    layers: Mapping[str, LayerChange],
     rows: Index,
     known: dict[str, Any],
     metric: IndexMetric,
@@ -363,7 +365,16 @@ def _index(
     chosen = draw_rows(rows, _INDEXED, seed)
     before, after, *again = (side[name].take_rows(chosen).whole for side in (sides.before, sides.after, *sides.again))
     groups = np.unique(known["groups"][chosen], return_inverse=True)[1] if "groups" in known else None
-    return index_change(name, before, after, again, IndexTest(metric, k, loss, confidence, groups=groups, seed=seed))
+    found = index_change(name, before, after, again, IndexTest(metric, k, loss, confidence, groups=groups, seed=seed))
+    others, is_copy = sides.matching.only_after, layers[name].verdict == "unchanged" and not layers[name].vectors_differ
+    if found.advice != "keep" or not others or not is_copy or sides.matching.is_chosen:
+        return found
+    # A table of new vectors often keeps the column of the old ones.
+    why = (
+        f"{name} holds the old vectors, and {join_items(others)} {agree(len(others), 'was', 'were')} not tested; if new "
+        f"queries come from there, pass match= (--match {name}={others[0]}), otherwise leave it out (--key {name})"
+    )
+    return replace(found, advice="undecided", undecided=why)
 
 
 def _notes_of_vectors(layers: Iterable[LayerChange], moved_layer: str) -> list[str]:
