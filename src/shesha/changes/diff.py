@@ -371,8 +371,8 @@ def _index(
         return found
     # A table of new vectors often keeps the column of the old ones.
     why = (
-        f"{name} holds the old vectors, and {join_items(others)} {agree(len(others), 'was', 'were')} not tested; if new "
-        f"queries come from there, pass match= (--match {name}={others[0]}), otherwise leave it out (--key {name})"
+        f"{name} holds the old vectors, and {join_items(others)} {agree(len(others), 'was', 'were')} not tested; if "
+        f"new queries come from there, pass match= (--match {name}={others[0]}), otherwise leave it out (--key {name})"
     )
     return replace(found, advice="undecided", undecided=why)
 
