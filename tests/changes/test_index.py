@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import shesha
+from shesha.changes import stored_vectors
 from shesha.changes.index_recall import nearest_vectors
 from shesha.kernels.neighbours import nearest_by_product, shared_entries
 
@@ -122,3 +123,16 @@ def test_an_index_beside_new_vectors_that_were_not_tested_is_not_kept(old, rng, 
     one = found({"v": old}, new, match=match, again=[{"v": old + step * rng.standard_normal(old.shape)}])
     assert one.advice == advice
     assert ("v holds the old vectors, and v3 was not tested" in one.headline) == (advice == "undecided")
+
+
+def test_ties_between_copies_are_no_loss_unless_only_the_old_model_has_them(rng):
+    rows = rng.standard_normal((300, 16))
+    rows[180:] = rows[rng.integers(0, 12, 120)]
+    again = rows + 1e-6 * rng.standard_normal(rows.shape)
+    for old, new in ((rows, again), (again, rows)):
+        assert found(old, new)["as it is"].value == 1.0
+        assert shesha.diff(old, new, index=True).index.advice == "keep"
+    assert stored_vectors(rows, {"again": again})["again"].value == 1.0
+    # An old model that cannot distinguish texts has many equal vectors.
+    collapsed = rows[np.arange(300) % 6]
+    assert found(collapsed, rng.standard_normal((300, 16)))["as it is"].value < 0.1
