@@ -78,13 +78,14 @@ def test_row_numbers_of_filtered_tables(kind, labels):
 @pytest.mark.parametrize(
     ("numbers", "warned"), [(MIXED, True), (MIXED + 1, True), (COUNTED, False), (MIXED + 2, False), (2 * MIXED, False)]
 )
-def test_numbered_names_in_another_order_than_their_numbers(numbers, warned):
-    names = Names.build([f"request-{number}" for number in numbers], "custom_id")
+@pytest.mark.parametrize(("form", "labels"), [("request-{}", False), ("img_{}.png", True), ("a/clip{}.mp3", True)])
+def test_numbered_names_in_another_order_than_their_numbers(numbers, warned, form, labels):
+    names = Names.build([form.format(number) for number in numbers], "custom_id")
     with (
         collect_statements() as statements,
         pytest.warns(RowNamesWarning, match="the other rows have no names") if warned else nullcontext(),
     ):
-        assert orders({"a": names, "b": None}) == {}
+        assert orders({"a": names, "b": None}, labels=labels) == {}
     text = "rows of a are not in the order of the numbers in their custom_ids, and the other rows have no names"
     assert any(text in statement for statement in statements) == warned
 
