@@ -278,12 +278,13 @@ def _agreement(X: NDArray[Any], Y: NDArray[Any]) -> float:
     """Return the correlation of the similarities between some rows of each side."""
     chosen = np.unique(np.linspace(0, len(X) - 1, _COMPARED).astype(np.intp))
     upper = np.triu_indices(len(chosen), 1)
-    pairs = []
+    pairs: list[NDArray[Any]] = []
     for rows in (X, Y):
         centred = rows[chosen].astype(np.float64)
         centred -= centred.mean(axis=0)
         centred /= np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), np.finfo(float).tiny)
-        pairs.append((centred @ centred.T)[upper])
+        products = np.asarray(centred @ centred.T)
+        pairs.append(products[upper])
     correlation = float(np.corrcoef(pairs)[0, 1]) if min(map(np.ptp, pairs)) > 0 else 0.0
     return correlation if np.isfinite(correlation) else 0.0
 
