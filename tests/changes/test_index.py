@@ -136,3 +136,17 @@ def test_ties_between_copies_are_no_loss_unless_only_the_old_model_has_them(rng)
     # An old model that cannot distinguish texts has many equal vectors.
     collapsed = rows[np.arange(300) % 6]
     assert found(collapsed, rng.standard_normal((300, 16)))["as it is"].value < 0.1
+
+
+def test_a_hit_as_near_as_the_last_neighbour_counts(rng):
+    """Distances of bits are whole numbers, so that several vectors are as near as the last true neighbour."""
+    old = np.where(rng.standard_normal((200, 6)) @ rng.standard_normal((6, 32)) > 0, 1.0, -1.0)
+    new = np.where(rng.random(old.shape) < 0.002, -old, old)
+    value = found(old, new)["as it is"].value
+    hits = []
+    for row, query in enumerate(new):
+        near = np.argsort(np.where(np.arange(200) == row, np.inf, -old @ query), kind="stable")[:10]
+        truth = np.sort(np.where(np.arange(200) == row, -np.inf, new @ query))[-10]
+        hits.append(np.mean(new[near] @ query >= truth))
+    assert value == pytest.approx(np.mean(hits), abs=0.01)
+    assert value > 0.95

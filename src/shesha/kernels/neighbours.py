@@ -367,6 +367,14 @@ class Ties:
         out[self.rows] = np.take_along_axis(self.candidates, order, axis=1)
         return out
 
+    def prefer(self, others: Index, lists: Index) -> Index:
+        """Return the lists with ties broken in favour of the entries of other lists of the same rows."""
+        is_other = (self.candidates[:, :, None] == others[self.rows][:, None]).any(axis=2)
+        order = np.argsort(2 * self.levels + ~is_other, axis=1, kind="stable")[:, : lists.shape[1]]
+        out = lists.copy()
+        out[self.rows] = np.take_along_axis(self.candidates, order, axis=1)
+        return out
+
 
 @dataclass(frozen=True)
 class Found:
