@@ -31,6 +31,7 @@ _EXACT = frozenset(
         *("control", "controls", "ctrl", "ctl", "negctrl", "negative", "negativecontrol", "neg", "nancontrol"),
         *("nt", "ntc", "nontarget", "nontargeting", "nontargetingcontrol", "safetargeting", "scramble", "scrambled"),
         *("unperturbed", "untreated", "unstimulated", "unstim", "vehicle", "dmso", "pbs", "mock"),
+        *("intergenic", "noguide", "nosgrna", "lacz", "luciferase", "rosa26"),
     )
 )
 """Usual names of controls, compared without case, spaces and punctuation."""
@@ -38,9 +39,10 @@ _TOKENS = re.compile(r"(?<![a-z0-9])(?:sg)?(?:nt|ntc|neg|ctrl|ctl|negctrl)(?:g?\
 """Pattern of control tokens between delimiters, with or without a guide number: NTg1, but not NEGR1."""
 _KEYWORDS = (
     *("control", "negctrl", "negative", "nontarget", "safetarget", "safeharbo", "aavs1", "scramble", "unperturbed"),
-    *("untreated", "unstimulated", "vehicle", "dmso", "mock"),
+    *("untreated", "unstimulated", "vehicle", "dmso", "mock", "intergenic"),
 )
-"""Words within labels, compared as whole labels are. AAVS1 is a locus that guides cut without effect."""
+"""Words within labels, compared as whole labels are. AAVS1 is a locus that guides cut without effect, as intergenic
+regions are."""
 _ALL_JOINTS = re.compile(r"[+|&;,:/_]")
 _JOINTS = re.compile(r"[+|&;,]")
 """Separators between the targets in the label of a combined perturbation.
