@@ -30,7 +30,7 @@ def test_short_tokens_are_found_between_delimiters(label):
     assert found.labels == (label,)
 
 
-@pytest.mark.parametrize("label", ["NaN_Control_2", "AAVS1 safe-targeting guides", "mockinfected"])
+@pytest.mark.parametrize("label", ["NaN_Control_2", "AAVS1 safe-targeting guides", "mockinfected", "INTERGENIC393453"])
 def test_keywords_are_found_within_labels(label):
     with pytest.warns(GuessedControlsWarning, match="keyword"):
         assert find_controls([*GENES, label]).labels == (label,)
@@ -51,6 +51,8 @@ def test_guides_of_one_set_count_together():
         ["mock_A", "vehicle_B"],
         ["sgNTC-1", "non-targeting_00012"],
         ["control", "NT_1"],
+        ["control", "INTERGENIC393453"],
+        ["no-guide", "non-targeting"],
     ],
 )
 def test_several_sets_are_ambiguous(labels):

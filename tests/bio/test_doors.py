@@ -394,3 +394,15 @@ def test_depth_that_sets_a_perturbation_apart_is_named(column, factor, blocks, e
         found = test(data, "gene", n_draws=19, **({"blocks": blocks} if blocks else {}))
         texts = [text for text in found.inputs if "that of the controls" in text]
         assert len(texts) == bool(expected) and all(expected in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"), [(lambda X: X, True), (np.log1p, False), (lambda X: X / X.sum(1)[:, None] * 1e4, False)]
+)
+@pytest.mark.filterwarnings("ignore")
+def test_depth_is_read_from_counts_that_are_no_integers(change, named):
+    gene = np.repeat(["NT", "A", "B"], [60, 30, 30])
+    X = np.random.default_rng(0).gamma(2, 20, size=(120, 40)) * np.where(gene == "A", 0.5, 1.0)[:, None]
+    data = anndata.AnnData(change(X), screen(gene).obs)
+    inputs = bio.coherence_table(data, "gene", obsm=None, n_draws=19).inputs
+    assert any(text.startswith("warning: total count of 'A' is 0.") for text in inputs) == named

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +31,7 @@ _EXACT = frozenset(
         *("control", "controls", "ctrl", "ctl", "negctrl", "negative", "negativecontrol", "neg", "nancontrol"),
         *("nt", "ntc", "nontarget", "nontargeting", "nontargetingcontrol", "safetargeting", "scramble", "scrambled"),
         *("unperturbed", "untreated", "unstimulated", "unstim", "vehicle", "dmso", "pbs", "mock"),
+        *("intergenic", "noguide", "nosgrna", "lacz", "luciferase", "rosa26"),
     )
 )
 """Usual names of controls, compared without case, spaces and punctuation."""
@@ -38,9 +39,10 @@ _TOKENS = re.compile(r"(?<![a-z0-9])(?:sg)?(?:nt|ntc|neg|ctrl|ctl|negctrl)(?:g?\
 """Pattern of control tokens between delimiters, with or without a guide number: NTg1, but not NEGR1."""
 _KEYWORDS = (
     *("control", "negctrl", "negative", "nontarget", "safetarget", "safeharbo", "aavs1", "scramble", "unperturbed"),
-    *("untreated", "unstimulated", "vehicle", "dmso", "mock"),
+    *("untreated", "unstimulated", "vehicle", "dmso", "mock", "intergenic"),
 )
-"""Words within labels, compared as whole labels are. AAVS1 is a locus that guides cut without effect."""
+"""Words within labels, compared as whole labels are. AAVS1 is a locus that guides cut without effect, as intergenic
+regions are."""
 _ALL_JOINTS = re.compile(r"[+|&;,:/_]")
 _JOINTS = re.compile(r"[+|&;,]")
 """Separators between the targets in the label of a combined perturbation.
@@ -412,7 +414,7 @@ def cell_design(
     doubts = (
         *undeclared.values(),
         *doubts_about_cells(groupby, source, matrix, labels, rows),
-        *_doubts_about_depth(adata.obs, rows, labels, is_control, within),
+        *_doubts_about_depth(_with_totals(adata.obs, matrix, source), rows, labels, is_control, within),
     )
     for note in doubts:
         provenance.state_warning(note)
@@ -661,6 +663,21 @@ def _doubts_about_depth(
                 break
 
 
+_LARGEST_LOGARITHM = 30
+"""Value that no logarithm of counts exceeds."""
+
+
+def _with_totals(obs: Any, matrix: Any, source: str) -> Mapping[str, Any]:
+    """Return the columns of obs, with the totals of cells if none contains these and values are no logarithms."""
+    columns = {str(name): obs[name] for name in obs}
+    is_read = isinstance(matrix, np.ndarray) or sparse.issparse(matrix)
+    if source.startswith("obsm") or not is_read or any(map(DEPTH.fit, columns)) or not np.prod(matrix.shape):
+        return columns
+    if matrix.min() < 0 or not matrix.max() > _LARGEST_LOGARITHM:
+        return columns
+    return columns | {"total count": np.asarray(matrix.sum(axis=1), dtype=np.float64).ravel()}
+
+
 def _apart_from_controls(
     values: Vector, labels: NDArray[Any], is_control: Mask, within: NDArray[Any] | None
 ) -> dict[str, float]:
@@ -775,7 +792,7 @@ def cells_and_labels(adata: Any, groupby: str, layer: str | None, values: NDArra
     rows = np.flatnonzero([label is not None for label in values])
     known = values[rows]
     units = notes_on_units(adata.obs, rows, known, known == control, {groupby}, has_units=False)
-    depth = _doubts_about_depth(adata.obs, rows, known, known == control)
+    depth = _doubts_about_depth(_with_totals(adata.obs, matrix, source), rows, known, known == control)
     for note in (*units.values(), *doubts_about_cells(groupby, source, matrix, known, rows), *depth):
         warn(note, CalibrationWarning)
     if len(rows) < len(values):

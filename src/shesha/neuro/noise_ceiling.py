@@ -108,6 +108,10 @@ def noise_ceiling(
     check.choice(method, METHODS, "method")
     scaled = _SCALED[method]
     notes: tuple[str, ...] = ()
+    reason = (
+        f"no two repeats have distances of the same {_FEWEST_PAIRS} pairs of conditions, which are needed to compare "
+        "them"
+    )
     if conditions is None:
         if runs is not None:
             raise ValueError("runs must be given together with conditions, got runs only")
@@ -132,6 +136,8 @@ def noise_ceiling(
             equal = EqualTrials.draw("equal", run[None], n_draws, seed, fewest)
             _, _, reliability = _ceilings(_rdms_of_runs(trials, run, equal, metric, normalize)[0], scaled)
             notes = (*notes, f"with equal numbers of trials, the reliability is {float(reliability.mean()):.3g}")
+        if runs is None and trials.alternate:
+            reason = "odd and even trials show different conditions; pass runs="
     warn_of_dependent_repeats(draws[0], CEILING_TOO_HIGH)
     fields: dict[str, Any] = {
         "measure": f"RDM {method}",
@@ -140,11 +146,13 @@ def noise_ceiling(
         "notes": notes,
     }
     fields["seed"] = number(seed)
-    return _summarise(draws, scaled, {"measure": f"RDM {method}", **fields})
+    return _summarise(draws, scaled, reason, fields)
 
 
-def _summarise(draws: Cube, scaled: Callable[[Matrix], Matrix], fields: Mapping[str, Any]) -> NoiseCeiling:
-    """Average the ceilings over draws; if repeats do not agree, return no ceiling but the reason."""
+def _summarise(
+    draws: Cube, scaled: Callable[[Matrix], Matrix], incomparable: str, fields: Mapping[str, Any]
+) -> NoiseCeiling:
+    """Average the ceilings over draws; return the reason instead if repeats do not agree or are incomparable."""
     left_out, included, reliabilities = _ceilings(draws, scaled)
     reason, reliability = "", float(reliabilities.mean())
     n_known = np.isfinite(draws).all(axis=0).sum(axis=1)
@@ -153,10 +161,7 @@ def _summarise(draws: Cube, scaled: Callable[[Matrix], Matrix], fields: Mapping[
         span = f"{n_known.min()}" if n_known.min() == n_known.max() else f"{n_known.min()} to {n_known.max()}"
         provenance.state(f"distances missing (NaN): {span} of {draws.shape[2]} pairs of conditions known per repeat")
     if np.isnan(reliability) or np.isnan(left_out).all():
-        reason = (
-            f"no two repeats have distances of the same {_FEWEST_PAIRS} pairs of conditions, which are needed to "
-            "compare them"
-        )
+        reason = incomparable
     elif not reliability > 0:
         reason = f"repeats do not agree (reliability {reliability:.3g}), so there is no ceiling"
     if reason:

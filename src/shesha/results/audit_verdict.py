@@ -110,6 +110,8 @@ def interval(estimate: Estimate) -> str:
 
 
 _ALIGNMENT = "supervised_alignment"
+_NO_LEVEL = "no chance level: "
+"""Start of the note on a score that could not be tested."""
 _CIRCULAR = (
     " If these labels are clusters of the same data, they agree with it by construction, even in noise: the p-value "
     "then says nothing about kinds of rows."
@@ -231,10 +233,16 @@ def _kind(finding: RepresentationAudit) -> str:
     if is_stable_off_axes(finding):
         return "off axes"
     if finding.chance is None:
-        return "not asked"
+        return "undecided" if _too_few(finding) else "not asked"
     if not finding.chance.significant:
         return "not above"
     return "near zero" if _value_or_lowest(finding.feature_split) < NEAR_ZERO else "above"
+
+
+def _too_few(finding: RepresentationAudit) -> str:
+    """Return why the declared design allows no test; empty if it does or none was asked for."""
+    notes = () if finding.feature_split is None else finding.feature_split.notes
+    return next((note.removeprefix(_NO_LEVEL) for note in notes if note.startswith(_NO_LEVEL)), "")
 
 
 def _which(audit: Audit, findings: Sequence[RepresentationAudit]) -> str:
@@ -278,6 +286,7 @@ _SENTENCES: dict[str, Callable[[str, Sequence[RepresentationAudit]], str]] = {
     "near zero": _score_sentence("Above chance, but near zero, so single distances are mostly noise"),
     "not above": _score_sentence("Not above chance"),
     "not asked": _score_sentence("Stability"),
+    "undecided": _score_sentence("Whether the stability exceeds chance cannot be decided"),
 }
 """The sentence for each kind of representation."""
 
@@ -302,7 +311,7 @@ def _stability_range(findings: Sequence[RepresentationAudit]) -> str:
 def _p_values(findings: Sequence[RepresentationAudit]) -> str:
     known = [finding.chance.p_value for finding in findings if finding.chance is not None]
     if not known:
-        return "; no chance level was computed"
+        return f"; {_too_few(findings[0]) or 'no chance level was computed'}"
     low, high = min(known), max(known)
     return f", p = {low:.2g}" if f"{low:.2g}" == f"{high:.2g}" else f", p = {low:.2g} to {high:.2g}"
 

@@ -192,7 +192,7 @@ def estimate(
     _warn_of_clusters(request, y)
     if not _warn_of_fitted_axes(request):
         _warn_of_doubts(request)
-    few = _too_few_permutations(null_requests, n_draws, alpha) if n_draws else ""
+    few = too_few_permutations(null_requests, n_draws, alpha) if n_draws else ""
     if few and n_permutations is not None:
         raise ValueError(few)
     if not n_draws or few:
@@ -260,7 +260,7 @@ def _compare_with_null(request: Request, evidence: ScoreDraws, alpha: float) -> 
     return numbers | {"null": tuple(map(float, null)), "exchanged": _describe_null(request)}, []
 
 
-def _too_few_permutations(requests: list[Request], n_permutations: int, alpha: float) -> str:
+def too_few_permutations(requests: list[Request], n_permutations: int, alpha: float) -> str:
     """Return why the design allows too few permutations; empty if it allows enough."""
     for request in requests:
         if request.design is not None:

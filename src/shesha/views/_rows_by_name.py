@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Protocol, Self, TypeVar
@@ -28,11 +30,11 @@ from shesha.inputs.table_columns import column_names
 from shesha.kernels.distances import Metric, find_undirected_rows
 from shesha.support import memory
 from shesha.support.device_arrays import array_shape, take_rows as take_array_rows, to_host
-from shesha.support.provenance import state
+from shesha.support.provenance import ignore_statements, state, state_warning
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Seed, is_array, shape_of
 from shesha.support.warnings import RowNamesWarning, warn
-from shesha.support.wording import join_items
+from shesha.support.wording import join_items, plural
 from shesha.views.representation import Rdm, Representation, Rows
 
 S = TypeVar("S", Representation, Rows, Rows | Rdm)
@@ -209,23 +211,82 @@ _CHECKED = 1 << 26
 
 
 def warn_of_other_order(arrays: Mapping[str, Any]) -> None:
-    """Warn if matrices in memory without row names contain the rows of the first one in another order."""
-    matrices = {
-        name: X for name, X in arrays.items() if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiu"
-    }
-    n_values, first = 0, next(iter(matrices), "")
-    for name, X in matrices.items():
+    """Warn if matrices in memory contain the rows of the first one in another order than that in which they are paired.
+
+    Their names then belong to other rows, or they have none.
+    """
+    found = [(name, *_matrix(X, name)) for name, X in arrays.items()]
+    matrices = [(name, X, names) for name, X, names in found if X is not None]
+    n_values, warned = 0, False
+    for name, X, names in matrices:
+        first, Y, others = matrices[0]
         n_values += X.size
-        if name != first and n_values <= _CHECKED and are_reordered(matrices[first], X):
-            # A representation without layers has one layer, which has this name.
-            other, one = (each.removesuffix("['representation']") for each in (name, first))
-            text = f"{other} seems to contain the rows of {one} in another order"
-            state(text)
-            warn(
-                f"{text}, but rows are paired by position. Pass data with row names, such as tables with an index",
-                RowNamesWarning,
+        if warned or name == first or n_values > _CHECKED or X.shape[0] != len(Y):
+            continue
+        order = _order_by_name(others, names)
+        text = remedy = ""
+        # A representation without layers has one layer, which has this name.
+        other, one = (each.removesuffix("['representation']") for each in (name, first))
+        by_position, by_name = (0.0, 0.0) if order is None else (_agreement(Y, rows) for rows in (X, X[order]))
+        if names is not None and by_position > _FIT + _NOISE / len(Y) and by_name < _MISFIT * by_position:
+            text = (
+                f"rows of {other} are matched with those of {one} by {names.word}, but fit far better by position "
+                f"(correlation of similarities {by_position:.2f} instead of {round(by_name, 2) + 0.0:.2f})"
             )
-            return
+            remedy = "so one of them seems to have wrong names. Pass arrays without names (.to_numpy(), --by-position)"
+        elif are_reordered(Y, X if order is None else X[order]):
+            text = f"{other} seems to contain the rows of {one} in another order"
+            remedy = "but rows are paired by position. Pass data with row names, such as tables with an index"
+            if others is not None and names is not None and names.has_same_names(others):
+                text = f"{other} seems to contain the rows of {one} under other {plural(names.word)}"
+                remedy = f"so one of them has wrong {plural(names.word)}. Correct them, or the order of the rows, first"
+        if warned := bool(text):
+            state_warning(f"{text}, {remedy}", is_raised=True)
+            warn(f"{text}, {remedy}", RowNamesWarning)
+
+
+_FIT, _NOISE, _MISFIT = 0.2, 10, 0.25
+"""How well rows fit by position, for many rows and in addition for few ones, and share that remains by name."""
+_COMPARED = 300
+"""Number of rows whose similarities are compared."""
+
+
+def _matrix(X: Any, name: str) -> tuple[NDArray[Any] | None, Names | None]:
+    """Return a dense matrix in memory and the names of its rows; None for other data."""
+    if isinstance(X, Rdm) or (isinstance(X, Representation) and X.has_distances_only):
+        return None, None
+    side = _Side.read(X, name)
+    if isinstance(X, Rows):
+        values = None if X.is_sparse else X.sample
+    else:
+        values = X.to_numpy.rows if isinstance(X, Representation) else split_names(side.value)[0]
+    is_dense = isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in "fiu"
+    return values if is_dense else None, side.names
+
+
+def _order_by_name(first: Names | None, other: Names | None) -> Index | None:
+    """Return the order in which rows of the other side are matched by name; None if it is theirs, or they are not."""
+    if first is None or other is None or first is other:
+        return None
+    with ignore_statements(), warnings.catch_warnings(), suppress(ValueError):
+        warnings.simplefilter("ignore")
+        return orders({"first": first, "other": other}).get("other")
+    return None
+
+
+def _agreement(X: NDArray[Any], Y: NDArray[Any]) -> float:
+    """Return the correlation of the similarities between some rows of each side."""
+    chosen = np.unique(np.linspace(0, len(X) - 1, _COMPARED).astype(np.intp))
+    upper = np.triu_indices(len(chosen), 1)
+    pairs: list[NDArray[Any]] = []
+    for rows in (X, Y):
+        centred = rows[chosen].astype(np.float64)
+        centred -= centred.mean(axis=0)
+        centred /= np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), np.finfo(float).tiny)
+        products = np.asarray(centred @ centred.T)
+        pairs.append(products[upper])
+    correlation = float(np.corrcoef(pairs)[0, 1]) if min(map(np.ptp, pairs)) > 0 else 0.0
+    return correlation if np.isfinite(correlation) else 0.0
 
 
 def _sample_size(

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import NamedRows, Names, split_names, table_values, validation as check
 from shesha.inputs.class_labels import class_names
-from shesha.kernels.condensed_matrices import row_sums, take_condensed
+from shesha.kernels.condensed_matrices import row_sums, square, take_condensed
 from shesha.kernels.distances import (
     METRICS,
     Metric,
@@ -32,7 +32,7 @@ from shesha.kernels.shapes import rotate_rows
 from shesha.kernels.threads import parallel
 from shesha.support import device_arrays, memory as memory, types as kinds
 from shesha.support.device_arrays import array_shape, input_precision
-from shesha.support.provenance import state
+from shesha.support.provenance import state, state_warning
 from shesha.support.types import Array, Index, Mask, Matrix, Vector
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn
 
@@ -69,6 +69,27 @@ def _has_columns_in_other_order(table: Any) -> bool:
     return rows != columns and table.index.is_unique and len(rows) == len(columns) and set(rows) == set(columns)
 
 
+_SOME_ZEROS, _CONTRADICTION, _FEW_LEVELS, _MOST_TRIANGLES = 0.05, 0.25, 3, 400
+"""Share of zeros from which they are examined, median difference of the distances of both rows to others, as a share of
+the median distance, that contradicts a zero, number of values of model RDMs, and most rows and most zeros examined."""
+
+
+def _has_contradictory_zeros(condensed: Vector, n: int) -> bool:
+    """Return whether many distances are 0 although their rows differ in those to others, as for pairs never seen."""
+    zero = condensed == 0
+    if n > _MOST_TRIANGLES or zero.mean() < _SOME_ZEROS or zero.all():
+        return False
+    positive = condensed[condensed > 0]
+    if len(np.unique(positive)) <= _FEW_LEVELS:
+        return False
+    matrix = square(np.where(zero, np.nan, condensed), n)
+    first, second = (index[zero] for index in np.triu_indices(n, 1))
+    step = -(-len(first) // _MOST_TRIANGLES)
+    differences = np.abs(matrix[first[::step]] - matrix[second[::step]])
+    differences = differences[np.isfinite(differences)]
+    return len(differences) > 0 and bool(np.median(differences) > _CONTRADICTION * np.median(positive))
+
+
 class Rdm:
     """Distances between rows (a representational dissimilarity matrix), for use in place of features.
 
@@ -102,6 +123,11 @@ class Rdm:
         self.condensed, self.n_rows = check.rdm(values, name)
         self.n_missing = int(np.isnan(self.condensed).sum())
         self.has_negative = bool((self.condensed < 0).any())
+        if _has_contradictory_zeros(self.condensed, self.n_rows):
+            state_warning(
+                "many distances are exactly 0 between rows whose distances to others differ; if these are missing or "
+                "were cut at 0, pass NaN or the distances before the cut"
+            )
         self.precision = input_precision(values)
         # The names in a condensed triangle would be those of pairs.
         self.names: Names | None = names if len(array_shape(values)) == 2 else None
