@@ -258,6 +258,7 @@ def test_the_largest_numbers_have_a_direction():
         lambda: [shesha.drift.DriftMonitor(X, false_alarm=0.1).check(LARGEST).scores[0]],
         lambda: shesha.diff({"a": X * 1e-160}, {"a": X}).layers.values(),
         lambda: [SimpleNamespace(value=shesha.measures.cka(X, X, covariates=LARGEST[:, 0]))],
+        lambda: [SimpleNamespace(value=float(len(shesha.doubts(X, covariates=LARGEST[:, 0]))))],
         lambda: [SimpleNamespace(value=shesha.bio.perturbation_coherence_whitened(ONE_HUGE, X))],
         lambda: [SimpleNamespace(value=shesha.bio.perturbation_coherence_knn(LARGEST, X))],
         lambda: [SimpleNamespace(value=shesha.measures.mmd(X, -X, bandwidth=1e-320))],
