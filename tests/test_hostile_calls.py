@@ -254,6 +254,7 @@ def test_the_largest_numbers_have_a_direction():
         lambda: [shesha.drift.DriftMonitor(X, false_alarm=0.1).check(ONE_HUGE).scores[0]],
         lambda: shesha.compare(X, LARGEST, "CKA", calibrate=True, n_permutations=19),
         lambda: [SimpleNamespace(value=shesha.measures.rsa(LARGEST, X, covariates=X[:, 0]))],
+        lambda: [shesha.estimate(LARGEST, covariates=X[:, 0], n_bootstrap=3, n_permutations=199)],
         lambda: shesha.compare(LARGEST, X, ["sliced Wasserstein", "RSMDiff", "MMD"]),
         lambda: [shesha.drift.DriftMonitor(X, false_alarm=0.1).check(LARGEST).scores[0]],
         lambda: shesha.diff({"a": X * 1e-160}, {"a": X}).layers.values(),
