@@ -228,8 +228,8 @@ def _state_faults(reference: Any, window: Any, features: Names | None) -> None:
         state_warning(f"{listing(constant)} constant in each sample with another value, which alone separates them")
     if all(_step(side) == 1 and _is_centred(rows) for side, rows in zip(sides.values(), rows_of_sides, strict=True)):
         state_warning(
-            "all features have mean 0 in both samples, as if each had been centred, standardised or decomposed (PCA) by "
-            "itself, which hides shifts; transform the window as the reference"
+            "all features have mean 0 in both samples, as if each had been centred, standardised or decomposed (PCA) "
+            "by itself, which hides shifts; transform the window as the reference"
         )
     variances = np.concatenate([first, second]).var(axis=0)
     largest = np.flatnonzero(variances > _DOMINANT * variances.sum())
