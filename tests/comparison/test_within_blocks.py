@@ -193,7 +193,7 @@ def test_rows_moved_with_their_class_are_no_copy(step, is_copy):
 @pytest.mark.parametrize(("kind", "named"), [("shuffled", True), ("within", False)])
 @pytest.mark.filterwarnings("ignore:Y seems to contain the rows of X in another order")
 def test_embeddings_that_keep_nothing_may_have_another_order(kind, named):
-    P, types, batch, rng = cells(n=480)
+    P, types, _, rng = cells(n=480)
     other = P @ rng.standard_normal((8, 12))
     moved = rng.permutation(480)
     for own in (np.flatnonzero(types == k) for k in np.unique(types)) if kind == "within" else ():
