@@ -16,6 +16,7 @@ import numpy as np
 from shesha.inputs import MissingRows, Names, RowChoice
 from shesha.inputs.matrix_shapes import one_row_per_input, state_narrow
 from shesha.io.read import read_named
+from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.kernels.shapes import PANEL, column_panels
 from shesha.support import provenance, types as kinds
 from shesha.support.layer_axis import LayerAxis, layer_sequence, split_layers
@@ -533,14 +534,16 @@ def _warn_of_shifted_layers(before: Side, after: Side, matched: Mapping[str, str
     """Warn if most layers hold the vectors of other layers, as if names were counted from another layer on."""
     rows = np.unique(np.linspace(0, len(next(iter(before.values()))) - 1, _COMPARED).astype(np.intp))
     old, new = ({layer: side[layer].read(rows) for layer in matched} for side in (before, after))
+    unit = safe_unit(*old.values(), *new.values())
+    old, new = ({layer: values / unit for layer, values in side.items()} for side in (old, new))
     moved = {}
     for layer, values in new.items():
         differences = {
             other: float(np.linalg.norm(values - there)) for other, there in old.items() if there.shape == values.shape
         }
         closest = min(differences, key=differences.__getitem__, default=layer)
-        limit = _SAME * float(np.linalg.norm(values))
-        if closest != layer and differences[closest] <= min(limit, differences.get(layer, np.inf) / _OTHER):
+        limit = min(_SAME * float(np.linalg.norm(values)), differences.get(layer, np.inf) / _OTHER)
+        if closest != layer and differences[closest] < limit:
             moved[layer] = closest
     if 2 * len(moved) > len(matched):
         layer, other = next(iter(moved.items()))
