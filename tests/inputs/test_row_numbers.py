@@ -168,3 +168,20 @@ def test_names_that_contradict_the_vectors_are_doubted(kind):
     stated = [one for one in found.inputs if "under other names" in one or "better by position" in one]
     assert len(stated) == bool(text) and all(text in one for one in stated)
     assert (found.index.advice == "undecided") == (vectors.shape == LARGE.shape and bool(text))
+
+
+def test_identifiers_counted_from_0_and_from_1_are_named():
+    numbers = {"a": MIXED, "b": MIXED[::-1] + 1}
+    sides = {name: Names.build(each, "nsd_id", chosen="column") for name, each in numbers.items()}
+    with pytest.raises(ValueError, match="from 0 on one side and from 1 on the other") as error:
+        orders(sides)
+    assert "shared rows, pass" not in str(error.value)
+    with collect_statements() as statements:
+        orders(sides, rows="shared")
+    assert any("from 0 on one side and from 1" in one for one in statements)
+
+
+def test_numbers_with_leading_zeros_are_named():
+    names = {form: Names.build([form.format(i) for i in range(1, 13)]) for form in ("sub-{}", "sub-{:02}")}
+    with pytest.raises(ValueError, match=r"12 would match if sub-0\d were sub-\d; rename the rows"):
+        orders(names)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
-from math import log
+from math import comb, log
 from typing import Any, overload
 
 import numpy as np
@@ -24,7 +24,7 @@ from shesha.nulls.design_builder import equal_groups, exchange
 from shesha.nulls.null_summary import best_value, holm, summarise
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison, Number, Score
-from shesha.results.within_classes import SeveralWithinClasses, WithinClasses
+from shesha.results.within_classes import PARTLY, SeveralWithinClasses, WithinClasses
 from shesha.support import provenance, types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.progress import track
@@ -432,7 +432,7 @@ def compare_within(
         for place in (0, 1)
     )
     merged, apart = rows_of_both.merged(request.names, min_rows)
-    return WithinClasses(
+    result = WithinClasses(
         *request.names,
         classes=classes,
         sizes={name: sum(part.n for part in parts) for name, parts in parts_of.items()},
@@ -448,6 +448,14 @@ def compare_within(
         alpha=alpha,
         n_draws=n_permutations,
     )
+    remains = result.kept or result.classes_with(PARTLY)
+    if result.lost and not remains and len(merged) == comb(len(classes), 2):
+        first, second = request.names
+        provenance.state_warning(
+            f"{second} keeps nothing of {first}, neither within nor between classes, as if its rows were in another "
+            "order; check that row i of both is the same input"
+        )
+    return result
 
 
 def _compare_several(

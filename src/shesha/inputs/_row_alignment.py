@@ -329,7 +329,7 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
     advice = (
         f"{lost}. " if lost else "",
         renaming,
-        'To use only the shared rows, pass rows="shared". ' if shared else "",
+        'To use only the shared rows, pass rows="shared". ' if shared and not renaming else "",
         "" if same else f"They come from {names.word} and {reference.word}; name one column with ids=. ",
         _by_position(names, reference),
     )
@@ -472,6 +472,8 @@ def _shared_rows(named: Mapping[str, Names | None], known: dict[str, Names]) -> 
         _state_matching(known, {name: rows for name, rows in selected.items() if (np.diff(rows) != 1).any()})
     else:
         state(f"{len(wanted):,} of {listing} rows shared by {_words(known)}")
+        if other := next((names for names in others if _count_from_other_numbers(names, first)), None):
+            state_warning(_renaming(other, first).rstrip(". "))
     return selected
 
 
@@ -550,12 +552,16 @@ _FORMS: tuple[Callable[[str], str], ...] = (
     partial(_iso_date, day_first=False),
     *_TRIMS[1:],
 )
-_N_NOTATIONS = 3
+_N_NOTATIONS = 4
 """Number of the first forms that do not shorten names to other names, so that some names may match without them."""
 
 
 def _renaming(names: Names, reference: Names, n_shared: int = 0) -> str:
     """Say which renaming makes most names match, such as removing '-0' from all cells; empty if there is none."""
+    if _count_from_other_numbers(names, reference):
+        return (
+            f"{plural(names.word)} seem to be counted from 0 on one side and from 1 on the other; number both alike. "
+        )
     if not names.kind == reference.kind == "text":
         return ""
     if not n_shared and (renumbered := _renumbering(names, reference)):
@@ -575,6 +581,15 @@ def _renaming(names: Names, reference: Names, n_shared: int = 0) -> str:
             condition = ", if the times without a time zone are in UTC" if len(zoned) > 1 else ""
             return f"{len(shared):,} would match if {' and '.join(changes)}; rename the rows{condition}. "
     return ""
+
+
+def _count_from_other_numbers(names: Names, reference: Names) -> bool:
+    """Return whether one side has the numbers from 0 on, and the other as many from 1 on, as of Python and MATLAB."""
+    if len(names) != len(reference) or "text" in (names.kind, reference.kind):
+        return False
+    ends = [(int(one.values.min()), int(one.values.max())) for one in (names, reference)]
+    n = len(names)
+    return names.distinct and reference.distinct and sorted(ends) == [(0, n - 1), (1, n)]
 
 
 _LAST_NUMBER = re.compile(r"(.*?)[-_.]?(\d+)")

@@ -308,6 +308,7 @@ def session_drift(
         if lacking := [name for name in every if name not in session.names]:
             total = count(len(every), "condition")
             state(f"session {session.name} lacks {len(lacking)} of {total}: {check.join_items(lacking)}")
+    _state_other_numbering(built)
     table = _table(tracked, built, first)
     state_shared_trials({session.name: session.rates for session in built})
     _state_standardised(built)
@@ -323,6 +324,21 @@ def session_drift(
     tested = _test_changes(pairs, changes, confidence)
     names = tuple(session.name for session in built)
     return SessionDrift(names, tested, n_permutations, alpha, confidence=confidence, seed=number(seed))
+
+
+def _state_other_numbering(sessions: Sequence[_Session]) -> None:
+    """Warn if conditions are counted from 0 in some sessions and from 1 in others, as by Python and MATLAB."""
+    starts = {}
+    for session in sessions:
+        numbers = sorted(int(name) for name in session.names if name.isdecimal())
+        if len(numbers) == len(session.names) and numbers == [*range(numbers[0], numbers[0] + len(numbers))]:
+            starts[session.name] = numbers[0]
+    if len(starts) == len(sessions) and set(starts.values()) == {0, 1} and len({len(s.names) for s in sessions}) == 1:
+        one, other = (next(name for name, start in starts.items() if start == first) for first in (0, 1))
+        state_warning(
+            f"conditions seem to count from 0 in {one} and from 1 in {other}, so different conditions are compared "
+            "under one name; number them alike"
+        )
 
 
 def _state_standardised(sessions: Sequence[_Session]) -> None:

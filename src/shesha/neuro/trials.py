@@ -89,6 +89,9 @@ class Trials:
         try:
             columns = _columns(source, conditions, trials.n_total, name)
         except ValueError as error:
+            # Epochs of MNE remember the trials that were dropped.
+            if str(error).endswith(f"trials, got {len(getattr(X, 'drop_log', ()))}"):
+                raise ValueError(f"{error}; {name} lacks dropped epochs, so pass those of {name}.selection") from error
             n_columns = (*np.shape(X), 0, 0)[1]
             if np.ndim(X) == 3 and trials.source is None:
                 axes = [k for k, n in enumerate(np.shape(X)) if k and str(error).endswith(f"trials, got {n}")]
