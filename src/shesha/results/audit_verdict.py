@@ -25,6 +25,7 @@ TO_DO = {
     "weak": "compare means over many rows only, or use more features",
     "mostly noise": "do not interpret single distances; average many rows, or use other features",
     "not above chance": "do not interpret the distances; check that these are the features you want",
+    "undecided": "declare units of which more can be permuted, as described above, before you interpret the distances",
     "basis-averaged": "use the basis-averaged score; the columns themselves share no geometry",
 }
 """What to do with the distances, by the last part of a verdict."""
@@ -50,6 +51,8 @@ def verdict(finding: RepresentationAudit) -> str:
     if has_uninformative_axes(finding):
         averaged = finding.basis_averaged_split
         return "not above chance" if averaged is None else f"basis-averaged {averaged.value:.2f}"
+    if score.reason:
+        return "undecided"
     if finding.chance is not None and not finding.chance.significant:
         return "not above chance"
     grade = next(word for below, word in GRADES if score.value < below)
@@ -70,6 +73,12 @@ def is_stable_off_axes(one: RepresentationAudit) -> bool:
 def has_uninformative_axes(one: RepresentationAudit) -> bool:
     """Return whether the columns share no geometry because they are, or resemble, principal components."""
     return has_fitted_axes(one) or is_stable_off_axes(one)
+
+
+def leaves_stability_open(one: RepresentationAudit) -> bool:
+    """Return whether the feature split says nothing: fitted axes, or a design that allows too few permutations."""
+    split = one.feature_split
+    return has_uninformative_axes(one) or (split is not None and split.has_value and bool(split.reason))
 
 
 def is_clearly_above(one: Estimate | None, other: Estimate | None) -> bool:
@@ -126,7 +135,7 @@ def headline(audit: Audit) -> Section:
     """Return the headline: the data, which stability is above chance, and how well labels agree with it."""
     sentences = [*_chance_sentence(audit), _dominance_sentence(audit), _order(audit), _sizes_sentence(audit)]
     # Principal components of cells have no stable axes, so agreement with the labels is the first question.
-    labels_first = all(map(has_uninformative_axes, audit.representations))
+    labels_first = all(map(leaves_stability_open, audit.representations))
     answer = [_labels(audit), *sentences] if labels_first else [*sentences, _labels(audit)]
     return Section(_title(audit), texts([*answer, _problems_sentence(audit)]))
 
@@ -231,7 +240,7 @@ def _kind(finding: RepresentationAudit) -> str:
     if is_stable_off_axes(finding):
         return "off axes"
     if finding.chance is None:
-        return "not asked"
+        return "undecided" if leaves_stability_open(finding) else "not asked"
     if not finding.chance.significant:
         return "not above"
     return "near zero" if _value_or_lowest(finding.feature_split) < NEAR_ZERO else "above"
@@ -265,6 +274,14 @@ def _off_axes_sentence(which: str, group: Sequence[RepresentationAudit]) -> str:
     )
 
 
+def _undecided_sentence(which: str, findings: Sequence[RepresentationAudit]) -> str:
+    reasons = dict.fromkeys(finding.feature_split.reason for finding in findings if finding.feature_split is not None)
+    return (
+        f"Whether the stability exceeds chance cannot be decided: {which}feature-split stability "
+        f"{_stability_range(findings)}, but {'; '.join(reasons)}."
+    )
+
+
 def _basis_averaged(findings: Sequence[RepresentationAudit]) -> str:
     known = [finding.basis_averaged_split for finding in findings]
     low, high = (choose(_value_or_lowest(estimate) for estimate in known) for choose in (min, max))
@@ -277,6 +294,7 @@ _SENTENCES: dict[str, Callable[[str, Sequence[RepresentationAudit]], str]] = {
     "above": _score_sentence("Stable above chance"),
     "near zero": _score_sentence("Above chance, but near zero, so single distances are mostly noise"),
     "not above": _score_sentence("Not above chance"),
+    "undecided": _undecided_sentence,
     "not asked": _score_sentence("Stability"),
 }
 """The sentence for each kind of representation."""
@@ -356,6 +374,11 @@ def _labels(audit: Audit) -> str:
     where = f" closest in {best.name}" if len(known) > 1 else " closer than other rows"
     alignment = best.supervised[_ALIGNMENT]
     score, everywhere = interval(alignment), " in any representation" * (len(known) > 1)
+    if alignment.reason:
+        return (
+            f"{intro} Whether rows of the same class are closer than by chance cannot be decided{everywhere} "
+            f"(alignment {score}): {alignment.reason}."
+        )
     if (alignment.has_null and not alignment.significant) or (not alignment.has_null and alignment.low <= 0):
         return (
             f"{intro} Rows of the same class are not significantly closer than other rows{everywhere} (alignment "
