@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +29,7 @@ from shesha.support.wording import count
 _EXACT = frozenset(
     (
         *("control", "controls", "ctrl", "ctl", "negctrl", "negative", "negativecontrol", "neg", "nancontrol"),
+        *("negcon", "intergenic", "noguide"),
         *("nt", "ntc", "nontarget", "nontargeting", "nontargetingcontrol", "safetargeting", "scramble", "scrambled"),
         *("unperturbed", "untreated", "unstimulated", "unstim", "vehicle", "dmso", "pbs", "mock"),
     )
@@ -38,7 +39,7 @@ _TOKENS = re.compile(r"(?<![a-z0-9])(?:sg)?(?:nt|ntc|neg|ctrl|ctl|negctrl)(?:g?\
 """Pattern of control tokens between delimiters, with or without a guide number: NTg1, but not NEGR1."""
 _KEYWORDS = (
     *("control", "negctrl", "negative", "nontarget", "safetarget", "safeharbo", "aavs1", "scramble", "unperturbed"),
-    *("untreated", "unstimulated", "vehicle", "dmso", "mock"),
+    *("untreated", "unstimulated", "vehicle", "dmso", "mock", "intergenic", "noguide", "negcon"),
 )
 """Words within labels, compared as whole labels are. AAVS1 is a locus that guides cut without effect."""
 _ALL_JOINTS = re.compile(r"[+|&;,:/_]")
@@ -257,6 +258,9 @@ _MOST_CONTROLS, _MOST_LEVELS, _PERMUTATIONS, _UNEVEN = 500, 50, 199, 1e-4
 """Limits of the search for columns that act like batches: controls, values of a column, permutations, p of shares."""
 _SAME_TOTAL, _LEAST_TOTAL = 1e-3, 100
 """Relative difference between totals of normalised cells, and the smallest usual total."""
+_LARGEST_LOGARITHM, _UNEQUAL, _SKEWED = 20, 0.1, 10
+"""Largest value of log-transformed counts (1e8 in one gene), relative difference of totals from which on cells were not
+normalised, and smallest ratio of the largest count to the mean."""
 _CHECKED_ROWS = 200
 """Number of cells that are checked to distinguish raw counts from normalised values."""
 _FEWEST_LOOKED_AT, _MOST_LOOKED_AT = 20, 2000
@@ -412,7 +416,7 @@ def cell_design(
     doubts = (
         *undeclared.values(),
         *doubts_about_cells(groupby, source, matrix, labels, rows),
-        *_doubts_about_depth(adata.obs, rows, labels, is_control, within),
+        *_doubts_about_depth(adata.obs, rows, labels, is_control, within, _own_totals(matrix, source)),
     )
     for note in doubts:
         provenance.state_warning(note)
@@ -645,15 +649,45 @@ _FEWEST_OF_DEPTH, _NEARLY_ALL = 10, 0.9
 """Smallest number of cells, and share of pairs of a cell and a control in which the same one has the larger value."""
 
 
+def _own_totals(matrix: Any, name: str) -> dict[str, Vector]:
+    """Return the totals of cells, by their name, if values are counts or resemble them; otherwise nothing."""
+    if name.startswith("obsm") or not _look_unnormalised(_load(matrix[:_CHECKED_ROWS])):
+        return {}
+    totals = [np.asarray(_load(matrix[start : start + _PIECE]).sum(axis=1)).ravel() for start in _starts(matrix)]
+    return {f"the total of {name}": np.concatenate(totals)}
+
+
+def _look_unnormalised(block: Any) -> bool:
+    """Return whether values are no logarithms and have unequal totals, such as counts without ambient RNA."""
+    values = np.asarray(block.data if hasattr(block, "toarray") else block)
+    if not values.size or not values.min() >= 0 or not _LARGEST_LOGARITHM < values.max() < 2.0**53:
+        return False
+    totals = np.asarray(block.sum(axis=1), dtype=np.float64).ravel()
+    # Counts are skewed, unlike intensities and measurements.
+    is_skewed = values.max() > _SKEWED * totals.mean() / block.shape[1]
+    return bool(is_skewed and np.ptp(totals) > _UNEQUAL * totals.max())
+
+
+def _starts(matrix: Any) -> range:
+    return range(0, matrix.shape[0], _PIECE)
+
+
 def _doubts_about_depth(
-    obs: Any, rows: Index, labels: NDArray[Any], is_control: Mask, within: NDArray[Any] | None = None
+    obs: Any,
+    rows: Index,
+    labels: NDArray[Any],
+    is_control: Mask,
+    within: NDArray[Any] | None = None,
+    totals: Mapping[str, Vector] | None = None,
 ) -> Iterator[str]:
     """Yield labels whose cells nearly all have more counts, or fewer, than the controls of their stratum."""
     for effect, (words, remedy) in _EFFECTS.items():
         names = [str(name) for name in obs if words.fit(str(name)) and obs[name].dtype.kind in "iuf"]
         # Totals tell more than numbers of genes, and one column is enough.
-        for name in sorted(names, key=lambda name: any(word in name.lower() for word in ("gene", "feature"))):
-            values = np.asarray(obs[name], dtype=np.float64)[rows]
+        names.sort(key=lambda name: any(word in name.lower() for word in ("gene", "feature")))
+        known = {**{name: obs[name] for name in names}, **(totals or {} if words is DEPTH else {})}
+        for name, column_values in known.items():
+            values = np.asarray(column_values, dtype=np.float64)[rows]
             if ratios := _apart_from_controls(values, labels, is_control, within):
                 each = check.join_items((f"{label!r} is {ratio:.2g} times" for label, ratio in ratios.items()), most=3)
                 shift = "its shift" if len(ratios) == 1 else "their shifts"
@@ -775,7 +809,7 @@ def cells_and_labels(adata: Any, groupby: str, layer: str | None, values: NDArra
     rows = np.flatnonzero([label is not None for label in values])
     known = values[rows]
     units = notes_on_units(adata.obs, rows, known, known == control, {groupby}, has_units=False)
-    depth = _doubts_about_depth(adata.obs, rows, known, known == control)
+    depth = _doubts_about_depth(adata.obs, rows, known, known == control, totals=_own_totals(matrix, source))
     for note in (*units.values(), *doubts_about_cells(groupby, source, matrix, known, rows), *depth):
         warn(note, CalibrationWarning)
     if len(rows) < len(values):
@@ -814,6 +848,12 @@ def warn_of_counts(matrix: Any, name: str) -> bool:
         text = (
             f"{name} contains counts per {totals.mean() * largest:,.0f} without a logarithm, so a few genes with high "
             "counts dominate the shifts of cells. Log-transform them first (scanpy.pp.log1p)"
+        )
+    elif _look_unnormalised(first):
+        text = (
+            f"{name} contains positive values up to {largest:,.0f} whose totals differ between cells, like counts that "
+            "were corrected but not normalised, so sequencing depth dominates the shifts of cells. Normalise and "
+            "log-transform them first"
         )
     if text:
         warn(text, CalibrationWarning)
