@@ -211,7 +211,7 @@ def diff(
     notes = note_of_classes(known, scored)
     chosen = _choose(measures, k, len(scored))
     layers, interrupted = _score_layers(sides, scored, chosen, _evidence(scored, known, confidence, seed))
-    _warn_if_unrelated(layers.values())
+    _warn_if_unrelated(layers.values(), has_names=bool(sides.names))
     layer = _most_changed_layer(list(layers.values()))
     # After Ctrl-C, the answer must follow soon.
     looked_at = scored if interrupted else draw_rows(usable, _LOOKED_AT, seed)
@@ -293,16 +293,21 @@ _UNRELATED = 1.9
 """Change that unrelated rows reach, as a multiple of the change above which a layer is replaced."""
 
 
-def _warn_if_unrelated(layers: Iterable[LayerChange]) -> None:
+def _warn_if_unrelated(layers: Iterable[LayerChange], *, has_names: bool) -> None:
     """Warn if no layer is closer to the old one than unrelated rows are, as with rows in another order."""
     known = [layer for layer in layers if layer.verdict != "not estimable"]
     # With few rows, the interval of a related geometry may include that of unrelated rows as well.
     if known and all(
         layer.verdict == "replaced" and layer.value >= _UNRELATED * layer.replaced_above for layer in known
     ):
+        remedy = (
+            "the names of rows belong to their vectors"
+            if has_names
+            else "both contain the same inputs in the same order, or match rows by identifiers (ids=, --id)"
+        )
         state_warning(
             "before and after are no closer than unrelated rows, as if row i were another input in each: check that "
-            "both contain the same inputs in the same order, or match rows by identifiers (ids=, --id)"
+            f"{remedy}"
         )
 
 

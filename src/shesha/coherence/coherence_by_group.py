@@ -395,7 +395,7 @@ def _warn_of_order(rows: RowPieces, row_layout: GroupLayout) -> None:
 
 
 _FEWEST_KINDS, _ONE_DIRECTION = 4, 0.5
-"""Fewest groups of different names, and least mean cosine between their shifts, from which on the controls are doubted."""
+"""Fewest names of groups, and least mean cosine between their shifts, from which on the controls are doubted."""
 
 
 def _warn_of_one_direction(results: Sequence[Coherence], observed: GroupEvidence) -> None:

@@ -377,8 +377,8 @@ def compare_within(
         }
         for place in (0, 1)
     )
-    merged, apart = rows_of_both.merged(request.names, min_rows)
-    return WithinClasses(
+    merged, apart, all_merged = rows_of_both.merged(request.names, min_rows)
+    found = WithinClasses(
         *request.names,
         classes=classes,
         sizes={name: sum(part.n for part in parts) for name, parts in parts_of.items()},
@@ -394,6 +394,13 @@ def compare_within(
         alpha=alpha,
         n_draws=n_permutations,
     )
+    if all_merged and not any(found.is_above(measure, name) for measure in found.measures for name in classes):
+        provenance.state_warning(
+            "no class kept its geometry or its distance from the others, as if row i were another input in each: check "
+            "that both have the same rows in the same order, because some methods return the rows of one batch after "
+            "another"
+        )
+    return found
 
 
 @dataclass(frozen=True)
@@ -482,10 +489,13 @@ class _LabelledRows:
         labels = self.classes[both].astype(str), self.block[both].astype(str)
         return {name: block_mixing(side[both], *labels) for name, side in zip(names, self.sides, strict=True)}
 
-    def merged(self, names: tuple[str, str], min_rows: int) -> tuple[dict[str, dict[str, float]], tuple[str, ...]]:
+    def merged(
+        self, names: tuple[str, str], min_rows: int
+    ) -> tuple[dict[str, dict[str, float]], tuple[str, ...], bool]:
         """Return the pairs of classes whose means only the first representation separates, and those without a block.
 
-        A pair is without a block if no block contains both classes.
+        A pair is without a block if no block contains both classes. Also return whether these are all pairs that the
+        first representation separates.
         """
         blocks = np.full(len(self.classes), "") if self.block is None else self.block
         sizes = Counter(name for name in self.classes if name is not None)
@@ -495,12 +505,14 @@ class _LabelledRows:
         before, after = (class_separation(side[rows] / safe_unit(side), labels, blocks) for side in self.sides)
         known = [(str(name), set(blocks[labels == name])) for name in np.unique(labels)]
         found, apart = {}, []
-        for a, b in np.argwhere(np.triu((before >= _SEPARATE) & (after <= _LEFT * before), 1)).tolist():
+        separate = np.triu(before >= _SEPARATE, 1)
+        for a, b in np.argwhere(separate & (after <= _LEFT * before)).tolist():
             (first, of_first), (second, of_second) = known[a], known[b]
             found[f"{first} and {second}"] = dict(zip(names, (float(before[a, b]), float(after[a, b])), strict=True))
             if not of_first & of_second:
                 apart.append(f"{first} and {second}")
-        return dict(sorted(found.items(), key=lambda pair: -pair[1][names[0]])), tuple(apart)
+        ordered = dict(sorted(found.items(), key=lambda pair: -pair[1][names[0]]))
+        return ordered, tuple(apart), 0 < len(found) == separate.sum()
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from shesha.inputs.table_columns import column_names
 from shesha.kernels.distances import Metric, find_undirected_rows
 from shesha.support import memory
 from shesha.support.device_arrays import array_shape, take_rows as take_array_rows, to_host
-from shesha.support.provenance import state
+from shesha.support.provenance import state, state_warning
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Seed, is_array, shape_of
 from shesha.support.warnings import RowNamesWarning, warn
@@ -59,6 +59,7 @@ def align_rows(sources: Mapping[str, S]) -> dict[str, S]:
         If the representations contain different names, not only a different order.
     """
     moved = orders({name: source.names for name, source in sources.items()})
+    _warn_of_wrong_names(sources, moved)
     return {name: source.take_rows(moved[name]) if name in moved else source for name, source in sources.items()}
 
 
@@ -228,6 +229,38 @@ def warn_of_other_order(arrays: Mapping[str, Any]) -> None:
             return
 
 
+def _warn_of_wrong_names(sides: Mapping[str, Any], moved: Mapping[str, Index]) -> None:
+    """Warn if rows that were the same inputs in the given order are put into another one by their names."""
+    first = next((name for name, side in sides.items() if side.names is not None), "")
+    reference, n_values = _matrix_in_memory(sides.get(first)), 0
+    for name, order in moved.items() if reference is not None else ():
+        X = None if name == first else _matrix_in_memory(sides.get(name))
+        if X is None or len(X) != len(reference) or (n_values := n_values + X.size) > _CHECKED:
+            continue
+        ordered = reference[moved[first]] if first in moved else reference
+        if are_reordered(ordered, X[order]) and not are_reordered(reference, X):
+            text = (
+                f"row i of {name} and of {first} is the same input, but their names are in different orders, as if the "
+                "names or the values of one of them had been sorted alone (obs.sort_index does so): correct the names, "
+                "or pair rows by position (arrays without names, --by-position)"
+            )
+            state_warning(text, is_raised=True)
+            warn(text, RowNamesWarning)
+            return
+
+
+def _matrix_in_memory(source: Any) -> NDArray[Any] | None:
+    """Return the values of a matrix in memory with one vector per row; None for others."""
+    value = getattr(source, "value", source)
+    if isinstance(value, Representation):
+        value = None if value.has_distances_only else value.to_numpy.rows
+    elif isinstance(value, Rows):
+        value = None if value.is_sparse else value.sample
+    value = value.values if isinstance(value, NamedRows) else value
+    is_matrix = isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "fiu"
+    return value if is_matrix and value.size <= _CHECKED else None
+
+
 def _sample_size(
     sides: Sequence[_Side], need: Callable[[list[tuple[int, int]]], float], size: int
 ) -> tuple[int, float]:
@@ -286,6 +319,7 @@ def restrict(
     if rows == "shared":
         named |= {name: names for name, value in extra.items() if (names := _names(value, name)) is not None}
     chosen = orders(named, rows=rows)
+    _warn_of_wrong_names(used, chosen)
     used = {name: side.take_rows(chosen[name]) if name in chosen else side for name, side in used.items()}
     if rows == "shared":
         extra = {name: _follow(value, name, chosen, counts) for name, value in extra.items()}
