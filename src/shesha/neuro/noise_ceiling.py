@@ -32,6 +32,7 @@ from shesha.support import provenance
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
 from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.views import warn_of_zero_distances
 from shesha.views.representation import Rdm
 
 Method = Literal["spearman", "pearson", "cosine"]
@@ -112,6 +113,7 @@ def noise_ceiling(
         if runs is not None:
             raise ValueError("runs must be given together with conditions, got runs only")
         rdms, n_conditions = _rdms_as_matrix(rdms_or_trials)
+        warn_of_zero_distances({f"rdms[{place}]": np.asarray(one) for place, one in enumerate(rdms)})
         draws = rdms[None]
     else:
         check.choice(metric, METRICS, "metric")

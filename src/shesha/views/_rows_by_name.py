@@ -25,12 +25,13 @@ from shesha.inputs import (
 from shesha.inputs.class_labels import lacks_label, state_suspicious_classes
 from shesha.inputs.identity import describe_transposed
 from shesha.inputs.table_columns import column_names
+from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import Metric, find_undirected_rows
 from shesha.support import memory
 from shesha.support.device_arrays import array_shape, take_rows as take_array_rows, to_host
 from shesha.support.provenance import state, state_warning
 from shesha.support.seeds import spawn
-from shesha.support.types import Index, Seed, is_array, shape_of
+from shesha.support.types import Index, Seed, Vector, is_array, shape_of
 from shesha.support.warnings import RowNamesWarning, warn
 from shesha.support.wording import join_items
 from shesha.views.representation import Rdm, Representation, Rows
@@ -169,6 +170,7 @@ def select_rows(
             (_, message), *others = faults.items()
             raise ValueError(message + f". The same fault: {join_items(name for name, _ in others)}" * bool(others))
     warn_of_other_order({name: side.value for name, side in used.items()})
+    warn_of_zero_distances({name: side.value.condensed for name, side in used.items() if isinstance(side.value, Rdm)})
     return {name: side.value for name, side in used.items()}, extra
 
 
@@ -227,6 +229,44 @@ def warn_of_other_order(arrays: Mapping[str, Any]) -> None:
                 RowNamesWarning,
             )
             return
+
+
+_FEWEST_ZEROS, _SHARE_OF_ZEROS, _UNLIKE, _FEWEST_LEVELS, _MOST_COMPARED = 3, 0.05, 0.8, 10, 60
+"""Fewest distances of zero, their smallest share, smallest ratio of the differences between such rows and between other
+rows, fewest other values (ratings and categories have fewer), and most rows compared."""
+
+
+def warn_of_zero_distances(rdms: Mapping[str, Vector]) -> None:
+    """Warn of distances that are exactly 0 between rows whose other distances differ as much as those of any rows.
+
+    Equal rows have equal distances to all others. Some programs write 0 for pairs that were never measured.
+    """
+    shares = {name: share for name, condensed in rdms.items() if (share := _share_of_unlike_zeros(condensed))}
+    if shares:
+        (name, share), n_others = next(iter(shares.items())), len(shares) - 1
+        state_warning(
+            f"{100 * share:.0f} % of the distances in {name}{f' and {n_others} more' if n_others else ''} are exactly "
+            "0 between rows whose other distances differ, like pairs that were not measured or negative values set to "
+            "0: pass NaN for missing distances, which are then left out"
+        )
+
+
+def _share_of_unlike_zeros(condensed: Vector) -> float:
+    """Return the share of distances that are exactly 0 without reason; 0 if there are few, or if rows are equal."""
+    zero = condensed == 0
+    if not max(_FEWEST_ZEROS, _SHARE_OF_ZEROS * len(condensed)) <= zero.sum() < len(condensed):
+        return 0.0
+    n = check.condensed_rows(condensed.shape)
+    D = square(np.where(zero, np.nan, condensed), n)[:_MOST_COMPARED, :_MOST_COMPARED]
+    np.fill_diagonal(D, np.nan)
+    i, j = np.triu_indices(len(D), 1)
+    both = np.isfinite(D[i]) & np.isfinite(D[j])
+    differences = np.where(both, np.abs(D[i] - D[j]), 0.0).sum(axis=1) / np.maximum(both.sum(axis=1), 1)
+    known, is_zero = both.any(axis=1), ~np.isfinite(D[i, j])
+    if not (known & is_zero).any() or not (known & ~is_zero).any() or len(np.unique(D)) <= _FEWEST_LEVELS:
+        return 0.0
+    unlike = np.median(differences[known & is_zero]) >= _UNLIKE * np.median(differences[known & ~is_zero])
+    return float(zero.mean()) if unlike else 0.0
 
 
 def _warn_of_wrong_names(sides: Mapping[str, Any], moved: Mapping[str, Index]) -> None:
