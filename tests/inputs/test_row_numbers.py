@@ -9,14 +9,15 @@ import pandas as pd
 import pytest
 
 import shesha
-from shesha.inputs import Names, are_reordered, choose_identity, orders
+from shesha.inputs import NamedRows, Names, are_reordered, choose_identity, orders
 from shesha.support.provenance import collect_statements
 from shesha.support.warnings import RowNamesWarning
 
 N = 12
 COUNTED = np.arange(N)
 MIXED = np.random.default_rng(0).permutation(N)
-X = np.random.default_rng(1).standard_normal((N, 5))
+RNG = np.random.default_rng(1)
+X = RNG.standard_normal((N, 5))
 DECISIONS = {
     "numbers that count the rows of both": (COUNTED, COUNTED, "", "position"),
     "from 0 and from 1": (COUNTED, COUNTED + 1, "", "position"),
@@ -144,3 +145,28 @@ def test_diff_warns_of_rows_in_another_order():
     with pytest.warns(RowNamesWarning, match="after seems to contain the rows of before in another order"):
         found = shesha.diff(LARGE, LARGE[ORDER])
     assert "after seems to contain the rows of before in another order" in found.inputs
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "shifted"),
+    [
+        (np.arange(40) + 1, np.arange(40), True),
+        (7 * np.arange(40) + 1, 7 * np.arange(40), True),
+        (np.arange(40), np.arange(30) + 11, True),
+        (np.arange(40), np.arange(40) + 2, False),
+        (np.arange(40), RNG.permutation(90)[:40], False),
+    ],
+    ids=["from 1 and 0", "some images", "some rows", "from 2", "others"],
+)
+def test_identifiers_that_count_from_0_and_from_1_are_named(first, second, shifted):
+    X, Y = RNG.standard_normal((len(first), 4)), RNG.standard_normal((len(second), 4))
+    sides = [
+        NamedRows(X, Names.build(first, "image_id")),
+        NamedRows(Y, Names.build(RNG.permutation(second), "image_id")),
+    ]
+    with pytest.raises(ValueError, match="must have the same image_ids") as refused:
+        shesha.compare(*sides, "CKA")
+    assert ("All would match if 1 were added to the image_ids of " in str(refused.value)) == shifted
+    if len(np.intersect1d(first, second)) > 3:
+        told = shesha.compare(*sides, "CKA", rows="shared").inputs
+        assert any("all would match if 1 were added" in text for text in told) == shifted

@@ -137,3 +137,11 @@ def test_neurons_that_never_vary_have_no_tuning(level: float) -> None:
     found = session_drift(fixed).pairs[0]
     assert found["tuning"].value == pytest.approx(expected["tuning"].value, abs=1e-12)
     assert found["tuning"].within == pytest.approx(expected["tuning"].within, abs=1e-12)
+
+
+@pytest.mark.parametrize(("added", "told"), [(0, False), (1, True), (2, False), (-1, True)])
+def test_conditions_that_count_from_0_and_from_1_are_named(added, told):
+    responses, shown = day(TUNING, 1)
+    found = session_drift({"a": day(TUNING), "b": (responses, shown + added)})
+    text = f"all would match if 1 were added to the conditions of {'a' if added > 0 else 'b'}"
+    assert any(text in one for one in found.inputs) == told

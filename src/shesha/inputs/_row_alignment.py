@@ -30,7 +30,7 @@ from shesha.inputs.identity import (
 from shesha.support.provenance import state, state_warning
 from shesha.support.types import Index
 from shesha.support.warnings import RowNamesWarning, warn
-from shesha.support.wording import join_names, plural
+from shesha.support.wording import join_names, lowercase_start, plural
 
 RowChoice = Literal["same", "shared"]
 """Whether all inputs must have the same rows, or only the rows that all of them have are used."""
@@ -328,7 +328,7 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
     lost = names.lost_digits or reference.lost_digits
     advice = (
         f"{lost}. " if lost else "",
-        renaming,
+        renaming or _shift(name, names, first, reference),
         'To use only the shared rows, pass rows="shared". ' if shared else "",
         "" if same else f"They come from {names.word} and {reference.word}; name one column with ids=. ",
         _by_position(names, reference),
@@ -466,6 +466,9 @@ def _shared_rows(named: Mapping[str, Names | None], known: dict[str, Names]) -> 
             f"({_example(*known.values())}). {advice}".rstrip(". ")
         )
     state_other_texts(known)
+    start, *rest = known
+    if text := next(filter(None, (_shift(name, known[name], start, first) for name in rest)), ""):
+        state_warning(f"rows may be matched wrongly: {lowercase_start(text).rstrip('. ')}")
     wanted = first.values[shared]
     selected = {name: _positions(names, wanted) for name, names in known.items()}
     if all(len(wanted) == len(names) for names in known.values()):
@@ -577,6 +580,38 @@ def _renaming(names: Names, reference: Names, n_shared: int = 0) -> str:
     return ""
 
 
+def describe_shift(one: Mapping[str, Iterable[Any]], other: Mapping[str, Iterable[Any]]) -> str:
+    """Say that integers of two sides, given by their name, all match if one side is shifted by one; otherwise empty.
+
+    Examples
+    --------
+    >>> describe_shift({"those of a": [1, 2, 3]}, {"those of b": ["0", "1", "2"]})
+    'All would match if 1 were added to those of b, which may count from 0 instead of 1'
+    >>> describe_shift({"a": [1, 2, 3]}, {"b": [2, 3, 4, 1]})
+    ''
+    """
+    sides = [(name, {str(value) for value in values}) for side in (one, other) for name, values in side.items()]
+    if not all(_INTEGER.fullmatch(value) for _, side in sides for value in side):
+        return ""
+    first, second = ({int(value) for value in side} for _, side in sides)
+    fewest = min(len(first), len(second))
+    if fewest < _FEWEST_NUMBERED or len(first & second) == fewest:
+        return ""
+    for (name, _), low, high in ((sides[0], first, second), (sides[1], second, first)):
+        if len({number + 1 for number in low} & high) == fewest:
+            return f"All would match if 1 were added to {name}, which may count from 0 instead of 1"
+    return ""
+
+
+def _shift(name: str, names: Names, first: str, reference: Names) -> str:
+    text = describe_shift(
+        {f"the {plural(names.word)} of {name}": names.values},
+        {f"the {plural(reference.word)} of {first}": reference.values},
+    )
+    return f"{text}. " * bool(text)
+
+
+_INTEGER = re.compile(r"-?\d{1,18}")
 _LAST_NUMBER = re.compile(r"(.*?)[-_.]?(\d+)")
 
 

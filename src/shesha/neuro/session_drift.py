@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.stats import norm as normal
 
-from shesha.inputs import MissingRows, Names, validation as check
+from shesha.inputs import MissingRows, Names, describe_shift, validation as check
 from shesha.inputs.table_columns import column_names
 from shesha.kernels.condition_distances import agreement, centre_and_scale, condition_distances, half_sums
 from shesha.kernels.rounding_and_scaling import centred_units, is_constant, safe_unit
@@ -29,7 +29,7 @@ from shesha.support import types as kinds
 from shesha.support.provenance import keep_statements, state, state_warning
 from shesha.support.seeds import ALPHA, CONFIDENCE, N_PERMUTATIONS, generator, number, spawn
 from shesha.support.types import Index, Labels, Matrix, Seed, Vector
-from shesha.support.wording import count
+from shesha.support.wording import count, lowercase_start
 
 MISSING = -1
 
@@ -308,6 +308,9 @@ def session_drift(
         if lacking := [name for name in every if name not in session.names]:
             total = count(len(every), "condition")
             state(f"session {session.name} lacks {len(lacking)} of {total}: {check.join_items(lacking)}")
+        of_first, of_this = ({f"the conditions of {one.name}": one.names} for one in (built[0], session))
+        if text := describe_shift(of_first, of_this):
+            state_warning(f"conditions may be matched wrongly: {lowercase_start(text)}")
     table = _table(tracked, built, first)
     state_shared_trials({session.name: session.rates for session in built})
     _state_standardised(built)

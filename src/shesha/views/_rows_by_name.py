@@ -273,7 +273,9 @@ def _warn_of_wrong_names(sides: Mapping[str, Any], moved: Mapping[str, Index]) -
     """Warn if rows that were the same inputs in the given order are put into another one by their names."""
     first = next((name for name, side in sides.items() if side.names is not None), "")
     reference, n_values = _matrix_in_memory(sides.get(first)), 0
-    for name, order in moved.items() if reference is not None else ():
+    if reference is None:
+        return
+    for name, order in moved.items():
         X = None if name == first else _matrix_in_memory(sides.get(name))
         if X is None or len(X) != len(reference) or (n_values := n_values + X.size) > _CHECKED:
             continue
