@@ -243,6 +243,33 @@ class Trials:
             )
         return True
 
+    def state_dependent_stretches(self, runs: Labels) -> None:
+        """Warn in the result if trials of a condition follow one another in a run and are alike, as frames of a block.
+
+        Permuting such trials within runs breaks up the stretches, so that p-values are too small.
+        """
+        inside = self.codes >= 0
+        codes, runs = self.codes[inside], np.unique(runs[inside], return_inverse=True)[1]
+        counts = np.zeros((runs.max(initial=-1) + 1, codes.max(initial=-1) + 1))
+        np.add.at(counts, (runs, codes), 1)
+        totals = counts.sum(axis=1)
+        expected = float(((totals - 1) * (1 - ((counts / totals[:, None]) ** 2).sum(axis=1))).sum())
+        together = np.diff(runs) == 0
+        n_changes = int((np.diff(codes) != 0)[together].sum())
+        if len(codes) < _MANY_TRIALS or n_changes >= _BLOCKED * expected:
+            return
+        rates = self.rates[inside]
+        rows = _subtract_means(_subtract_means(rates / safe_unit(rates), runs), codes)
+        same = np.flatnonzero(together & (np.diff(codes) == 0))
+        total = float((rows**2).sum() / len(rows)) * len(same)
+        alike = float((rows[same] * rows[same + 1]).sum()) / total if total > 0 else 0.0
+        # By chance, single neurons deviate alike by one over the square root of the number of trials.
+        if alike > max(_ALIKE_IN_RUNS, 4 / max(1, len(same)) ** 0.5):
+            provenance.state_warning(
+                f"p-values are too small, because trials of one condition that follow one another within runs deviate "
+                f"alike (correlation {alike:.2f}), like the frames of a block: average the trials of each stretch"
+            )
+
     @property
     def n_trials(self) -> int:
         """Number of trials that have responses and a condition, including those of conditions that are left out."""
@@ -278,16 +305,19 @@ class Trials:
         return replace(self, values=self.values[:, neurons], source=None)
 
 
+def _subtract_means(rows: Matrix, codes: Labels) -> Matrix:
+    sums = np.zeros((codes.max() + 1, rows.shape[1]))
+    np.add.at(sums, codes, rows)
+    return np.asarray(rows - (sums / np.bincount(codes)[:, None])[codes])
+
+
 def _state_slow_drift(rates: Matrix, codes: Labels, name: str) -> None:
     """State that trials that follow one another deviate alike from the means of their conditions."""
     inside = codes >= 0
     rows, codes = rates[inside], np.unique(codes[inside], return_inverse=True)[1]
     if len(rows) < _MANY_TRIALS:
         return
-    rows = rows / safe_unit(rows)
-    sums = np.zeros((codes.max() + 1, rows.shape[1]))
-    np.add.at(sums, codes, rows)
-    rows = rows - (sums / np.bincount(codes)[:, None])[codes]
+    rows = _subtract_means(rows / safe_unit(rows), codes)
     total = float((rows**2).sum())
     alike = float((rows[1:] * rows[:-1]).sum()) / total if total > 0 else 0.0
     if alike > _ALIKE:
@@ -299,8 +329,9 @@ def _state_slow_drift(rates: Matrix, codes: Labels, name: str) -> None:
         provenance.state_warning(text if name == "X" else f"{name}: {text}")
 
 
-_ALIKE = 0.5
-"""Correlation of the deviations of neighbouring trials above which they are mostly a drift."""
+_ALIKE, _ALIKE_IN_RUNS = 0.5, 0.1
+"""Correlation of the deviations of neighbouring trials above which they are mostly a drift, and above which those of
+one condition in a run may not be permuted singly."""
 
 
 def state_uneven_neurons(values: Array, name: str, table: Any = None) -> None:
