@@ -517,7 +517,7 @@ def test_units_and_trials(tmp_path):
     damage = {
         "units/spike_times_in_ms": (
             1000 * (1 + np.concatenate(trains)),
-            r"spikes in its trials, got spikes from .* to .* and trials from 0 to 19.*; both must be in seconds",
+            r"spikes in its trials, got 1?\d of 20 trials empty: spikes from .* and trials from 0 to .* Both must",
         ),
         "units/spike_times": (np.zeros((400, 2)), r"units/spike_times as one row of numbers, got float64 of shape"),
         "intervals/trials/stop_time": (np.arange(19.0), "one stop per start of intervals/trials, got 19"),
@@ -531,6 +531,45 @@ def test_units_and_trials(tmp_path):
             file[place] = value
         with pytest.raises(files.UnreadableFileError, match=f"must (have|contain) {message}"):
             np.asarray(files.read(tmp_path / "a.nwb")["units"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda times: times, ""),
+        (lambda times: times % 1, r"19 of 20 trials empty: spikes from 0.* are times relative to each trial"),
+        (lambda times: 1000 * times, r"trials empty: spikes from .* or in another unit"),
+        (lambda times: times[times < 15], "5 of 20 trials are before the first or after the last spike"),
+    ],
+    ids=["right", "relative", "milliseconds", "ended early"],
+)
+def test_spikes_on_another_clock_are_named(tmp_path, change, message):
+    h5py = pytest.importorskip("h5py")
+    draw = np.random.default_rng(0)
+    trains = [change(np.sort(np.repeat(np.arange(20.0), 3) + draw.uniform(0, 0.5, 60))) for _ in range(4)]
+    with h5py.File(tmp_path / "a.nwb", "w") as file:
+        file.attrs["nwb_version"] = "2.6.0"
+        file["intervals/trials/id"], file["units/id"] = np.arange(20), np.arange(4)
+        file["intervals/trials/start_time"], file["intervals/trials/stop_time"] = np.arange(20.0), np.arange(20) + 0.5
+        file["units/spike_times"] = np.concatenate(trains)
+        file["units/spike_times_index"] = np.cumsum([len(train) for train in trains])
+    if "empty" in message:
+        with pytest.raises(files.UnreadableFileError, match=message):
+            np.asarray(files.read(tmp_path / "a.nwb")["units"])
+        return
+    with collect_statements() as statements:
+        files.read(tmp_path / "a.nwb")
+    assert [message in one for one in statements if one.startswith("warning")] == [True] * bool(message)
+    # Units that were observed in the first 10 seconds, in two parts of the session, and always or not known.
+    with h5py.File(tmp_path / "a.nwb", "a") as file:
+        file["units/obs_intervals"] = [[0.0, 10.4], [0.0, 5.0], [12.0, 20.0], [0.0, 21.0]]
+        file["units/obs_intervals_index"] = [1, 3, 4, 4]
+    with collect_statements() as statements:
+        counts = files.read(tmp_path / "a.nwb")["units"]
+    missing = np.zeros((20, 4), dtype=bool)
+    missing[11:, 0] = missing[5:12, 1] = True
+    np.testing.assert_array_equal(np.isnan(counts), missing)
+    assert any("2 of 4 units were not observed in up to 9 of 20 trials" in one for one in statements)
 
 
 @pytest.mark.parametrize("clock", ["rate", "timestamps"])
