@@ -289,7 +289,6 @@ OWN: dict[str, Made] = {
     "shesha.load": {"path": _saved},
     "shesha.label_conditioned_split": {"y": lambda good: np.arange(N) // 2 % 3},
     "shesha.compare_within": {"min_rows": lambda good: 6},
-    "shesha.compare_several_within": {"min_rows": lambda good: 6, "others": lambda good: {"Y": good.Y}},
     "shesha.consensus": _THREE | {"groups": lambda good: np.arange(N) // 2},
     "shesha.mean_shape": _THREE,
     "shesha.rank_models": {

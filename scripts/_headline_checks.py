@@ -312,9 +312,7 @@ def within_checks() -> Iterator[Check]:
 
     def several(rng: Rng) -> Any:
         X, unrelated = draw(rng, 0.0)
-        return shesha.compare_several_within(
-            X, {"unrelated": unrelated, "noisy": X + rng.standard_normal(X.shape)}, classes
-        )
+        return shesha.compare_within(X, {"unrelated": unrelated, "noisy": X + rng.standard_normal(X.shape)}, classes)
 
     def rules(kept: str, partly: str, lost: str, absent: str = UNDECIDED) -> tuple[tuple[str, str], ...]:
         return (
@@ -349,7 +347,7 @@ def within_checks() -> Iterator[Check]:
     for truth, (call, judged) in truths.items():
         yield Check("compare_within", truth, call, judged)
     yield Check(
-        "compare_several_within",
+        "compare_within",
         "one unrelated, one with equal noise",
         several,
         (

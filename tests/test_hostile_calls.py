@@ -54,6 +54,7 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: transferability.logme_regression(X, RAGGED),
         lambda: shesha.steering.vector(X, RAGGED),
         lambda: shesha.coherence.coherence(RAGGED, X),
+        lambda: shesha.bio.coherence(1.0, "a", copy=True),
         lambda: shesha.descriptors.effective_rank(RAGGED),
         lambda: shesha.calibration.holm([[0.1], [0.1, 0.2]]),
         lambda: shesha.estimate(X, "supervised_alignment"),
@@ -82,6 +83,7 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: to_markdown(pd.DataFrame(X), stars=pd.DataFrame(X)),
         lambda: shesha.noise_ceiling(np.array(1.0)),
         lambda: shesha.noise_ceiling([np.array(1.0), X]),
+        lambda: shesha.noise_ceiling(sparse.csc_array(X)),
         lambda: shesha.compare_layers([X], [X], aggregate=np.array([1j, 2])),
         lambda: shesha.measures.cka(X, X, covariates=pd.DataFrame(index=range(40))),
         lambda: shesha.drift.two_sample_tests(np.array(1.5), X),
@@ -222,6 +224,11 @@ def test_neighbours_may_have_any_byte_order():
     assert all(np.array_equal(found[0], one, equal_nan=True) for one in found[1:])
 
 
+def test_a_covariate_in_one_column_is_a_covariate():
+    found = [shesha.calibrate(X, X, "CKA", within=within, n_permutations=19) for within in (X[:, 0], X[:, :1])]
+    assert found[0].p_value == found[1].p_value
+
+
 def test_a_mask_that_hides_nothing_changes_nothing():
     tracked = [[0, 3, -1], [1, -1, 2]]
     assert np.array_equal(
@@ -254,6 +261,8 @@ def test_the_largest_numbers_have_a_direction():
         lambda: [SimpleNamespace(value=shesha.bio.perturbation_coherence_knn(LARGEST, X))],
         lambda: [SimpleNamespace(value=shesha.measures.mmd(X, -X, bandwidth=1e-320))],
         lambda: [SimpleNamespace(value=transferability.logme_regression(X, 1e300 * y, published=True), reason="large")],
+        lambda: [SimpleNamespace(value=transferability.logme_regression(1e300 * X, y, published=True), reason="large")],
+        lambda: [SimpleNamespace(value=shesha.anchor_stability(X, n_per_split=1), reason="one probe")],
         lambda: [SimpleNamespace(value=float(len(find_copies({"a": X[:1, :1], "b": X[:1, :1]}))))],
         lambda: [shesha.estimate(LARGEST, CLASSES, "label_conditioned_split", n_bootstrap=3, n_permutations=19)],
         lambda: [

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from shesha.comparison.procrustes_consensus import consensus as consensus, mean_shape as mean_shape
     from shesha.comparison.unit_matching import match_units as match_units
     from shesha.comparison.within_classes import (
-        compare_several_within as compare_several_within,
         compare_within as compare_within,
     )
     from shesha.doubting.doubts import doubts as doubts

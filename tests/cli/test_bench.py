@@ -183,6 +183,27 @@ def test_bad_input_ends_with_status_2_and_one_line(invoke_main, tmp_path, monkey
     assert [path.name for path in tmp_path.iterdir()] == ["text.sqlite"]
 
 
+MODULES = {
+    "syntax = (": r"'\(' was never closed",
+    "import sys\nsys.exit(3)": r"SystemExit in line 2 of .*theirs_1\.py: 3",
+    "raise RuntimeError('no \x1b[2J here')": r"RuntimeError in line 1 of .*: no \\x1b\[2J here",
+    "from shesha_bench import Suite\nchosen = Suite('own', ('x',))": "tasks must be a sequence of tasks, which",
+    "chosen = None": "which is NoneType",
+}
+
+
+@pytest.mark.parametrize("text", MODULES)
+def test_a_module_that_fails_ends_with_the_line_that_failed(invoke_main, tmp_path, monkeypatch, text):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    name = f"theirs_{list(MODULES).index(text)}"
+    Path(f"{name}.py").write_text(text)
+    ended = invoke_main("bench", "run", f"{name}:chosen")
+    assert (ended.status, ended.out) == (2, "")
+    (line,) = ended.err.splitlines()
+    assert re.search(rf"^shesha: SUITE must be .*'{name}:chosen'.*{MODULES[text]}", line), line
+
+
 def test_a_store_of_another_suite_ends_with_status_2(store, toys, invoke_main):
     with pytest.MonkeyPatch.context() as patching:
         patching.setitem(suites._SUITES, "other", suites._SUITES["toy"])

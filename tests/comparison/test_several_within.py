@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha import compare_several_within, compare_within
+from shesha import compare_within
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def cells():
 
 @pytest.fixture(scope="module")
 def found(cells):
-    return compare_several_within(*cells, ("RSA", "CKA"), name="before", n_permutations=39)
+    return compare_within(*cells, ("RSA", "CKA"), names="before", n_permutations=39)
 
 
 def test_each_is_the_comparison_with_the_reference(cells, found):

@@ -292,6 +292,14 @@ def test_a_monitor_of_which_a_value_is_odd_is_refused_when_it_is_loaded(folder, 
         DriftMonitor.load(folder)
 
 
+@pytest.mark.parametrize("name", ["run_length", "n_inputs", "doubts"])
+def test_a_monitor_that_lacks_a_value_is_refused_even_if_nothing_is_a_value(folder, name):
+    about = folder / "monitor.json"
+    about.write_text(json.dumps({key: value for key, value in json.loads(about.read_text()).items() if key != name}))
+    with pytest.raises(ValueError, match=rf"must contain an undamaged monitor, got no {name};"):
+        DriftMonitor.load(folder)
+
+
 def test_arrays_of_which_a_value_is_odd_are_refused(tmp_path, canaries, again):
     good = DriftMonitor(canaries, nulls=[again() for _ in range(19)], labels=np.arange(48) % 2, false_alarm=0.05)
     good.save(tmp_path / "good.npz", keep_rows=True)

@@ -134,7 +134,7 @@ def classes_of_several(m, rng, n_permutations=None):
     X = rng.standard_normal((20 * m, 3))
     others = {"all": rng.standard_normal(X.shape)}
     others["one"] = np.where((labels == "class 0")[:, None], X, rng.standard_normal(X.shape))
-    found = shesha.compare_several_within(X, others, labels, "RSA", n_permutations=n_permutations, seed=0)
+    found = shesha.compare_within(X, others, labels, "RSA", n_permutations=n_permutations, seed=0)
     return found.headline, found["one"].corrected["RSA"]["class 0"]
 
 
@@ -200,7 +200,7 @@ CORRECTING = {
     "compare": measures,
     "compare_all": representations,
     "cluster_stability": clusters,
-    "compare_several_within": classes_of_several,
+    "compare_within, of several": classes_of_several,
     "compare_within": classes,
     "consensus": members,
     "crossnobis_test": conditions,
@@ -249,7 +249,7 @@ def test_every_file_that_corrects_for_several_tests_is_known():
 @pytest.mark.parametrize("name", CORRECTING)
 def test_one_overwhelming_effect_among_many_tests_is_found(name):
     # From 11 tests on, the usual 200 permutations are too few.
-    m = 12 if name in ("session_drift", "compare_several_within", "compare_within") else 30
+    m = 12 if name in ("session_drift", "compare_within, of several", "compare_within") else 30
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         text, p = CORRECTING[name](m, np.random.default_rng(m))

@@ -112,7 +112,7 @@ def _makers() -> dict[str, Any]:
         "TwoSampleTests": lambda: drift.two_sample_tests(X, many["third"], n_permutations=59),
         "UnitMatching": lambda: shesha.match_units(X, Y, n_permutations=39),
         "SettingsTable": lambda: shesha.settings_table({"few": _coherence(), "many": _coherence()}),
-        "SeveralWithinClasses": lambda: shesha.compare_several_within(
+        "SeveralWithinClasses": lambda: shesha.compare_within(
             X, {"second": Y, "fourth": many["fourth"]}, classes, ["RSA"], n_permutations=39
         ),
         "WithinClasses": lambda: shesha.compare_within(X, Y, classes, n_permutations=39),

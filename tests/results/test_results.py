@@ -1,5 +1,6 @@
 """Tables of results, their ranking, and files whose parts do not fit one another."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -37,8 +38,19 @@ def test_a_file_whose_names_and_numbers_disagree_is_refused(tmp_path):
     labels = LabelClasses(("a", "b"), (3, 4))
     path = labels.save(tmp_path / "labels.json")
     path.write_text(path.read_text().replace('["a", "b"]', '["a"]'))
-    with pytest.raises(ValueError, match="result must have as many names as sizes, got 1 names, 2 sizes"):
+    with pytest.raises(ValueError, match="result must have sizes for its names, got 1 names, 2 sizes"):
         shesha.load(path)
+
+
+def test_a_file_that_lacks_a_measure_is_refused(tmp_path):
+    X = np.random.default_rng(0).standard_normal((12, 3))
+    path = shesha.compare_all({"a": X, "b": -X}, "CKA").save(tmp_path / "pairs.json")
+    for name in ("symmetric", "self_values"):
+        plain = json.loads(path.read_text())
+        plain["result"]["fields"][name] = {"ckA": True}
+        (tmp_path / "damaged.json").write_text(json.dumps(plain))
+        with pytest.raises(ValueError, match=f"result must have {name} for its measures, got"):
+            shesha.load(tmp_path / "damaged.json")
 
 
 def test_fields_that_are_no_object_are_refused(tmp_path):

@@ -50,7 +50,7 @@ CALLS = {
     "compare": partial(shesha.compare, X, Y, calibrate=True),
     "compare_all": partial(shesha.compare_all, LAYERS, calibrate=True),
     "compare_layers": partial(shesha.compare_layers, LAYERS, {"a": Y}, calibrate=True),
-    "compare_several_within": partial(shesha.compare_several_within, X, {"Y": Y, "Z": Z}, CLASSES),
+    "compare_within, of several": partial(shesha.compare_within, X, {"Y": Y, "Z": Z}, CLASSES),
     "compare_within": partial(shesha.compare_within, X, Y, CLASSES),
     "consensus": partial(shesha.consensus, MEMBERS),
     "descriptors.dimension_over_scale": partial(shesha.descriptors.dimension_over_scale, X),
@@ -91,7 +91,7 @@ CALLS = {
 ELSEWHERE = {
     "bio.coherence_table": "as coherence_by_group",
     "bio.find_controls": "names of controls",
-    "bio.integration_table": "passes its options to compare_several_within",
+    "bio.integration_table": "passes its options to compare_within",
     "bio.integration_test": "passes its options to compare_within",
     "bio.perturbation_interval": "one number with an interval",
     "calibrate_layers": "compare_layers with one measure",
@@ -283,12 +283,12 @@ TOGETHER = {
     ("neuro.session_drift", "first"): {"tracked": [[1, 1], [2, 2], [3, 3], [4, 4]]},
     **{
         (name, option): {"min_rows": 5}
-        for name in ("compare_within", "compare_several_within")
+        for name in ("compare_within", "compare_within, of several")
         for option in ("blocks", "groups")
     },
     **{
         (name, "min_group"): {"groups": np.arange(60) // 4, "min_rows": 5}
-        for name in ("compare_within", "compare_several_within")
+        for name in ("compare_within", "compare_within, of several")
     },
     ("coherence.coherence", "null"): {"method": "knn"},
     ("neuro.wuc", "n_splits"): {"how": "random"},

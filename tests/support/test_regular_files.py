@@ -5,6 +5,7 @@ import socket
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import shesha
@@ -106,8 +107,21 @@ def test_pictures_are_read_from_undamaged_regular_files_only(special, tmp_path, 
     assert files.read_image(tmp_path / "a.png").size == (300, 200)
     (tmp_path / "half.png").write_bytes((tmp_path / "a.png").read_bytes()[:60])
     (tmp_path / "text.png").write_text("not a picture")
-    for name in ("half.png", "text.png"):
-        with pytest.raises(ValueError, match=rf"^image must be an undamaged image file, got .*{name}: "):
+    (tmp_path / "program.eps").write_text("%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n")
+    bright = np.full((4, 4), 300)
+    image.fromarray(bright.astype(np.uint16)).save(tmp_path / "sixteen.png")
+    image.fromarray(bright.astype(np.float32)).save(tmp_path / "single.tif")
+    reasons = {
+        "half.png": "",
+        "text.png": "",
+        "program.eps": "a program",
+        "sixteen.png": "I;16",
+        "single.tif": "mode F",
+    }
+    for name, reason in reasons.items():
+        with pytest.raises(
+            ValueError, match=rf"^image must be an undamaged 8-bit image file, got .*{name}: .*{reason}"
+        ):
             files.read_image(tmp_path / name)
     for path in special:
         error = within_seconds(lambda path=path: files.read_image(path))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from shesha.bio.cell_design import CellDesign, cell_design, naming_missing_cells
+from shesha.bio.cell_design import CellDesign, cell_design, naming_missing_cells, require_anndata
 from shesha.coherence.chunked_matrix import RowPieces
 from shesha.coherence.coherence_by_group import Method, Null, coherence_by_group
 from shesha.inputs import MissingRows, validation as check
@@ -204,6 +204,7 @@ def coherence(
     >>> bool(np.isclose(adata.obs["coherence_cosine"].mean(), adata.uns["coherence"]["table"].coherence["STAT1"]))
     True
     """
+    require_anndata(adata)
     kinds.text(key_added, "key_added")
     if check.boolean(copy, "copy") and getattr(adata, "isbacked", False):
         raise ValueError("copy must be False for backed AnnData, got True; call adata.to_memory() first")

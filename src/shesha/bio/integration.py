@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shesha.bio.cell_design import labels, require_anndata
-from shesha.comparison.within_classes import compare_several_within, compare_within
+from shesha.comparison.within_classes import compare_within
 from shesha.io import from_anndata
 from shesha.measures.registry import Choice
 from shesha.results.within_classes import SeveralWithinClasses, WithinClasses
@@ -71,7 +71,7 @@ def integration_test(
     [['B', 40, 0.005], ['T', 40, 0.005], ['all rows', 80, 0.005]]
     """
     (X, Y), types, design = _read(adata, (before, after), per, blocks, groups)
-    result = compare_within(X, Y, types, measures, names=(before, after), **design, **options)
+    result: WithinClasses = compare_within(X, Y, types, measures, names=(before, after), **design, **options)
     return replace(result, notes=undeclared_batches(adata.obs, (per, blocks, groups)))
 
 
@@ -122,7 +122,7 @@ def integration_table(
     keys = kinds.several(after, str, "after", "keys of obsm")
     (reference, *others), types, design = _read(adata, (before, *keys), per, blocks, groups)
     named = dict(zip(keys, others, strict=True))
-    result = compare_several_within(reference, named, types, measures, name=before, **design, **options)
+    result = compare_within(reference, named, types, measures, names=before, **design, **options)
     notes = undeclared_batches(adata.obs, (per, blocks, groups))
     return replace(result, comparisons=tuple(replace(comparison, notes=notes) for comparison in result))
 

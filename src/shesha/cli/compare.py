@@ -184,7 +184,7 @@ def _compare_pairs(run: Run, chosen: list[str], arrays: Any, calibrate: bool) ->
 
 def _compare_within(run: Run, chosen: list[str], arrays: dict[str, Any], permutations: int | None) -> None:
     """Compare the first representation with all others within each class."""
-    from shesha.comparison.within_classes import compare_several_within, compare_within
+    from shesha.comparison.within_classes import compare_within
 
     (first, X), *others = arrays.items()
     refused = [flag(name) for name in ("within", "shift", "block_length", "covariates") if getattr(run, name)]
@@ -197,7 +197,7 @@ def _compare_within(run: Run, chosen: list[str], arrays: dict[str, Any], permuta
     for note in notes:
         state_warning(note)
     if len(others) > 1:
-        results = compare_several_within(X, dict(others), name=first, **options)
+        results = compare_within(X, dict(others), names=first, **options)
         results = replace(results, comparisons=tuple(replace(each, notes=notes) for each in results))
         run.outputs.write(results, run.sources)
         require_value([score for each in results for part in each for score in part.scores])

@@ -6,14 +6,13 @@ from shesha.comparison.noise_ceiling import noise_ceiling
 from shesha.comparison.pairwise import compare_all
 from shesha.comparison.procrustes_consensus import consensus, mean_shape
 from shesha.comparison.unit_matching import match_units
-from shesha.comparison.within_classes import compare_several_within, compare_within
+from shesha.comparison.within_classes import compare_within
 
 __all__ = [
     "calibrate_layers",
     "compare",
     "compare_all",
     "compare_layers",
-    "compare_several_within",
     "compare_within",
     "consensus",
     "match_units",

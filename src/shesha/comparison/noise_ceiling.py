@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from shesha.comparison.engine import Group, add_note, failure
 from shesha.doubting.doubts import diagnostic_rows, warn_of_pair_doubts
@@ -109,7 +110,8 @@ class Repeats:
     @classmethod
     def build(cls, given: Any, name: str, side: Representation | None = None) -> Repeats:
         """Check the repeats: an array (k, n, d), or a sequence of matrices or distances; match rows with the side's."""
-        is_single = getattr(given, "shape", None) == () or not hasattr(given, "__len__")
+        # A sparse array has a shape, and a length that it refuses to tell.
+        is_single = getattr(given, "shape", None) == () or not hasattr(given, "__len__") or sparse.issparse(given)
         if is_single or isinstance(given, str | Rdm | Mapping) or hasattr(given, "columns"):
             raise TypeError(
                 f"{name} must be an array of shape (k, n_samples, n_features) or a sequence of matrices, got a "

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import log
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -245,14 +245,56 @@ _EXCHANGES = 5
 """Number of random exchanges over which these values are averaged."""
 
 
-@provenance.keep_statements
+@overload
+def compare_within(
+    X: ArrayLike,
+    Y: Mapping[str, ArrayLike],
+    labels: ArrayLike,
+    measures: Choice | Iterable[Choice] = ...,
+    *,
+    names: str | tuple[str, str] = ...,
+    blocks: ArrayLike | None = ...,
+    groups: ArrayLike | None = ...,
+    min_rows: int = ...,
+    min_group: int = ...,
+    n_permutations: int | None = ...,
+    alpha: float = ...,
+    confidence: float = ...,
+    rows: RowChoice = ...,
+    missing: MissingRows = ...,
+    seed: Seed = ...,
+) -> SeveralWithinClasses: ...
+
+
+@overload
 def compare_within(
     X: ArrayLike,
     Y: ArrayLike,
     labels: ArrayLike,
+    measures: Choice | Iterable[Choice] = ...,
+    *,
+    names: tuple[str, str] = ...,
+    blocks: ArrayLike | None = ...,
+    groups: ArrayLike | None = ...,
+    min_rows: int = ...,
+    min_group: int = ...,
+    n_permutations: int | None = ...,
+    alpha: float = ...,
+    confidence: float = ...,
+    rows: RowChoice = ...,
+    missing: MissingRows = ...,
+    seed: Seed = ...,
+) -> WithinClasses: ...
+
+
+@provenance.keep_statements
+def compare_within(
+    X: ArrayLike,
+    Y: ArrayLike | Mapping[str, ArrayLike],
+    labels: ArrayLike,
     measures: Choice | Iterable[Choice] = "recommended",
     *,
-    names: tuple[str, str] = ("X", "Y"),
+    names: str | tuple[str, str] = ("X", "Y"),
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     min_rows: int = 20,
@@ -263,8 +305,8 @@ def compare_within(
     rows: RowChoice = "same",
     missing: MissingRows = "refuse",
     seed: Seed = 0,
-) -> WithinClasses:
-    """Compare two representations of the same rows within each class, with a separate null for each.
+) -> WithinClasses | SeveralWithinClasses:
+    """Compare representations of the same rows within each class, with a separate null for each.
 
     If classes are well separated, any two representations that separate them look similar. A batch integration, for
     example, can preserve cell types but lose all structure within them. Comparing within each class reveals this. With
@@ -283,14 +325,17 @@ def compare_within(
 
     Parameters
     ----------
-    X, Y : arrays of shape (n_samples, n_features)
+    X : array of shape (n_samples, n_features)
         As for `compare`. Rows with names are matched by name.
+    Y : array of shape (n_samples, n_features), or mapping of str to such arrays
+        As X. Each of several, such as the embeddings of several integration methods, is compared with X alone, always
+        with the same rows and permutations.
     labels : array of shape (n_samples,)
         The class of each row, such as the cell type. Rows without a label (None, NaN) are left out.
     measures
         As for `compare`.
-    names : pair of str
-        Names of X and Y in the table.
+    names : pair of str, or str
+        Names of X and Y in the table; of X alone if Y is a mapping.
     blocks : array of shape (n_samples,), optional
         Labels of blocks, such as batches. Values and null distributions use only pairs of rows of the same class and
         block: each is the mean over the blocks of a class, weighted by their rows. Blocks with fewer than `min_rows`
@@ -310,9 +355,10 @@ def compare_within(
 
     Returns
     -------
-    WithinClasses
+    WithinClasses, or SeveralWithinClasses if Y is a mapping
         The comparisons of all classes. `to_frame()` has one line per class and measure, and ``["T cell"]`` is the
-        comparison for one class. The line 'all rows' is the mean over the classes, weighted by their rows.
+        comparison for one class. The line 'all rows' is the mean over the classes, weighted by their rows. Of several,
+        ``["name"]`` selects one.
 
     Examples
     --------
@@ -325,18 +371,26 @@ def compare_within(
     (('B',), ('T',))
     >>> found.to_frame().set_index("class")["value"].round(1).to_dict()
     {'B': 1.0, 'T': 0.2, 'all rows': 0.6}
+    >>> several = compare_within(X, {"reversed": X[:, ::-1], "lost": lost}, types, "CKA", n_permutations=99)
+    >>> several["reversed"].kept, several["lost"].lost
+    (('B', 'T'), ('T',))
     """
+    if isinstance(Y, Mapping):
+        options: dict[str, Any] = {"min_rows": min_rows, "min_group": min_group, "n_permutations": n_permutations}
+        options |= {"alpha": alpha, "confidence": confidence, "seed": seed}
+        along = {"labels": labels, "blocks": blocks, "groups": groups}
+        return _compare_several(X, Y, along, measures, names, rows=rows, missing=missing, **options)
     min_rows = check.count(min_rows, "min_rows", minimum=5)
     min_group = check.count(min_group, "min_group", minimum=2)
     alpha = check.fraction(alpha, "alpha", closed=False)
     confidence = check.fraction(confidence, "confidence", closed=False)
     names = two_names(names)
-    along: dict[str, Any] = {"labels": labels, "blocks": blocks, "groups": groups}
+    along = {"labels": labels, "blocks": blocks, "groups": groups}
     chosen = seed_measures(choose(measures), seed)
     named = dict(zip(names, (X, Y), strict=True))
     sides, along = select_rows(named, along, rows=rows, missing=missing, **metric_of_rows(chosen))
-    X, Y = sides.values()
-    rows_of_both = _LabelledRows.build(X, Y, names, along)
+    first, second = sides.values()
+    rows_of_both = _LabelledRows.build(first, second, names, along)
     if np.array_equal(*rows_of_both.sides):
         provenance.state_warning(f"{names[0]} and {names[1]} contain the same values, so nothing was changed")
     excluded: dict[str, str] = {}
@@ -401,6 +455,31 @@ def compare_within(
             "another"
         )
     return found
+
+
+def _compare_several(
+    X: ArrayLike,
+    others: Mapping[str, ArrayLike],
+    along: dict[str, Any],
+    measures: Choice | Iterable[Choice],
+    names: str | tuple[str, str],
+    *,
+    rows: RowChoice,
+    missing: MissingRows,
+    **options: Any,
+) -> SeveralWithinClasses:
+    """Compare each of several representations with X, all with the same rows."""
+    if not others:
+        raise ValueError("Y must contain at least one representation, got none")
+    first = names if isinstance(names, str) else two_names(names)[0]
+    if first in others:
+        raise ValueError(f"names must differ from the names in Y, got {first!r}")
+    sides, along = select_rows({first: X, **{str(k): v for k, v in others.items()}}, along, rows=rows, missing=missing)
+    X = sides.pop(first)
+    comparisons = (
+        compare_within(X, Y, measures=measures, names=(first, name), **along, **options) for name, Y in sides.items()
+    )
+    return SeveralWithinClasses(first, tuple(comparisons))
 
 
 @dataclass(frozen=True)
@@ -717,77 +796,3 @@ def _equal_groups(
         rows = rows[np.isin(group[rows].astype(str), large)]
         chosen.append(rows[equal_groups(group[rows].astype(str), seed=0)])
     return chosen, reasons
-
-
-@provenance.keep_statements
-def compare_several_within(
-    reference: ArrayLike,
-    others: Mapping[str, ArrayLike],
-    labels: ArrayLike,
-    measures: Choice | Iterable[Choice] = "recommended",
-    *,
-    name: str = "reference",
-    blocks: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    min_rows: int = 20,
-    min_group: int = 5,
-    n_permutations: int | None = None,
-    alpha: float = ALPHA,
-    confidence: float = CONFIDENCE,
-    rows: RowChoice = "same",
-    missing: MissingRows = "refuse",
-    seed: Seed = 0,
-) -> SeveralWithinClasses:
-    """Compare several representations with one reference within each class, to see which preserves most.
-
-    `compare_within` compares each representation with the reference, always with the same rows and permutations.
-
-    Parameters
-    ----------
-    reference : array of shape (n_samples, n_features)
-        Reference with which all others are compared, such as the data before an integration.
-    others : mapping of str to array of shape (n_samples, n_features)
-        One or more representations, such as the embeddings from several integration methods.
-    labels : array of shape (n_samples,)
-        The class of each row. Rows without a label (None, NaN) are left out.
-    measures
-        As for `compare`.
-    name : str
-        Name of the reference in tables.
-    blocks, groups, min_rows, min_group, n_permutations, alpha, confidence, rows, missing, seed
-        As for `compare_within`.
-
-    Returns
-    -------
-    SeveralWithinClasses
-        All comparisons, with `to_frame()` and `plot()`; ``["name"]`` selects one. The result prints a sentence for
-        each.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> types = np.repeat(["B", "T"], 40)
-    >>> X = rng.standard_normal((80, 10)) + 3 * (types == "T")[:, None]
-    >>> lost = np.where((types == "T")[:, None], rng.standard_normal((80, 10)) + 3, X)
-    >>> found = compare_several_within(X, {"rotated": X[:, ::-1], "lost": lost}, types, "RSA", n_permutations=99)
-    >>> found["rotated"].kept, found["lost"].lost
-    (('B', 'T'), ('T',))
-    """
-    if not kinds.mapping(others, "others"):
-        raise ValueError("others must contain at least one representation, got none")
-    if kinds.text(name, "name") in others:
-        raise ValueError(f"name must differ from the names of others, got {name!r}")
-    design: dict[str, Any] = {"blocks": blocks, "groups": groups, "min_rows": min_rows, "min_group": min_group}
-    options: dict[str, Any] = {"n_permutations": n_permutations, "alpha": alpha, "confidence": confidence}
-    along: dict[str, Any] = {"labels": labels, "blocks": blocks, "groups": groups}
-    sides, along = select_rows(
-        {name: reference, **{str(k): v for k, v in others.items()}}, along, rows=rows, missing=missing
-    )
-    reference, others = sides[name], {other: sides[str(other)] for other in others}
-    labels, design = along["labels"], design | {"blocks": along["blocks"], "groups": along["groups"]}
-    comparisons = [
-        compare_within(reference, array, labels, measures, names=(name, str(other)), **design, **options, seed=seed)
-        for other, array in others.items()
-    ]
-    return SeveralWithinClasses(name, tuple(comparisons))

@@ -210,8 +210,10 @@ def require_whole(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, Ar
         If a value is invalid; the message names the file and the fault.
     """
     for name, (holds, expected) in _VALUES.items():
-        if not holds(plain.get(name)):
-            raise ValueError(_damage(place, f"{name} = {plain.get(name)!r:.60}, which must be {expected}"))
+        if name not in plain:
+            raise ValueError(_damage(place, f"no {name}"))
+        if not holds(plain[name]):
+            raise ValueError(_damage(place, f"{name} = {plain[name]!r:.60}, which must be {expected}"))
     rows = arrays.get("rows", arrays.get("geometry"))
     if rows is None or rows.ndim != 2 or not _finite(rows):
         raise ValueError(_damage(place, "rows that are not a finite matrix"))

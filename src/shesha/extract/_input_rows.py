@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from shesha.support.device_arrays import to_host
-from shesha.support.files import read_bytes, read_image
+from shesha.support.files import in_colour, read_bytes, read_image
 from shesha.support.types import Index, instance
 
 _SAMPLED = 1024
@@ -469,7 +469,7 @@ def open_image(image: Any) -> Any:
     """Return an image with three colour channels, opened if it is a file."""
     if isinstance(image, str | os.PathLike):
         return read_image(Path(image))
-    return image.convert("RGB") if hasattr(image, "convert") else np.asarray(image)
+    return in_colour(image) if hasattr(image, "convert") else np.asarray(image)
 
 
 def are_images(data: Any) -> bool:

@@ -8,7 +8,6 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -29,6 +28,7 @@ from shesha.report import (
 )
 from shesha.results.comparison import RECOMMENDED
 from shesha.support import types as kinds, wording as spelling
+from shesha.support.optional import import_by_name
 from shesha.support.types import instance
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, View
@@ -126,13 +126,7 @@ def import_measure(place: str) -> Measure:
 
     A plain function is assumed to be asymmetric, with higher values for more similar representations.
     """
-    module, _, name = place.partition(":")
-    if not module or not name:
-        raise ValueError(f"measure must be importable as module:name, got {place!r}")
-    try:
-        function = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"measure must be importable as module:name, got {place!r}: {error}") from error
+    function = import_by_name(place, "measure")
     marked = function if isinstance(function, Measure) else getattr(function, "measure", None)
     if isinstance(marked, Measure):
         return marked
@@ -140,7 +134,7 @@ def import_measure(place: str) -> Measure:
         raise TypeError(
             f"measure must be a function of two matrices, got {place!r}, which is {type(function).__name__}"
         )
-    return plain(function, name, place)
+    return plain(function, place.partition(":")[2], place)
 
 
 STANDARD = "standard"

@@ -175,7 +175,7 @@ def strata_within_blocks(within: ArrayLike, block: Index, groups: ArrayLike | No
     n_units = int(unit.max()) + 1
     if values.dtype.kind not in "iuf" or len(values) <= max(2, n_units // rows_of_a_stratum(n_units)):
         return codes
-    number = np.asarray(to_host(within), dtype=np.float64)
+    number = values.astype(np.float64)[codes]
     strata = np.zeros(n, dtype=np.intp)
     for code in np.unique(block):
         rows = np.flatnonzero(block == code)

@@ -30,7 +30,6 @@ from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.results import Dependence
 from shesha.results.doubts import DRIFT, LEVEL, describe_period
-from shesha.support.device_arrays import to_host
 from shesha.support.provenance import state_warning
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import CalibrationWarning, warn
@@ -111,10 +110,11 @@ def residual_confounding_warnings(sides: list[NDArray[Any]], within: ArrayLike |
     """Return a warning if both sides still depend on the covariate within its strata."""
     if within is None:
         return []
-    values = np.asarray(to_host(within))
-    if values.dtype.kind not in "iuf" or len(np.unique(values)) == len(np.unique(strata)):
+    codes, values = check.labels(within, len(strata), "within", min_classes=1)
+    if values.dtype.kind not in "iuf" or len(values) == len(np.unique(strata)):
         return []
-    rate = false_positive_rate(values, strata, *sides, n_terms=min(len(values) // _ROWS_PER_TERM, _MOST_TERMS))
+    n_terms = min(len(codes) // _ROWS_PER_TERM, _MOST_TERMS)
+    rate = false_positive_rate(values[codes], strata, *sides, n_terms=n_terms)
     if rate < _TOO_OFTEN:
         return []
     return [

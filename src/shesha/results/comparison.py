@@ -408,7 +408,7 @@ class PairTables:
 class PairwiseComparison(PairTables, Result):
     """How pairs of representations compare according to several measures: all pairs of several, or named pairs."""
 
-    ALIGNED = (("names", "shapes"),)
+    ALIGNED = (("names", "shapes"), ("measures", "symmetric", "self_values"))
 
     names: tuple[str, ...]
     """Names of the representations; empty for named pairs, each of which may have its own rows."""

@@ -27,7 +27,7 @@ from shesha.support.files import read_json
 
 
 def fits(value: Any, kind: Any) -> bool:
-    """Return whether a value fits a type; integers, floats and booleans are interchangeable, as in Python.
+    """Return whether a value fits a type; integers and floats are interchangeable, as in Python.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def fits(value: Any, kind: Any) -> bool:
         return isinstance(value, np.ndarray)
     if origin in _INSIDE:
         return isinstance(value, origin) and _INSIDE[origin](value, inner)
-    if kind in (float, int, bool):
+    if kind in (float, int):
         return isinstance(value, float | int)
     return isinstance(value, origin or kind)
 
@@ -201,12 +201,18 @@ def _as_result(plain: dict[str, Any], where: str) -> Result:
 
 
 def _require_aligned(result: Result, where: str) -> None:
-    """Raise an error if fields that belong together differ in length, which would mismatch their entries."""
-    for group in (*result.ALIGNED, tuple(result.COLUMNS.values())):
-        lengths = {name: len(getattr(result, name)) for name in group}
-        if len(set(lengths.values())) > 1:
-            listed = ", ".join(f"{length} {name}" for name, length in lengths.items())
-            raise ValueError(f"{where} must have as many {' as '.join(group)}, got {listed}")
+    """Raise an error if fields that belong together differ in length, or if a table by name lacks a name."""
+    columns = [tuple(result.COLUMNS.values())] if result.COLUMNS else []
+    for first, *others in (*result.ALIGNED, *columns):
+        names = getattr(result, first)
+        for other in others:
+            entries = getattr(result, other)
+            # The values of an interrupted computation may be fewer than its tables allow for.
+            fits_names = set(names) <= set(entries) if isinstance(entries, dict) else len(entries) == len(names)
+            if not fits_names:
+                raise ValueError(
+                    f"{where} must have {other} for its {first}, got {len(names)} {first}, {len(entries)} {other}"
+                )
 
 
 def _parts(value: Any, n: int) -> list[Any]:

@@ -127,9 +127,21 @@ def read_image(path: Path, name: str = "image") -> Any:
             with library.open(stream) as image:
                 if 3 * image.width * image.height > memory_budget():
                     raise ValueError(f"{image.width:,} x {image.height:,} pixels exceed the memory budget")
-                return image.convert("RGB")
+                if image.format == "EPS":
+                    raise ValueError("an EPS file is a program, which is not run; save its pixels as PNG")
+                return in_colour(image)
         except Exception as error:  # Pillow raises errors of any kind for damaged files.
-            raise ValueError(f"{name} must be an undamaged image file, got {path}: {error}") from error
+            raise ValueError(f"{name} must be an undamaged 8-bit image file, got {path}: {error}") from error
+
+
+def in_colour(image: Any) -> Any:
+    """Return an image of Pillow with three channels of 8 bits; other depths are refused, as Pillow would cut them."""
+    if image.mode.startswith(("I", "F")):
+        raise ValueError(
+            f"its pixels are not 8-bit (mode {image.mode}), and brighter ones than 255 would turn white; scale all "
+            "images alike to 0 ... 255, and save them as 8-bit"
+        )
+    return image.convert("RGB")
 
 
 def _parse(loads: Any, language: str, text: str, path: Path, name: str, **options: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
@@ -69,6 +70,30 @@ def require(module: str, extra: str, need: str | None = None) -> ModuleType:
     except ImportError as error:
         package = module.partition(".")[0]
         raise ImportError(f'{need or f"{package} is needed"}: pip install "{DISTRIBUTION}[{extra}]"') from error
+
+
+def import_by_name(place: str, what: str) -> Any:
+    """Import the object that a user names as 'module:name'; raise ValueError with the cause if it cannot be imported.
+
+    Examples
+    --------
+    >>> import_by_name("math:sqrt", "measure")(4.0)
+    2.0
+    >>> import_by_name("math:root", "measure")
+    Traceback (most recent call last):
+    ValueError: measure must be importable as module:name, got 'math:root': module 'math' has no attribute 'root'
+    """
+    module, _, name = place.partition(":")
+    rule = f"{what} must be importable as module:name, got {place!r}"
+    if not name or not all(part.isidentifier() for part in module.split(".")):
+        raise ValueError(rule)
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError, SyntaxError) as error:
+        raise ValueError(f"{rule}: {error}") from error
+    except (Exception, SystemExit) as error:  # The module is the user's, and may fail in any way.
+        *_, last = traceback.extract_tb(error.__traceback__)
+        raise ValueError(f"{rule}: {type(error).__name__} in line {last.lineno} of {last.filename}: {error}") from error
 
 
 def names_of_package(module: str, extra: str, need: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

@@ -13,7 +13,6 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, get_args
 
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.support import types as kinds, wording
+from shesha.support.optional import import_by_name
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,18 +31,12 @@ def is_place(text: str) -> bool:
     return isinstance(text, str) and ":" in text.split("(")[0]
 
 
-def import_by_name(place: str, what: str) -> Any:
+def import_from_here(place: str, what: str) -> Any:
     """Import the object named as 'module:name'; modules in the current folder are found as well."""
-    module, _, name = place.partition(":")
-    if not module or not name:
-        raise ValueError(f"{what} must be importable as module:name, got {place!r}")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
-    try:
-        return getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"{what} must be importable as module:name, got {place!r}: {error}") from error
+    return import_by_name(place, what)
 
 
 Kind = Literal["standard", "labels", "shortcut", "augmentation", "deep"]
@@ -398,7 +392,7 @@ def find_part(name: str, table: Mapping[str, P], what: str) -> P:
         return table[name]
     if not is_place(name):
         raise wording.unknown(name, what, table, wording.close_names(name, table))
-    part, kind = import_by_name(name, what), type(next(iter(table.values())))
+    part, kind = import_from_here(name, what), type(next(iter(table.values())))
     if not isinstance(part, kind):
         raise TypeError(f"{what} must be of class {kind.__name__}, got {name!r}, which is {type(part).__name__}")
     return part

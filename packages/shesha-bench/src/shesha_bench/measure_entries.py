@@ -21,7 +21,7 @@ from shesha.runs import version_of_code
 from shesha.support.seeds import generator
 from shesha.support.types import Index
 from shesha.views import Concentricity, Representation, View, aligned
-from shesha_bench.catalogue import import_by_name, is_place
+from shesha_bench.catalogue import import_from_here, is_place
 from shesha_bench.store import Entry
 
 RULE = 1
@@ -190,7 +190,7 @@ def _meant(choice: str | Measure | Callable[..., float]) -> list[Measure]:
         return [*choose("all"), *(calibrated(choose(name)[0]) for name in CALIBRATED)]
     if is_place(choice):
         # This also finds modules in the current folder.
-        import_by_name(choice, "measure")
+        import_from_here(choice, "measure")
         return [import_measure(choice)]
     return choose(choice)
 

@@ -11,7 +11,7 @@ from typing import Any
 from shesha.comparison.engine import Group, Pair, group_by_view
 from shesha.measures import Measure
 from shesha.support import types as kinds, wording
-from shesha_bench.catalogue import STANDARD, Catalogue, Model, Plain, Setting, import_by_name, is_place
+from shesha_bench.catalogue import STANDARD, Catalogue, Model, Plain, Setting, import_from_here, is_place
 from shesha_bench.domains import PLACES
 from shesha_bench.jobs import LAST, Chunk, reference
 from shesha_bench.measure_entries import CalibratedMeasure, entry_version
@@ -71,7 +71,8 @@ class Suite:
     """Options that replace a measure's defaults, unless a run chooses other options."""
 
     def __post_init__(self) -> None:
-        """Raise an error if two tasks would have equal keys in the store."""
+        """Raise an error if the tasks are of another type, or if two would have equal keys in the store."""
+        kinds.several(self.tasks, Task, "tasks", "tasks")
         places = [(task.domain, task.dataset, task.architecture) for task in self.tasks]
         for task, place in zip(self.tasks, places, strict=True):
             if places.count(place) > 1:
@@ -215,7 +216,7 @@ def suite(name: str) -> Suite:
         If the imported object is not a suite.
     """
     if is_place(name):
-        result = import_by_name(name, "suite")
+        result = import_from_here(name, "suite")
         if not isinstance(result, Suite):
             raise TypeError(f"suite must be a Suite, got {name!r}, which is {type(result).__name__}")
         # A store records this name, by which the suite can be imported again.

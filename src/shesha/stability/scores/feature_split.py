@@ -437,8 +437,8 @@ def _rank_correlation(first: Matrix, second: Matrix) -> float:
     centred = [matrix - (n - 1) / 2 for matrix in (first, second)]
     variance = len(first) * (n**3 - n) / 12
     # Without ties, each row contains every rank once, so ranking all values again would only rescale them. With ties,
-    # the sum of squares is smaller, so that the following condition is false.
-    if all(np.vdot(matrix, matrix) == variance for matrix in centred):
+    # the sum of squares is smaller, so that the following condition is false. Single values have no order.
+    if n > 1 and all(np.vdot(matrix, matrix) == variance for matrix in centred):
         return float(np.vdot(*centred) / variance)
     return ranks.spearman(first.ravel(), second.ravel())
 

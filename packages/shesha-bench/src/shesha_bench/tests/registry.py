@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from shesha.support import types as kinds, wording
 from shesha.support.types import Seed
-from shesha_bench.catalogue import add_kind, import_by_name, is_place
+from shesha_bench.catalogue import add_kind, import_from_here, is_place
 from shesha_bench.scores import accuracy_difference, disagreement, jensen_shannon
 from shesha_bench.tests.kinds import BenchmarkTest, ByGroups, ByLayers, ByPrediction, Output
 
@@ -324,7 +324,7 @@ def main_qualities() -> dict[str, str]:
 
 
 def _import_test(place: str) -> BenchmarkTest:
-    test = import_by_name(place, "test")
+    test = import_from_here(place, "test")
     if not isinstance(test, BenchmarkTest):
         raise TypeError(f"test must be a BenchmarkTest, got {place!r}, which is {type(test).__name__}")
     return test

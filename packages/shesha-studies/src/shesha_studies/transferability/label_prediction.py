@@ -211,8 +211,12 @@ def logme_regression(X: ArrayLike, Y: ArrayLike, *, published: bool = False) -> 
 def _mean_evidence(X: Matrix, targets: Matrix, rounding: float, published: bool) -> float:
     if (X[0] == X).all():
         raise NotEstimable("all rows of X are equal")
-    if published and np.abs(targets).max() > _LARGEST:
-        raise NotEstimable("the squares of Y are too large for the published iteration; divide Y by its largest value")
+    for name, given in (("X", X), ("Y", targets)):
+        # The sum of the squares must be a number as well.
+        if published and np.abs(given).max() > _LARGEST / given.size:
+            raise NotEstimable(
+                f"the squares of {name} are too large for the published iteration; divide {name} by its largest value"
+            )
     evidence = _fixed_point_evidence(X, targets) if published else _maximum_evidence(X, targets, rounding)
     return float(np.mean(evidence))
 
