@@ -163,3 +163,31 @@ def test_frames_of_blocks_are_no_independent_trials(memory, order, doubted):
         assert (
             any("trials of one condition that follow one another within runs" in one for one in found.inputs) == doubted
         )
+
+
+@pytest.mark.parametrize(
+    ("fault", "ended"),
+    [
+        ("none", ""),
+        ("sparse", ""),
+        ("blocked conditions", ""),
+        ("lost", "3 of 20 neurons are 0 in all trials after or before some trial"),
+        ("one late", "1 of 20 neurons is 0 in all trials after or before some trial"),
+    ],
+)
+def test_neurons_that_were_lost_in_the_session_are_named(fault, ended):
+    X, _, shown, *_ = session()
+    if fault == "lost":
+        X[60:, :3] = 0
+    elif fault == "one late":
+        X[:40, 5] = 0
+    elif fault == "sparse":
+        X = np.random.default_rng(1).poisson(0.02, X.shape).astype(float)
+        X[:, 0] += 1
+    elif fault == "blocked conditions":
+        # Neurons respond to one condition each, and conditions follow one another.
+        shown = np.sort(shown)
+        X = X * (np.arange(N_NEURONS) % N_CONDITIONS == shown[:, None])
+    drift = () if fault == "blocked conditions" else (neuro.centroid_drift(X, n_permutations=19),)
+    for found in (neuro.discriminability(X, shown, n_permutations=19), *drift):
+        assert any(ended in one for one in found.inputs if "after or before some trial" in one) == bool(ended)

@@ -553,7 +553,7 @@ _FORMS: tuple[Callable[[str], str], ...] = (
     partial(_iso_date, day_first=False),
     *_TRIMS[1:],
 )
-_N_NOTATIONS = 3
+_N_NOTATIONS = 4
 """Number of the first forms that do not shorten names to other names, so that some names may match without them."""
 
 
