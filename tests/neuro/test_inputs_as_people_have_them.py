@@ -413,6 +413,22 @@ def test_times_of_another_axis_are_refused_and_those_of_epochs_are_used():
         over_time(CUBE, shown, times=np.arange(5.0))
 
 
+def test_conditions_of_dropped_epochs_are_named():
+    class Epochs:
+        drop_log = ((),) * 40 + (("Fz",),) * 3
+        selection = np.arange(40)
+
+        def __array__(self, dtype=None, copy=None):
+            return CUBE
+
+    shown = np.repeat(np.arange(4), 11)[:43]
+    with pytest.raises(
+        ValueError, match=r"each of the 40 trials, got 43; 3 of 43 epochs were dropped: pass conditions"
+    ):
+        over_time(Epochs(), shown)
+    assert over_time(Epochs(), shown[Epochs.selection], n_permutations=19).n_trials == 40
+
+
 def test_only_good_channels_of_data_of_epochs_are_used():
     mne = pytest.importorskip("mne")
     info = mne.create_info(["Fz", "EOG", "Cz", "Pz", "STI"], 10, ["eeg", "eog", "eeg", "eeg", "stim"])
