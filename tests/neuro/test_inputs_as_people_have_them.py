@@ -426,7 +426,7 @@ def test_conditions_of_dropped_epochs_are_named():
         ValueError, match=r"each of the 40 trials, got 43; 3 of 43 epochs were dropped: pass conditions"
     ):
         over_time(Epochs(), shown)
-    assert over_time(Epochs(), shown[Epochs.selection], n_permutations=19).n_trials == 40
+    assert np.isfinite(over_time(Epochs(), shown[Epochs.selection], n_permutations=19).values).any()
 
 
 def test_only_good_channels_of_data_of_epochs_are_used():
