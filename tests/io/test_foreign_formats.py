@@ -533,6 +533,31 @@ def test_units_and_trials(tmp_path):
             np.asarray(files.read(tmp_path / "a.nwb")["units"])
 
 
+@pytest.mark.parametrize("n_empty", [0, 80, 200])
+def test_droplets_without_a_cell_are_named(tmp_path, n_empty):
+    h5py = pytest.importorskip("h5py")
+    draw = np.random.default_rng(0)
+    totals = np.r_[draw.lognormal(7, 0.5, 100), draw.uniform(1, 6, n_empty)]
+    M = sparse.csc_array(draw.poisson(np.outer(totals, np.full(30, 1 / 30))).T.astype(np.int32))
+    names = [f"{'ACGT' * 4}-{k}" for k in range(len(totals))]
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    scipy.io.mmwrite(folder / "matrix.mtx", M)
+    (folder / "barcodes.tsv").write_text("\n".join(names))
+    with h5py.File(tmp_path / "raw.h5", "w") as file:
+        for part in ("data", "indices", "indptr"):
+            file[f"matrix/{part}"] = getattr(M, part)
+        file["matrix/shape"], file["matrix/barcodes"] = np.array(M.shape), np.array(names, "S")
+    for path in (folder, tmp_path / "raw.h5"):
+        with collect_statements() as statements:
+            (counts,) = files.read(path).values()
+        np.testing.assert_array_equal(counts, M.toarray().T)
+        text = f"{n_empty} of {len(totals)} rows have at most 2 % of the counts of the largest rows"
+        assert any(text in one for one in statements) == (n_empty > 100)
+    found = shesha.doubts(counts[counts.any(axis=1)])
+    assert ("like droplets without a cell" in str(found)) == (n_empty > 100)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
