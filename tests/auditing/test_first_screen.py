@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 import shesha
 from shesha.report import SCREEN, as_screen
@@ -78,3 +79,14 @@ def test_advice_waits_for_problems_that_explain_the_score(quick_audit):
     sound, doubtful = (" ".join(str(quick_audit({"x": rows})).split()) for rows in (noisy, copied))
     assert "What to do. Strong: distances between single rows can be used" in sound
     assert "What to do, once the possible problems are resolved. Strong: distances" in doubtful
+
+
+@pytest.mark.parametrize(("sizes", "answer"), [((10, 11, 12, 13), "cannot be decided"), ((10,) * 6, "Stable above")])
+def test_a_design_without_exchangeable_groups_decides_nothing(sizes, answer):
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((len(groups), 3)) @ rng.standard_normal((3, 24)) + rng.standard_normal((len(groups), 24))
+    found = shesha.audit(X, groups=groups, n_bootstrap=0, n_permutations=39)
+    assert answer in str(found)
+    assert (found["X"].chance is None) == ("cannot" in answer)
+    assert ("do not interpret" in str(found)) is False

@@ -30,7 +30,7 @@ def test_short_tokens_are_found_between_delimiters(label):
     assert found.labels == (label,)
 
 
-@pytest.mark.parametrize("label", ["NaN_Control_2", "AAVS1 safe-targeting guides", "mockinfected"])
+@pytest.mark.parametrize("label", ["NaN_Control_2", "AAVS1 safe-targeting guides", "mockinfected", "INTERGENIC393453"])
 def test_keywords_are_found_within_labels(label):
     with pytest.warns(GuessedControlsWarning, match="keyword"):
         assert find_controls([*GENES, label]).labels == (label,)
@@ -53,6 +53,8 @@ def test_guides_of_one_set_count_together():
         ["control", "NT_1"],
         ["control", "INTERGENIC216151"],
         ["DMSO", "no-guide"],
+        ["control", "INTERGENIC393453"],
+        ["no-guide", "non-targeting"],
     ],
 )
 def test_several_sets_are_ambiguous(labels):

@@ -399,7 +399,7 @@ def test_depth_that_sets_a_perturbation_apart_is_named(column, factor, blocks, e
 @pytest.mark.parametrize(
     ("factor", "normalised", "named"),
     [
-        (0.5, False, "the total of layers['x'] of 'A' is 0."),
+        (0.5, False, "total count of 'A' is 0."),
         (1, False, ""),
         (0.5, True, ""),
     ],
@@ -418,7 +418,7 @@ def test_corrected_counts_are_counts(factor, normalised, named):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         told = " ".join(str(bio.coherence_table(adata, "gene", obsm=None, layer="x", n_draws=19)).split())
-    assert (named in told) and ("total of" in told) == bool(named)
+    assert (named in told) and ("total count of" in told) == bool(named)
     assert any("were corrected but not normalised" in str(one.message) for one in caught) != normalised
 
 
@@ -435,3 +435,15 @@ def test_controls_that_differ_from_all_perturbations_are_doubted(kinds, several)
         assert (
             any("all 6 groups shift in one direction (mean cosine 0." in str(one.message) for one in caught) == doubted
         )
+
+
+@pytest.mark.parametrize(
+    ("change", "named"), [(lambda X: X, True), (np.log1p, False), (lambda X: X / X.sum(1)[:, None] * 1e4, False)]
+)
+@pytest.mark.filterwarnings("ignore")
+def test_depth_is_read_from_counts_that_are_no_integers(change, named):
+    gene = np.repeat(["NT", "A", "B"], [60, 30, 30])
+    X = np.random.default_rng(0).gamma(2, 20, size=(120, 40)) * np.where(gene == "A", 0.5, 1.0)[:, None]
+    data = anndata.AnnData(change(X), screen(gene).obs)
+    inputs = bio.coherence_table(data, "gene", obsm=None, n_draws=19).inputs
+    assert any(text.startswith("warning: total count of 'A' is 0.") for text in inputs) == named

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import shesha
+from shesha.changes import stored_vectors
 from shesha.changes.index_recall import nearest_vectors
 from shesha.kernels.neighbours import nearest_by_product, shared_entries
 
@@ -111,3 +112,41 @@ def test_an_index_is_cut_to_the_dimensions_that_were_kept(old, rng):
     other = shesha.diff(old, old[:, 8:16], index=True, max_rows=50)
     assert np.isnan(other.index["as it is"].value)
     assert not any("first 8" in text for text in other.inputs)
+
+
+@pytest.mark.parametrize(
+    ("step", "match", "advice"),
+    [(0, None, "undecided"), (1e-4, None, "keep"), (0, {"v": "v"}, "keep"), (0, {"v": "v3"}, "re-embed")],
+)
+def test_an_index_beside_new_vectors_that_were_not_tested_is_not_kept(old, rng, step, match, advice):
+    new = {"v": old + step * rng.standard_normal(old.shape), "v3": rng.standard_normal(old.shape)}
+    one = found({"v": old}, new, match=match, again=[{"v": old + step * rng.standard_normal(old.shape)}])
+    assert one.advice == advice
+    assert ("v holds the old vectors, and v3 was not tested" in one.headline) == (advice == "undecided")
+
+
+def test_ties_between_copies_are_no_loss_unless_only_the_old_model_has_them(rng):
+    rows = rng.standard_normal((300, 16))
+    rows[180:] = rows[rng.integers(0, 12, 120)]
+    again = rows + 1e-6 * rng.standard_normal(rows.shape)
+    for old, new in ((rows, again), (again, rows)):
+        assert found(old, new)["as it is"].value == 1.0
+        assert shesha.diff(old, new, index=True).index.advice == "keep"
+    assert stored_vectors(rows, {"again": again})["again"].value == 1.0
+    # An old model that cannot distinguish texts has many equal vectors.
+    collapsed = rows[np.arange(300) % 6]
+    assert found(collapsed, rng.standard_normal((300, 16)))["as it is"].value < 0.1
+
+
+def test_a_hit_as_near_as_the_last_neighbour_counts(rng):
+    """Distances of bits are whole numbers, so that several vectors are as near as the last true neighbour."""
+    old = np.where(rng.standard_normal((200, 6)) @ rng.standard_normal((6, 32)) > 0, 1.0, -1.0)
+    new = np.where(rng.random(old.shape) < 0.002, -old, old)
+    value = found(old, new)["as it is"].value
+    hits = []
+    for row, query in enumerate(new):
+        near = np.argsort(np.where(np.arange(200) == row, np.inf, -old @ query), kind="stable")[:10]
+        truth = np.sort(np.where(np.arange(200) == row, -np.inf, new @ query))[-10]
+        hits.append(np.mean(new[near] @ query >= truth))
+    assert value == pytest.approx(np.mean(hits), abs=0.01)
+    assert value > 0.95

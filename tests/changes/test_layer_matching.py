@@ -166,3 +166,14 @@ def test_hidden_states_count_the_input(n, blocks, states):
     # Other names of n + 1 layers are no evidence.
     with pytest.raises(ValueError, match="must share names of layers"):
         match_layers(numbered("state.#", range(n + 1)), second)
+
+
+@pytest.mark.parametrize(
+    ("shift", "noise", "is_warned"), [(0, 0, False), (1, 0, True), (1, 1e-4, True), (1, 0.1, False)]
+)
+def test_layers_that_begin_with_another_one_are_named(rng, shift, noise, is_warned):
+    values = [rng.standard_normal((40, 8)) for _ in range(6)]
+    before = {f"layer.{k}": values[k] for k in range(5)}
+    after = {f"layer.{k}": values[k + shift] + noise * rng.standard_normal((40, 8)) for k in range(5)}
+    text = "4 of 5 layers after the change hold the vectors of other layers before it, such as layer.0 those of layer.1"
+    assert any(text in one for one in shesha.diff(before, after).inputs) == is_warned

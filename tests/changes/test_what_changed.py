@@ -207,3 +207,9 @@ def test_the_interval_of_accuracies_is_that_of_the_formula(rng):
 def test_few_groups_cannot_decide_whether_classes_moved(sizes, p):
     """Two classes of equal size can be exchanged, which leaves their distance unchanged."""
     assert f"p is at least {p:.2g}." in _note_of_few_labellings(np.array(sizes), 0.05)[0]
+
+
+def test_flipped_signs_are_not_called_a_rescaling(rows):
+    signs = np.where(np.arange(16) % 3, 1, -1)
+    for factors, said in ((signs, "some features changed their signs"), (signs > 0, "features were rescaled")):
+        assert shesha.diff(rows, rows * factors).structure.in_words.startswith(said)

@@ -121,6 +121,32 @@ def test_labels_follow_the_names_of_their_file(tmp_path, invoke_main):
     assert "labels paired with the rows by position: y.csv has no row names" in said
 
 
+@pytest.mark.parametrize("ending", ["npz", "h5"])
+def test_labels_follow_the_identifiers_beside_them(tmp_path, ending):
+    order, path = np.array(MIXED), tmp_path / f"y.{ending}"
+    arrays = {"ids": np.array(NAMES)[order], "labels": np.array(CLASSES)[order]}
+    if ending == "npz":
+        np.savez(path, **arrays)
+    else:
+        with pytest.importorskip("h5py").File(path, "w") as file:
+            for name, values in arrays.items():
+                file[name] = values.astype("S") if values.dtype.kind == "U" else values
+    for column in ("labels", None) if ending == "npz" else ("labels",):
+        found = read_named_labels(path, column)
+        assert [str(name) for name in found.known.as_text().values] == [NAMES[row] for row in MIXED]
+
+
+@pytest.mark.parametrize(("n_repeats", "refused"), [(0, False), (2, True)])
+def test_several_labels_of_one_row_are_refused(tmp_path, invoke_main, n_repeats, refused):
+    ids = 7000 + np.arange(N)
+    table = pd.DataFrame(X, columns=[f"dim_{k}" for k in range(4)])
+    table.assign(pid=ids).to_csv(tmp_path / "e.csv", index=False)
+    repeated = np.concatenate([ids[: N - n_repeats], ids[:n_repeats]])
+    pd.DataFrame({"pid": repeated, "rel": np.arange(N) % 3}).to_csv(tmp_path / "q.tsv", sep="\t", index=False)
+    ended = invoke_main("audit", tmp_path / "e.csv", "--labels", f"{tmp_path / 'q.tsv'}:rel", "--permutations", 19)
+    assert ("got repeated values of 'pid' in q.tsv" in ended.err) == refused, ended.err
+
+
 def test_a_first_column_that_is_no_name_is_left_alone(tmp_path):
     table = pd.DataFrame(X, columns=list("abcd"))
     table.assign(kind="k").to_csv(tmp_path / "last.csv", index=False)

@@ -181,3 +181,10 @@ def test_mixing_is_compared_with_blocks_at_random(shift, is_mixed):
         assert number.chance < 1
         assert (abs(number.value - number.chance) < 6 * number.chance_sd) == is_mixed
         assert again(P, kind, batch[order])[0] == pytest.approx(number.chance, abs=6 * number.chance_sd)
+
+
+@pytest.mark.parametrize(("step", "is_copy"), [(0, True), (5, False)])
+def test_rows_moved_with_their_class_are_no_copy(step, is_copy):
+    P, kind, batch, _ = cells()
+    result = compare_within(P, 2 * P + step * kind[:, None], kind, blocks=batch, measures="CKA", n_permutations=19)
+    assert ("copies" in str(result)) == is_copy

@@ -209,3 +209,16 @@ def test_nearly_equal_data_are_no_copies():
     for Y in (X + 1e-4 * rng.standard_normal(X.shape), X[:, ::-1] * np.linspace(1, 1.01, 10), np.tanh(X)):
         assert "copies" not in shesha.calibrate(X, Y, "CKA", seed=0).doubts
     assert "copies" not in shesha.calibrate(X[:, :1], rng.standard_normal((80, 1)), "CKA", seed=0).doubts
+
+
+def test_repeated_rows_are_told_with_the_score_without_them():
+    """Empty texts have one vector in each of two unrelated encoders."""
+    rng = np.random.default_rng(1)
+    X, Y, means = *rng.standard_normal((2, 120, 10)), rng.standard_normal((2, 10))
+    empty = rng.random(120) < 0.25
+    X[empty], Y[empty] = 3 * means
+    with pytest.warns(shesha.CalibrationWarning, match="rows repeat"):
+        text = shesha.calibrate(X, Y, "RSA", seed=0).doubts["duplicates"].text
+    kept = ~empty | (np.arange(120) == np.argmax(empty))
+    scores = [shesha.measures.rsa(X[rows], Y[rows], metric="cosine") for rows in (kept, slice(None))]
+    assert "Without the repeated rows, RSA is {:.2f} (with them {:.2f})".format(*scores) in text

@@ -288,3 +288,20 @@ def test_maps_are_averaged_over_positions_wherever_the_channels_are(channels):
     with collect_statements() as statements:
         torch.testing.assert_close(gap(maps, None), expected)
     assert bool(statements) == (channels == "last")
+
+
+class LastStates(nn.Module):
+    """Returns the last states of two layers, with the layers before the inputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.states = nn.LSTM(WIDTH, 4, num_layers=2, batch_first=True), nn.Identity()
+
+    def forward(self, x):
+        return self.states(self.lstm(x)[1][0])
+
+
+def test_the_answer_says_which_axis_numbers_the_inputs_and_what_is_pooled():
+    found = activations(LastStates(), torch.randn(N, STEPS, WIDTH), "states")
+    text = "axis 1 numbers the inputs, and the 2 entries of axis 0 (steps, layers or directions) are pooled"
+    assert text in found.describe()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import nullcontext
 
 import numpy as np
@@ -78,13 +79,14 @@ def test_row_numbers_of_filtered_tables(kind, labels):
 @pytest.mark.parametrize(
     ("numbers", "warned"), [(MIXED, True), (MIXED + 1, True), (COUNTED, False), (MIXED + 2, False), (2 * MIXED, False)]
 )
-def test_numbered_names_in_another_order_than_their_numbers(numbers, warned):
-    names = Names.build([f"request-{number}" for number in numbers], "custom_id")
+@pytest.mark.parametrize(("form", "labels"), [("request-{}", False), ("img_{}.png", True), ("a/clip{}.mp3", True)])
+def test_numbered_names_in_another_order_than_their_numbers(numbers, warned, form, labels):
+    names = Names.build([form.format(number) for number in numbers], "custom_id")
     with (
         collect_statements() as statements,
         pytest.warns(RowNamesWarning, match="the other rows have no names") if warned else nullcontext(),
     ):
-        assert orders({"a": names, "b": None}) == {}
+        assert orders({"a": names, "b": None}, labels=labels) == {}
     text = "rows of a are not in the order of the numbers in their custom_ids, and the other rows have no names"
     assert any(text in statement for statement in statements) == warned
 
@@ -144,7 +146,29 @@ def test_unrelated_data_of_one_distribution_are_not_taken_for_each_other():
 def test_diff_warns_of_rows_in_another_order():
     with pytest.warns(RowNamesWarning, match="after seems to contain the rows of before in another order"):
         found = shesha.diff(LARGE, LARGE[ORDER])
-    assert "after seems to contain the rows of before in another order" in found.inputs
+    assert "after seems to contain the rows of before in another order, but rows are paired" in " ".join(found.inputs)
+
+
+IDS = np.array([f"d{i}" for i in range(60)])
+WIDER = np.tanh(LARGE @ np.random.default_rng(6).standard_normal((8, 12)))
+MISNAMED = {
+    "vectors in another order": (IDS, LARGE[ORDER], IDS, "after seems to contain the rows of before under other names"),
+    "names in another order": (IDS, LARGE, IDS[ORDER], "fit far better by position"),
+    "a shuffled index": (ORDER, WIDER, np.arange(60), "fit far better by position"),
+    "both in another order": (IDS, WIDER[ORDER], IDS[ORDER], ""),
+    "unrelated": (IDS, np.random.default_rng(5).standard_normal((60, 8)), IDS[ORDER], ""),
+}
+
+
+@pytest.mark.parametrize("kind", MISNAMED)
+def test_names_that_contradict_the_vectors_are_doubted(kind):
+    names, vectors, others, text = MISNAMED[kind]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = shesha.diff(pd.DataFrame(LARGE, index=names), pd.DataFrame(vectors, index=others), index=True)
+    stated = [one for one in found.inputs if "under other names" in one or "better by position" in one]
+    assert len(stated) == bool(text) and all(text in one for one in stated)
+    assert (found.index.advice == "undecided") == (vectors.shape == LARGE.shape and bool(text))
 
 
 @pytest.mark.parametrize(

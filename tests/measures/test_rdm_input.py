@@ -179,3 +179,21 @@ def test_missing_distances_pass_through_all_comparisons_of_several():
     dropped = shesha.compare(sides["c"], sides["lacking"], "RSA", missing="drop")
     assert any("8 of 9 rows used: 1 with NaN in Y left out" in one for one in dropped.inputs)
     assert sides["lacking"].rows_without_distances.tolist() == [k == 3 for k in range(9)]
+
+
+POINTS = np.random.default_rng(7).standard_normal((20, 3))
+DISTANCES = pdist(POINTS)
+ZEROS = {
+    "pairs that were never seen": (np.where(np.random.default_rng(8).random(190) < 0.3, 0, DISTANCES), True),
+    "a model of classes": (pdist(np.arange(20)[:, None] % 3, "hamming"), False),
+    "graded classes": (pdist(np.repeat(POINTS[:5], 4, axis=0)), False),
+    "no zeros": (DISTANCES, False),
+}
+
+
+@pytest.mark.parametrize("kind", ZEROS)
+def test_zeros_that_contradict_other_distances_are_doubted(kind):
+    distances, doubted = ZEROS[kind]
+    with collect_statements() as statements:
+        Rdm(distances)
+    assert any("many distances are exactly 0" in text for text in statements) == doubted

@@ -445,3 +445,14 @@ def test_outcomes_of_pandas_may_be_missing(dtype):
 def test_a_cycle_of_conditions_in_odd_and_even_trials_is_named():
     with pytest.warns(shesha.NotEstimableWarning, match="show different conditions; pass how='random'"):
         trial_split(X[:32], np.tile(np.arange(8), 4), n_permutations=19)
+    with pytest.warns(shesha.NotEstimableWarning, match="show different conditions; pass runs="):
+        ceiling(X[:32], np.tile(np.arange(8), 4))
+
+
+@pytest.mark.parametrize(("per_trial", "is_warned"), [(1, False), (2, True)])
+def test_rows_of_one_trial_are_named_only_if_there_are_several(per_trial, is_warned):
+    table = pd.DataFrame(X[:48], columns=[f"n_{i}" for i in range(X.shape[1])])
+    table.insert(0, "trial", np.arange(48) // per_trial)
+    table.insert(1, "stim", np.tile(np.repeat(np.arange(4), 2), 6) + 10 * (np.arange(48) % 2))
+    result = trial_split(table, table["stim"], n_permutations=19, how="random", n_splits=2)
+    assert ("rows of one trial may resemble one another" in str(result)) == is_warned

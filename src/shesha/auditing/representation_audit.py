@@ -22,7 +22,7 @@ from shesha.nulls.restricted_permutations import Exchange
 from shesha.results import Dependence, Estimate, Faults, RepresentationAudit
 from shesha.results.number import INTERRUPTED, format_value
 from shesha.stability import Variant, list_variants
-from shesha.stability.estimate import as_estimate, describe_few_permutations
+from shesha.stability.estimate import as_estimate, too_few_permutations
 from shesha.stability.evaluation import build_request, evaluate, resolve_design
 from shesha.stability.labels_from_features import are_labels_from_features
 from shesha.support import memory, progress
@@ -222,11 +222,13 @@ def _score(variant: Variant, rows: Rows | Rdm, y: Any, settings: Settings) -> Es
         seed=settings.seed,
         design=settings.exchange,
     )
-    few = describe_few_permutations([request], ALPHA) if request.n_permutations else ""
+    few = too_few_permutations([request], settings.n_permutations, ALPHA) if request.n_permutations else ""
     if few:
+        # An audit has no option for the level.
+        few = few.replace("1 / alpha = ", "").replace(", or a larger alpha", "")
         request = replace(request, n_permutations=0)
-    score = as_estimate(request, evaluate(request), settings.confidence, ALPHA)
-    return replace(score, reason=few) if few and score.has_value else score
+    found = as_estimate(request, evaluate(request), settings.confidence, ALPHA)
+    return replace(found, notes=(*found.notes, f"no chance level: {few}")) if few else found
 
 
 def _add_label_scores(

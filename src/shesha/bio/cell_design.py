@@ -29,9 +29,9 @@ from shesha.support.wording import count
 _EXACT = frozenset(
     (
         *("control", "controls", "ctrl", "ctl", "negctrl", "negative", "negativecontrol", "neg", "nancontrol"),
-        *("negcon", "intergenic", "noguide"),
         *("nt", "ntc", "nontarget", "nontargeting", "nontargetingcontrol", "safetargeting", "scramble", "scrambled"),
         *("unperturbed", "untreated", "unstimulated", "unstim", "vehicle", "dmso", "pbs", "mock"),
+        *("negcon", "intergenic", "noguide", "nosgrna", "lacz", "luciferase", "rosa26"),
     )
 )
 """Usual names of controls, compared without case, spaces and punctuation."""
@@ -41,7 +41,8 @@ _KEYWORDS = (
     *("control", "negctrl", "negative", "nontarget", "safetarget", "safeharbo", "aavs1", "scramble", "unperturbed"),
     *("untreated", "unstimulated", "vehicle", "dmso", "mock", "intergenic", "noguide", "negcon"),
 )
-"""Words within labels, compared as whole labels are. AAVS1 is a locus that guides cut without effect."""
+"""Words within labels, compared as whole labels are. AAVS1 is a locus that guides cut without effect, as intergenic
+regions are."""
 _ALL_JOINTS = re.compile(r"[+|&;,:/_]")
 _JOINTS = re.compile(r"[+|&;,]")
 """Separators between the targets in the label of a combined perturbation.
@@ -258,9 +259,9 @@ _MOST_CONTROLS, _MOST_LEVELS, _PERMUTATIONS, _UNEVEN = 500, 50, 199, 1e-4
 """Limits of the search for columns that act like batches: controls, values of a column, permutations, p of shares."""
 _SAME_TOTAL, _LEAST_TOTAL = 1e-3, 100
 """Relative difference between totals of normalised cells, and the smallest usual total."""
-_LARGEST_LOGARITHM, _UNEQUAL, _SKEWED = 20, 0.1, 10
-"""Largest value of log-transformed counts (1e8 in one gene), relative difference of totals from which on cells were not
-normalised, and smallest ratio of the largest count to the mean."""
+_LARGEST_LOGARITHM, _UNEQUAL, _SKEWED = 30, 0.1, 10
+"""Value that no logarithm of counts exceeds, relative difference of totals from which on cells were not normalised, and
+smallest ratio of the largest count to the mean."""
 _CHECKED_ROWS = 200
 """Number of cells that are checked to distinguish raw counts from normalised values."""
 _FEWEST_LOOKED_AT, _MOST_LOOKED_AT = 20, 2000
@@ -416,7 +417,7 @@ def cell_design(
     doubts = (
         *undeclared.values(),
         *doubts_about_cells(groupby, source, matrix, labels, rows),
-        *_doubts_about_depth(adata.obs, rows, labels, is_control, within, _own_totals(matrix, source)),
+        *_doubts_about_depth(_with_totals(adata.obs, matrix, source), rows, labels, is_control, within),
     )
     for note in doubts:
         provenance.state_warning(note)
@@ -649,14 +650,6 @@ _FEWEST_OF_DEPTH, _NEARLY_ALL = 10, 0.9
 """Smallest number of cells, and share of pairs of a cell and a control in which the same one has the larger value."""
 
 
-def _own_totals(matrix: Any, name: str) -> dict[str, Vector]:
-    """Return the totals of cells, by their name, if values are counts or resemble them; otherwise nothing."""
-    if name.startswith("obsm") or not _look_unnormalised(_load(matrix[:_CHECKED_ROWS])):
-        return {}
-    totals = [np.asarray(_load(matrix[start : start + _PIECE]).sum(axis=1)).ravel() for start in _starts(matrix)]
-    return {f"the total of {name}": np.concatenate(totals)}
-
-
 def _look_unnormalised(block: Any) -> bool:
     """Return whether values are no logarithms and have unequal totals, such as counts without ambient RNA."""
     values = np.asarray(block.data if hasattr(block, "toarray") else block)
@@ -668,31 +661,31 @@ def _look_unnormalised(block: Any) -> bool:
     return bool(is_skewed and np.ptp(totals) > _UNEQUAL * totals.max())
 
 
-def _starts(matrix: Any) -> range:
-    return range(0, matrix.shape[0], _PIECE)
-
-
 def _doubts_about_depth(
-    obs: Any,
-    rows: Index,
-    labels: NDArray[Any],
-    is_control: Mask,
-    within: NDArray[Any] | None = None,
-    totals: Mapping[str, Vector] | None = None,
+    obs: Any, rows: Index, labels: NDArray[Any], is_control: Mask, within: NDArray[Any] | None = None
 ) -> Iterator[str]:
     """Yield labels whose cells nearly all have more counts, or fewer, than the controls of their stratum."""
     for effect, (words, remedy) in _EFFECTS.items():
         names = [str(name) for name in obs if words.fit(str(name)) and obs[name].dtype.kind in "iuf"]
         # Totals tell more than numbers of genes, and one column is enough.
-        names.sort(key=lambda name: any(word in name.lower() for word in ("gene", "feature")))
-        known = {**{name: obs[name] for name in names}, **(totals or {} if words is DEPTH else {})}
-        for name, column_values in known.items():
-            values = np.asarray(column_values, dtype=np.float64)[rows]
+        for name in sorted(names, key=lambda name: any(word in name.lower() for word in ("gene", "feature"))):
+            values = np.asarray(obs[name], dtype=np.float64)[rows]
             if ratios := _apart_from_controls(values, labels, is_control, within):
                 each = check.join_items((f"{label!r} is {ratio:.2g} times" for label, ratio in ratios.items()), most=3)
                 shift = "its shift" if len(ratios) == 1 else "their shifts"
                 yield f"{name} of {each} that of the controls, so {shift} may be {effect}. {remedy}"
                 break
+
+
+def _with_totals(obs: Any, matrix: Any, source: str) -> Mapping[str, Any]:
+    """Return the columns of obs, with the totals of cells if none contains these and values are no logarithms."""
+    columns = {str(name): obs[name] for name in obs}
+    is_read = isinstance(matrix, np.ndarray) or sparse.issparse(matrix)
+    if source.startswith("obsm") or not is_read or any(map(DEPTH.fit, columns)) or not np.prod(matrix.shape):
+        return columns
+    if matrix.min() < 0 or not matrix.max() > _LARGEST_LOGARITHM:
+        return columns
+    return columns | {"total count": np.asarray(matrix.sum(axis=1), dtype=np.float64).ravel()}
 
 
 def _apart_from_controls(
@@ -809,7 +802,7 @@ def cells_and_labels(adata: Any, groupby: str, layer: str | None, values: NDArra
     rows = np.flatnonzero([label is not None for label in values])
     known = values[rows]
     units = notes_on_units(adata.obs, rows, known, known == control, {groupby}, has_units=False)
-    depth = _doubts_about_depth(adata.obs, rows, known, known == control, totals=_own_totals(matrix, source))
+    depth = _doubts_about_depth(_with_totals(adata.obs, matrix, source), rows, known, known == control)
     for note in (*units.values(), *doubts_about_cells(groupby, source, matrix, known, rows), *depth):
         warn(note, CalibrationWarning)
     if len(rows) < len(values):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -31,7 +32,7 @@ from shesha.changes.row_map import (
 from shesha.comparison.engine import Evidence
 from shesha.doubting import warn_of_pair_doubts
 from shesha.drift.canary_check import Choice, choose_measures
-from shesha.inputs import MissingRows, RowChoice, validation as check
+from shesha.inputs import MissingRows, Names, RowChoice, are_reordered, validation as check
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.measures import Measure, choose
 from shesha.nulls.design_builder import exchange
@@ -45,7 +46,7 @@ from shesha.support.provenance import keep_statements, state, state_warning
 from shesha.support.seeds import CONFIDENCE, number
 from shesha.support.types import Index, Seed
 from shesha.support.warnings import CalibrationWarning, warn
-from shesha.support.wording import join_items
+from shesha.support.wording import agree, join_items, plural
 from shesha.views import Representation, Rows
 
 MEASURES = ("RDM drift", "unbiased CKA")
@@ -211,7 +212,7 @@ def diff(
     notes = note_of_classes(known, scored)
     chosen = _choose(measures, k, len(scored))
     layers, interrupted = _score_layers(sides, scored, chosen, _evidence(scored, known, confidence, seed))
-    _warn_if_unrelated(layers.values(), has_names=bool(sides.names))
+    _warn_if_unrelated(layers.values(), sides.names)
     layer = _most_changed_layer(list(layers.values()))
     # After Ctrl-C, the answer must follow soon.
     looked_at = scored if interrupted else draw_rows(usable, _LOOKED_AT, seed)
@@ -243,7 +244,7 @@ def diff(
         )
         notes.extend(more_notes)
         if index:
-            details["index"] = _index(sides, usable, known, index_metric, k, loss, confidence, seed)
+            details["index"] = _index(sides, layers, usable, known, index_metric, k, loss, confidence, seed)
         if row_map:
             details["row_map"] = _map(sides, (first, second), layer, row_texts, known, k, seed)
     return Diff(
@@ -293,18 +294,16 @@ _UNRELATED = 1.9
 """Change that unrelated rows reach, as a multiple of the change above which a layer is replaced."""
 
 
-def _warn_if_unrelated(layers: Iterable[LayerChange], *, has_names: bool) -> None:
+def _warn_if_unrelated(layers: Iterable[LayerChange], names: Sequence[Names]) -> None:
     """Warn if no layer is closer to the old one than unrelated rows are, as with rows in another order."""
     known = [layer for layer in layers if layer.verdict != "not estimable"]
     # With few rows, the interval of a related geometry may include that of unrelated rows as well.
     if known and all(
         layer.verdict == "replaced" and layer.value >= _UNRELATED * layer.replaced_above for layer in known
     ):
-        remedy = (
-            "the names of rows belong to their vectors"
-            if has_names
-            else "both contain the same inputs in the same order, or match rows by identifiers (ids=, --id)"
-        )
+        remedy = "both contain the same inputs in the same order, or match rows by identifiers (ids=, --id)"
+        if len(names) > 1 and not any(one.counts_rows for one in names):
+            remedy = f"{plural(names[0].word)} belong to their rows on both sides"
         state_warning(
             "before and after are no closer than unrelated rows, as if row i were another input in each: check that "
             f"{remedy}"
@@ -353,6 +352,7 @@ def _narrow_pair(
 
 def _index(
     sides: Sides,
+    layers: Mapping[str, LayerChange],
     rows: Index,
     known: dict[str, Any],
     metric: IndexMetric,
@@ -368,7 +368,18 @@ def _index(
     chosen = draw_rows(rows, _INDEXED, seed)
     before, after, *again = (side[name].take_rows(chosen).whole for side in (sides.before, sides.after, *sides.again))
     groups = np.unique(known["groups"][chosen], return_inverse=True)[1] if "groups" in known else None
-    return index_change(name, before, after, again, IndexTest(metric, k, loss, confidence, groups=groups, seed=seed))
+    found = index_change(name, before, after, again, IndexTest(metric, k, loss, confidence, groups=groups, seed=seed))
+    if are_reordered(before.to_numpy.rows, after.to_numpy.rows):
+        return replace(found, advice="undecided", undecided="after seems to hold the vectors of before in other rows")
+    others, is_copy = sides.matching.only_after, layers[name].verdict == "unchanged" and not layers[name].vectors_differ
+    if found.advice != "keep" or not others or not is_copy or sides.matching.is_chosen:
+        return found
+    # A table of new vectors often keeps the column of the old ones.
+    why = (
+        f"{name} holds the old vectors, and {join_items(others)} {agree(len(others), 'was', 'were')} not tested; if "
+        f"new queries come from there, pass match= (--match {name}={others[0]}), otherwise leave it out (--key {name})"
+    )
+    return replace(found, advice="undecided", undecided=why)
 
 
 def _notes_of_vectors(layers: Iterable[LayerChange], moved_layer: str) -> list[str]:

@@ -183,7 +183,8 @@ def _candidates(before: Matrix, after: Matrix, X: Matrix, Y: Matrix, fold: Index
         yield "rescaling", error_share(_predict_each_fold(X, Y, fold, _rescale), Y), NAN
         yield "row rescaling", error_share(_unit(X), _unit(Y)), NAN
         yield "offset", error_share(_predict_each_fold(X, Y, fold, _shift), Y), NAN
-        yield "feature scaling", _feature_scaling_error(before, after, fold), NAN
+        yield "sign flips", _error_of_features(before, after, fold, _flip_features), NAN
+        yield "feature scaling", _error_of_features(before, after, fold, _rescale_features), NAN
     else:
         width = min(before.shape[1], after.shape[1])
         kind: Kind = "new features" if width == before.shape[1] else "fewer features"
@@ -198,13 +199,15 @@ def _rotation(predicted: Matrix, target: Matrix, fold: Index) -> Candidate:
     return "rotation", error, _neighbour_recall(predicted, target, fold) if error <= 1 - EXPLAINED else NAN
 
 
-def _feature_scaling_error(X: Matrix, Y: Matrix, fold: Index) -> float:
-    return _share_of_panels(
-        Y, lambda columns: _predict_each_fold(X[:, columns], Y[:, columns], fold, _rescale_features)
-    )
+Fit = Callable[[Matrix, Matrix, Matrix], Matrix]
+"""Map rows as fitted to rows before and after the change."""
 
 
-def _predict_each_fold(X: Matrix, Y: Matrix, fold: Index, fit: Callable[[Matrix, Matrix, Matrix], Matrix]) -> Matrix:
+def _error_of_features(X: Matrix, Y: Matrix, fold: Index, fit: Fit) -> float:
+    return _share_of_panels(Y, lambda columns: _predict_each_fold(X[:, columns], Y[:, columns], fold, fit))
+
+
+def _predict_each_fold(X: Matrix, Y: Matrix, fold: Index, fit: Fit) -> Matrix:
     """Predict the rows of each fold by a map fitted to the rows outside it."""
     predicted = np.empty_like(Y)
     for part in range(FOLDS):
@@ -221,6 +224,11 @@ def _rescale(X: Matrix, Y: Matrix, rows: Matrix) -> Matrix:
 def _shift(X: Matrix, Y: Matrix, rows: Matrix) -> Matrix:
     mean, target = X.mean(axis=0), Y.mean(axis=0)
     return np.asarray(target + _rescale(X - mean, Y - target, rows - mean))
+
+
+def _flip_features(X: Matrix, Y: Matrix, rows: Matrix) -> Matrix:
+    mean, target = X.mean(axis=0), Y.mean(axis=0)
+    return np.asarray(target + (rows - mean) * np.where(_feature_factors(X - mean, Y - target) < 0, -1, 1))
 
 
 def _rescale_features(X: Matrix, Y: Matrix, rows: Matrix) -> Matrix:
@@ -522,7 +530,7 @@ def _interval(measure: Measure, pair: LayerPair, change: float, evidence: Eviden
 
 
 _DEALING = 51
-_SAME_FOR_ALL = {"none", "rescaling", "row rescaling", "offset", "rotation"}
+_SAME_FOR_ALL = {"none", "rescaling", "row rescaling", "offset", "sign flips", "rotation"}
 
 
 def layer_details(

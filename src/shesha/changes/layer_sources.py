@@ -16,6 +16,7 @@ import numpy as np
 from shesha.inputs import MissingRows, Names, RowChoice
 from shesha.inputs.matrix_shapes import hint_of_transpose, one_row_per_input, state_narrow
 from shesha.io.read import read_named
+from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.kernels.shapes import PANEL, column_panels
 from shesha.support import provenance, types as kinds
 from shesha.support.layer_axis import LayerAxis, layer_sequence, split_layers
@@ -514,12 +515,43 @@ def read_sides(
     sides: dict[str, dict[str, Rows]] = {name: {} for name in read}
     for (name, layer), source in zip(representations, aligned.values(), strict=True):
         sides[name][layer] = source
+    if not matching.is_chosen:
+        _warn_of_shifted_layers(sides["before"], sides["after"], matched)
     again_sides, also_sides = (
         tuple(side for name, side in sides.items() if name.startswith(start)) for start in ("again[", "also[")
     )
     return Sides(
         sides["before"], sides["after"], again_sides, also=also_sides, matching=matching, names=known, along=along
     )
+
+
+_COMPARED, _SAME, _OTHER = 16, 0.01, 10
+"""Number of rows that tell layers apart, their largest difference as a share of their length if only rounding changed
+them, and how many times as large the difference from another layer is."""
+
+
+def _warn_of_shifted_layers(before: Side, after: Side, matched: Mapping[str, str]) -> None:
+    """Warn if most layers hold the vectors of other layers, as if names were counted from another layer on."""
+    rows = np.unique(np.linspace(0, len(next(iter(before.values()))) - 1, _COMPARED).astype(np.intp))
+    old, new = ({layer: side[layer].read(rows) for layer in matched} for side in (before, after))
+    unit = safe_unit(*old.values(), *new.values())
+    old, new = ({layer: values / unit for layer, values in side.items()} for side in (old, new))
+    moved = {}
+    for layer, values in new.items():
+        differences = {
+            other: float(np.linalg.norm(values - there)) for other, there in old.items() if there.shape == values.shape
+        }
+        closest = min(differences, key=differences.__getitem__, default=layer)
+        limit = min(_SAME * float(np.linalg.norm(values)), differences.get(layer, np.inf) / _OTHER)
+        if closest != layer and differences[closest] < limit:
+            moved[layer] = closest
+    if 2 * len(moved) > len(matched):
+        layer, other = next(iter(moved.items()))
+        provenance.state_warning(
+            f"{len(moved)} of {count(len(matched), 'layer')} after the change hold the vectors of other layers before "
+            f"it, such as {matched[layer]} those of {other}, as if one side began with another layer, such as "
+            "hidden_states[0]; rename its layers, or pass match= (--match)"
+        )
 
 
 def _check_layers(layers: Mapping[Any, Any], name: str) -> dict[str, Rows]:

@@ -254,11 +254,6 @@ def _read(option: str, value: str, first: Path, rows: RowOptions) -> Any:
     path, column = split_source(value)
     try:
         labels = load_labels(first if path is None else path, column, rows)
-        if path is not None and path != first and not rows.by_position and not isinstance(labels, NamedRows):
-            with ignore_statements():
-                check_label_order(first, path)
-            state(f"{option} paired with the rows by position: {path.name} has no row names")
-        return labels
     except (ValueError, OSError) as error:
         if path is not None and column is None:
             raise
@@ -271,6 +266,11 @@ def _read(option: str, value: str, first: Path, rows: RowOptions) -> Any:
             place = first if path is None else path
             reason = f"--{option} must be a file, or a column of {place}, got {value!r}: {reason}"
         raise ValueError(reason) from error
+    if path is not None and path != first and not rows.by_position and not isinstance(labels, NamedRows):
+        with ignore_statements():
+            check_label_order(first, path)
+        state(f"{option} paired with the rows by position: {path.name} has no row names")
+    return labels
 
 
 def _is_path(text: str) -> bool:

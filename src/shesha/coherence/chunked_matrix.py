@@ -55,6 +55,7 @@ class RowPieces:
         """Return the rows from start to stop as float64: an array, or a sparse matrix in row format."""
         block = _read(self._rows[start:stop])
         if hasattr(block, "toarray"):
+            check.real(block.data, self._name)  # A cast would drop imaginary parts.
             block = block.tocsr().astype(np.float64, copy=False)
             values = block.data
         else:

@@ -153,6 +153,8 @@ class PairRequest:
     repeats: tuple[Any, Any] | None = None
     covariates: ArrayLike | Rdm | None = None
     folds: int | None = None
+    checked: tuple[str, ...] = ()
+    """Doubts that the caller checks, because they concern more rows than these."""
 
     @property
     def additions(self) -> dict[str, Any]:
@@ -231,7 +233,7 @@ def compare_in_memory(
             scores |= sampled
         scores = scores if fold is None else add_held_out(scores, request.measures, sides, fold)
     only_cheap = len(request.measures) < _MANY and not request.calibrate
-    but = irrelevant_doubts(measure.invariant for measure in request.measures)
+    but = (*request.checked, *irrelevant_doubts(measure.invariant for measure in request.measures))
     doubts = find_pair_doubts(sides, design, dependence, only_cheap=only_cheap, names=request.names, but=but)
     if request.calibrate:
         doubts = add_saturation_doubt(doubts, sides, scores)

@@ -501,7 +501,7 @@ class _LabelledRows:
             None if aligned[name] is None else _labels_as_text(aligned[name], len(first), name)
             for name in ("blocks", "groups")
         )
-        warn_of_pair_doubts(dict(zip(names, (first, second), strict=True)), but=("copies",))
+        warn_of_pair_doubts(dict(zip(names, (first, second), strict=True)))
         return cls((first, second), classes, block, group)
 
     @property
@@ -640,6 +640,7 @@ class _Request:
             # A block of few groups alone need not have enough permutations; all blocks of a class together do.
             alpha=self.alpha if n_strata == 1 else 0.5,
             seed=self.seed if seed is None else seed + place,
+            checked=("copies",),
         )
         comparison = compare_in_memory(first, second, request, nulls)
         return _Part(len(rows), weight, comparison, nulls, _bars(first, self.measures))

@@ -265,9 +265,13 @@ class Subject:
     @cached_property
     def headline(self) -> Headline:
         """The target score; the effect of a doubt is how much it changes."""
+        return self.score_rows(np.arange(len(self.places)))
+
+    def score_rows(self, kept: Index) -> Headline:
+        """Return the target score of some of the checked rows."""
         if self.is_pair:
-            return Headline.from_pair(self.samples[0], self.samples[1], self.metric)
-        return self.split(self.sample)
+            return Headline.from_pair(self.samples[0][kept], self.samples[1][kept], self.metric)
+        return self.split(self.sample[kept])
 
     def split(self, rows: Matrix, *, rotated: bool = False) -> Headline:
         """Return the target score of modified rows, with the same partitions if they have as many features."""

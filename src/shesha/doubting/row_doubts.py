@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import pairwise
 from math import gcd
 
@@ -15,6 +16,7 @@ from shesha.nulls.dependence import p_of_first, pairs_of_places
 from shesha.results import Doubt
 from shesha.results.doubts import LEVEL, describe_period
 from shesha.support.types import Index, Labels, Matrix, Vector
+from shesha.support.warnings import NotEstimable
 from shesha.support.wording import count
 from shesha.views import Representation
 
@@ -72,6 +74,13 @@ def duplicates(subject: Subject) -> Doubt | None:
         f"{len(dependence.nearly_repeated):,} of {dependence.n_looked_at:,} checked rows nearly repeat another row. "
         "Duplicates count as independent evidence, so p-values and intervals are too small"
     )
+    kept = np.flatnonzero(~np.isin(subject.places, dependence.repeated))
+    if _FEW_ROWS <= len(kept) < len(subject.places):
+        with suppress(NotEstimable):
+            # Adding zero removes the sign of a value that rounds to zero.
+            without = round(subject.score_rows(kept).value, 2) + 0.0
+            score = subject.headline
+            text += f". Without the repeated rows, {score.name} is {without:.2f} (with them {score.value:.2f})"
     return Doubt("duplicates", share, None, text, "Keep one row of each set of duplicates, or pass the sets as groups=")
 
 

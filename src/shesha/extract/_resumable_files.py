@@ -143,6 +143,7 @@ _TOLD = (
     "batch_size",
     "order",
     "dtype",
+    "outputs",
 )
 """Entries of `info` that `describe` shows."""
 

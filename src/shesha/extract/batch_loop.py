@@ -21,7 +21,7 @@ from shesha.extract._resumable_files import Activations, Draft, open_draft, read
 from shesha.extract.pooling import Pooled
 from shesha.extract.torch_modules import EMBEDDING, INPUT, evaluation_mode, move_to_device
 from shesha.support.progress import track
-from shesha.support.provenance import state
+from shesha.support.provenance import collect_statements, state
 from shesha.support.types import Array, Index
 from shesha.support.warnings import CalibrationWarning, PoolingWarning, warn
 
@@ -331,7 +331,10 @@ def run(work: Work, target: Path | None) -> Activations:
         about = _about(work, device, to_file=target is not None)
         if target is None:
             memory = _Memory(len(work.rows))
-            _fill(work, memory, device)
+            with collect_statements() as statements:
+                _fill(work, memory, device)
+            if statements:
+                about["outputs"] = "; ".join(statements)
             return Activations(memory.arrays, about)
         if (contents := read_finished(target)) is not None:
             require_same(contents[0], about, target)
@@ -442,7 +445,9 @@ class Recorder:
                     self._axes[name] = self._axis(name, output, second[name], compared=False)
         for name, axis in self._axes.items():
             if axis.text:
-                state(f"{self._layer_name(name)}: {axis.text}")
+                size = first[name].shape[0] if axis.axis == 1 and work.metadata.get("pool") else 0
+                pooled = f", and the {size} entries of axis 0 (steps, layers or directions) are pooled" if size else ""
+                state(f"{self._layer_name(name)}: {axis.text}{pooled}")
         if not work.raw and all(axis == FIRST for axis in self._axes.values()):
             _VERIFIED.setdefault(work.model, set()).add(key)
 

@@ -88,7 +88,7 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
         if (one := certain or (numbered if not labels else {})) and len(named) > 1:
             words = plural(_words(one)) if certain else "row numbers"
             state(f"{'labels' if labels else 'rows'} paired by position: only {next(iter(one))} has {words}")
-            if certain and not labels:
+            if certain:
                 _warn_of_numbers(*next(iter(certain.items())))
         return {}
     index_by_name = _family(certain, labels=labels) | _family(numbers, labels=labels)
@@ -130,10 +130,10 @@ def _warn_of_splits(names: Sequence[str]) -> None:
 
 
 def _warn_of_numbers(name: str, names: Names) -> None:
-    """Warn if names are numbered from 0 or 1, such as request-7, and the rows are not in the order of the numbers."""
-    parts = [re.fullmatch(r"(.*?)(\d{1,18})", str(value)) for value in names.values]
+    """Warn if names are numbered from 0 or 1, such as request-7 or img_7.png, but not sorted by these numbers."""
+    parts = [re.fullmatch(r"(.*?)(\d{1,18})(\.\w+|\D*)", str(value)) for value in names.values]
     known = [part for part in parts if part is not None]
-    if len(known) < max(_FEWEST_NUMBERED, len(parts)) or len({part[1] for part in known}) > 1:
+    if len(known) < max(_FEWEST_NUMBERED, len(parts)) or len({(part[1], part[3]) for part in known}) > 1:
         return
     numbers = np.array([int(part[2]) for part in known])
     counted = np.arange(len(numbers)) + numbers.min()
@@ -673,6 +673,11 @@ def align_all_labels(X: Any, labels: Mapping[str, Any]) -> dict[str, Any]:
     return {name: align_labels(X, y, name) for name, y in labels.items()}
 
 
+def _certain_names(y: Any) -> Names | None:
+    names = getattr(y, "known", None)
+    return names if isinstance(names, Names) and names.certain else None
+
+
 def labels_in_order(rows: Iterable[Names | None], labels: Mapping[str, Any]) -> dict[str, Any]:
     """Reorder several labels to match representations that were aligned with one another."""
     known = sorted(
@@ -680,6 +685,7 @@ def labels_in_order(rows: Iterable[Names | None], labels: Mapping[str, Any]) -> 
     )
     if known:
         return align_all_labels(known[0], labels)
-    if any(names.certain for y in labels.values() if isinstance(names := getattr(y, "known", None), Names)):
+    if certain := {name: names for name, y in labels.items() if (names := _certain_names(y)) is not None}:
         state("labels paired by position: only they have names")
+        _warn_of_numbers(*next(iter(certain.items())))
     return dict(labels)

@@ -297,8 +297,10 @@ def _identity(
 
 def _whole_of_rows(columns: Sequence[Column], identity: Column | None) -> str:
     """Return the column of the documents or subjects that several rows share, or an empty text."""
-    if identity is not None and _AND in identity.name:
-        return identity.name.partition(_AND)[0]
+    for column in columns:
+        if identity is not None and identity.name.startswith(column.name + _AND):
+            # A number of each trial or row, which is joined with a condition, is no whole.
+            return column.name if len(set(column.values().tolist())) < len(column.values()) else ""
     for column in columns:
         is_named = (is_certain_identity(column.name) or WHOLE.fit(column.name)) and not is_condition_name(column.name)
         if is_named and column is not identity and column.kind in ("numbers", "text") and not column.refusal:

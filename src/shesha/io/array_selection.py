@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from shesha.inputs import (
+    NamedRows,
     Names,
     are_named_vectors,
     choose_condition,
@@ -766,8 +767,8 @@ def pick(path: Path, candidates: Sequence[str], column: str | None) -> str:
     return likely[0]
 
 
-def labels_of_arrays(path: Path, arrays: Mapping[str, StoredArray], column: str | None) -> Array:
-    """Read the labels from the arrays of a file."""
+def labels_of_arrays(path: Path, arrays: Mapping[str, StoredArray], column: str | None) -> Array | NamedRows:
+    """Read the labels from the arrays of a file, with the names of their rows if another array contains these."""
     arrays = visible_names(path, arrays)
     candidates = [name for name, array in arrays.items() if array.is_label_like]
     if column is not None and column in arrays and column not in candidates:
@@ -784,7 +785,11 @@ def labels_of_arrays(path: Path, arrays: Mapping[str, StoredArray], column: str 
     if not candidates:
         listing = join_names(f"{name} ({_label_hint(array)})" for name, array in arrays.items())
         raise UnreadableFileError(f"{path} must contain labels as a 1-D array, got {listing}")
-    return plain(arrays[pick(path, candidates, column)].load())
+    chosen = pick(path, candidates, column)
+    labels = plain(arrays[chosen].load())
+    others = {name: array for name, array in arrays.items() if name != chosen}
+    names = _identity(others, {len(labels)}, {chosen})
+    return labels if names is None else NamedRows(labels, names)
 
 
 def _label_hint(array: StoredArray) -> str:

@@ -504,11 +504,22 @@ def check_label_order(path: Path, file: Path) -> None:
         # The file of labels is the smaller one.
         others = _names_from_column(file, column)
         names = None if others is None else _names_from_column(path, column)
+        if names is not None and others is not None and names.distinct and is_identity_name(column):
+            _require_one_label(others, f"{column!r} in {file.name}")
         if names is not None and others is not None and names.is_reordered(others):
             raise ValueError(
                 f"column {column!r} has the same values in {path.name} and {file.name}, in another order, but nothing "
                 f"else identifies the rows. If it does, pass --id {column}; otherwise pass --by-position"
             )
+
+
+def _require_one_label(names: Names, where: str) -> None:
+    """Refuse labels of which several belong to one row, such as relevance judgements of several queries."""
+    if not names.distinct:
+        raise ValueError(
+            f"labels must be one per row, got repeated values of {where} ({names.fault}); keep one label of each, or "
+            "pass --by-position"
+        )
 
 
 def _require_readable_names(opened: Mapping[str, Contents]) -> None:

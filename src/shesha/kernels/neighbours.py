@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from shesha.kernels import device_kernels, native
 from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import PANEL
+from shesha.kernels.repeated_rows import row_hashes
 from shesha.kernels.rounding_and_scaling import CLOSE, length_unit
 from shesha.kernels.threads import parallel
 from shesha.support.device_arrays import (
@@ -25,12 +26,14 @@ from shesha.support.device_arrays import (
     to_host,
 )
 from shesha.support.memory import memory_budget
-from shesha.support.types import Index, Mask, Matrix, Vector
+from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 
 Halves = NDArray[np.bool_]
 """Mask of the rows in the first half, one line per split."""
 _SAME_POINT = 2.0**-40
 """Distance, relative to the length of a row, below which two rows count as equal."""
+_COPIED = 0.02
+"""Distance of copies that were encoded again, relative to the spread of the rows, which half precision causes."""
 
 
 def neighbour_distances(rows: Matrix, ranks: Index, halves: Halves | None = None) -> NDArray[np.float64]:
@@ -364,6 +367,14 @@ class Ties:
         out[self.rows] = np.take_along_axis(self.candidates, order, axis=1)
         return out
 
+    def prefer(self, others: Index, lists: Index) -> Index:
+        """Return the lists with ties broken in favour of the entries of other lists of the same rows."""
+        is_other = (self.candidates[:, :, None] == others[self.rows][:, None]).any(axis=2)
+        order = np.argsort(2 * self.levels + ~is_other, axis=1, kind="stable")[:, : lists.shape[1]]
+        out = lists.copy()
+        out[self.rows] = np.take_along_axis(self.candidates, order, axis=1)
+        return out
+
 
 @dataclass(frozen=True)
 class Found:
@@ -445,6 +456,47 @@ def shared_entries(lists: Index, others: Index) -> Mask:
     # Numbers of different lists differ, so that one search finds all.
     first = np.arange(n_lists)[:, None] * (1 + max(int(lists.max()), int(others.max())))
     return np.isin(lists + first, others + first)
+
+
+def label_copies(*sides: Matrix) -> Labels | None:
+    """Number rows so that those that are equal on one side, and nearly on the others, have one number; None if no are.
+
+    Rows that only one side distinguishes, such as those of a model that did not collapse, are no copies.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(sides[0])
+    rows, firsts = [], []
+    for side in sides:
+        _, first, inverse = np.unique(row_hashes(side), return_index=True, return_inverse=True)
+        repeated = np.flatnonzero(first[inverse] != np.arange(n))
+        rows.append(repeated)
+        firsts.append(first[inverse[repeated]])
+    pairs = np.concatenate(rows), np.concatenate(firsts)
+    if not len(pairs[0]):
+        return None
+    near = np.ones(len(pairs[0]), dtype=bool)
+    for side in sides:
+        spread = float(np.sqrt(squared_lengths(side - side.mean(axis=0)).mean()))
+        near &= np.sqrt(squared_lengths(side[pairs[0]] - side[pairs[1]])) <= _COPIED * spread
+    graph = coo_array((np.ones(int(near.sum())), (pairs[0][near], pairs[1][near])), (n, n))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.intp)
+
+
+def name_copies(lists: Index, labels: Labels | None) -> Index:
+    """Return lists in which copies of a row are its first copy, its second copy and so on, whichever they are.
+
+    A search has no reason to prefer one of several equal vectors, so that lists of copies agree.
+    """
+    if labels is None:
+        return lists
+    chosen, places = labels[lists], np.arange(lists.shape[1])
+    order = np.argsort(chosen, axis=1, kind="stable")
+    is_other = np.diff(np.take_along_axis(chosen, order, axis=1), axis=1, prepend=-1) != 0
+    earlier = np.empty_like(chosen)
+    np.put_along_axis(earlier, order, places - np.maximum.accumulate(np.where(is_other, places, 0), axis=1), axis=1)
+    return np.asarray(chosen * lists.shape[1] + earlier)
 
 
 def _run(search: _Search, n: int, k: int, *, include_self: bool = False) -> Found:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from shesha.kernels import native
 from shesha.kernels.rounding_and_scaling import MAX_SPAN
 from shesha.kernels.threads import parallel
-from shesha.support.types import Index, Keys, Matrix, Vector
+from shesha.support.types import Index, Keys, Mask, Matrix, Vector
 
 Pairs = NDArray[np.uint32]
 
@@ -334,7 +334,7 @@ def _links(keys: Keys, shift: np.uint64, gap: np.uint64) -> Index:
 def _exact_ordering(values: Vector, tolerance: float) -> Ordering:
     order = np.argsort(values)
     ordered = values[order]
-    linked = bool((np.diff(ordered) <= tolerance).any())
+    linked = bool(_links_of(ordered, tolerance).any())
     return _ordering_with_ties(order, _group_starts(ordered, np.float64(tolerance)) if linked else None)
 
 
@@ -354,7 +354,7 @@ def _sort_close_values(values: Vector, form: FixedPoint, tolerance: float, keys:
     # Runs are consecutive, so one stable sort of all their values sorts each run.
     by_value = np.argsort(ordered, kind="stable")
     order[close], ordered = indices[by_value], ordered[by_value]
-    squares = _squared_runs(np.flatnonzero(np.diff(ordered) <= tolerance))
+    squares = _squared_runs(np.flatnonzero(_links_of(ordered, tolerance)))
     if _is_negligible(squares, len(values)):
         return _ordering_with_ties(order, None)
     return _ordering_with_ties(order, _spread_starts(close, _group_starts(ordered, np.float64(tolerance)), len(values)))
@@ -368,9 +368,15 @@ def _spread_starts(positions: Index, starts: Index, n: int) -> Index:
     return np.append(np.flatnonzero(is_start), n)
 
 
+def _links_of(ordered: NDArray[np.uint64] | Vector, gap: np.uint64 | float) -> Mask:
+    """Return which neighbours of sorted values differ by at most the gap."""
+    with np.errstate(over="ignore"):  # An infinite difference exceeds any gap.
+        return np.diff(ordered) <= gap
+
+
 def _group_starts(ordered: NDArray[np.uint64] | Vector, gap: np.uint64 | np.float64) -> Index:
     """Return the first position of each group of near-ties, and the number of values."""
-    linked = np.diff(ordered) <= gap
+    linked = _links_of(ordered, gap)
     links = np.flatnonzero(linked)
     firsts = links[np.diff(links, prepend=-2) != 1]
     lasts = links[np.diff(links, append=len(ordered) + 1) != 1] + 1

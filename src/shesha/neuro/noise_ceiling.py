@@ -32,8 +32,7 @@ from shesha.support import provenance
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
 from shesha.support.types import Index, Matrix, Seed, Vector
-from shesha.views import warn_of_zero_distances
-from shesha.views.representation import Rdm
+from shesha.views.representation import Rdm, warn_of_contradictory_zeros
 
 Method = Literal["spearman", "pearson", "cosine"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -109,11 +108,16 @@ def noise_ceiling(
     check.choice(method, METHODS, "method")
     scaled = _SCALED[method]
     notes: tuple[str, ...] = ()
+    reason = (
+        f"no two repeats have distances of the same {_FEWEST_PAIRS} pairs of conditions, which are needed to compare "
+        "them"
+    )
     if conditions is None:
         if runs is not None:
             raise ValueError("runs must be given together with conditions, got runs only")
         rdms, n_conditions = _rdms_as_matrix(rdms_or_trials)
-        warn_of_zero_distances({f"rdms[{place}]": np.asarray(one) for place, one in enumerate(rdms)})
+        for repeat in rdms:
+            warn_of_contradictory_zeros(repeat, n_conditions)
         draws = rdms[None]
     else:
         check.choice(metric, METRICS, "metric")
@@ -134,6 +138,8 @@ def noise_ceiling(
             equal = EqualTrials.draw("equal", run[None], n_draws, seed, fewest)
             _, _, reliability = _ceilings(_rdms_of_runs(trials, run, equal, metric, normalize)[0], scaled)
             notes = (*notes, f"with equal numbers of trials, the reliability is {float(reliability.mean()):.3g}")
+        if runs is None and trials.alternate:
+            reason = "odd and even trials show different conditions; pass runs="
     warn_of_dependent_repeats(draws[0], CEILING_TOO_HIGH)
     fields: dict[str, Any] = {
         "measure": f"RDM {method}",
@@ -142,11 +148,13 @@ def noise_ceiling(
         "notes": notes,
     }
     fields["seed"] = number(seed)
-    return _summarise(draws, scaled, {"measure": f"RDM {method}", **fields})
+    return _summarise(draws, scaled, reason, fields)
 
 
-def _summarise(draws: Cube, scaled: Callable[[Matrix], Matrix], fields: Mapping[str, Any]) -> NoiseCeiling:
-    """Average the ceilings over draws; if repeats do not agree, return no ceiling but the reason."""
+def _summarise(
+    draws: Cube, scaled: Callable[[Matrix], Matrix], incomparable: str, fields: Mapping[str, Any]
+) -> NoiseCeiling:
+    """Average the ceilings over draws; return the reason instead if repeats do not agree or are incomparable."""
     left_out, included, reliabilities = _ceilings(draws, scaled)
     reason, reliability = "", float(reliabilities.mean())
     n_known = np.isfinite(draws).all(axis=0).sum(axis=1)
@@ -155,10 +163,7 @@ def _summarise(draws: Cube, scaled: Callable[[Matrix], Matrix], fields: Mapping[
         span = f"{n_known.min()}" if n_known.min() == n_known.max() else f"{n_known.min()} to {n_known.max()}"
         provenance.state(f"distances missing (NaN): {span} of {draws.shape[2]} pairs of conditions known per repeat")
     if np.isnan(reliability) or np.isnan(left_out).all():
-        reason = (
-            f"no two repeats have distances of the same {_FEWEST_PAIRS} pairs of conditions, which are needed to "
-            "compare them"
-        )
+        reason = incomparable
     elif not reliability > 0:
         reason = f"repeats do not agree (reliability {reliability:.3g}), so there is no ceiling"
     if reason:

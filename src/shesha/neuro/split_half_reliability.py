@@ -25,6 +25,7 @@ from shesha.kernels.condition_distances import (
 from shesha.kernels.distances import METRICS, Metric
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
 from shesha.neuro.trials import (
+    FEWEST_CONDITIONS,
     Conditions,
     EqualTrials,
     Halves,
@@ -42,8 +43,6 @@ from shesha.support.seeds import ALPHA, N_PERMUTATIONS, spawn
 from shesha.support.types import Labels, Mask, Matrix, Seed
 from shesha.support.warnings import MeasureWarning, warn
 from shesha.support.wording import agree, count
-
-FEWEST_CONDITIONS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,8 +218,7 @@ def split_score(
         score = SplitScore.build(trials.rates, trials.n_conditions, halves, metric, normalize, equal)
         values = over_orders(lambda order: score.value(trials.codes[order]), orders)
         reason = "no split has three pairs of conditions with responses and unequal distances in both halves"
-        odd, even = (set(trials.codes[start::2].tolist()) for start in (0, 1))
-        if halves.how == "odd-even" and len(odd & even) < FEWEST_CONDITIONS:
+        if halves.how == "odd-even" and trials.alternate:
             reason = "odd and even trials show different conditions; pass how='random' or how='blocks'"
         use = describe_use(equal, trials, "half")
     reliability = {"reliability of all trials": float(2 * values[0] / (1 + values[0]))} if values[0] > 0 else {}

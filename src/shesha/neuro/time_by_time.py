@@ -15,9 +15,19 @@ from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro.searchlight import permute_model
-from shesha.neuro.split_half_reliability import FEWEST_CONDITIONS, SplitScore
+from shesha.neuro.split_half_reliability import SplitScore
 from shesha.neuro.trial_order_null import Null, Orders
-from shesha.neuro.trials import Conditions, EqualTrials, Halves, How, Numbers, Trials, describe_use, means_of_known
+from shesha.neuro.trials import (
+    FEWEST_CONDITIONS,
+    Conditions,
+    EqualTrials,
+    Halves,
+    How,
+    Numbers,
+    Trials,
+    describe_use,
+    means_of_known,
+)
 from shesha.nulls import summarise
 from shesha.nulls.null_summary import number_against_null
 from shesha.results import OverTime, sentence_parts as say

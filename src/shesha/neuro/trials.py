@@ -39,6 +39,7 @@ _MANY_TRIALS, _BLOCKED, _FEW_STRETCHES = 20, 0.5, 2
 """Number of trials, share of the changes of condition in random order below which conditions are blocked, and number
 of stretches of each condition up to which circular shifts hardly differ from the recorded order."""
 _NO_TRIAL = "; no trial has all neurons, so neurons recorded in different trials must be analysed one set at a time"
+FEWEST_CONDITIONS = 3
 _TELLING = 8
 """Number of spike counts other than 0 from which on equal trials are copies rather than a coincidence."""
 Conditions = ArrayLike | str | Sequence[str]
@@ -290,6 +291,12 @@ class Trials:
     def n_conditions(self) -> int:
         """Number of conditions that have enough trials."""
         return len(self.names)
+
+    @property
+    def alternate(self) -> bool:
+        """Whether odd and even trials have too few conditions in common to compare distances, as in a fixed cycle."""
+        odd, even = (set(self.codes[start::2].tolist()) for start in (0, 1))
+        return len((odd & even) - {-1}) < FEWEST_CONDITIONS
 
     @property
     def rates(self) -> Matrix:

@@ -20,9 +20,8 @@ from shesha.kernels.condition_distances import (
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro.score_correlations import jackknife_correlation
-from shesha.neuro.split_half_reliability import FEWEST_CONDITIONS
 from shesha.neuro.trial_order_null import Null, Orders
-from shesha.neuro.trials import Conditions, Trials, mean_of_known
+from shesha.neuro.trials import FEWEST_CONDITIONS, Conditions, Trials, mean_of_known
 from shesha.nulls.null_summary import number_against_null
 from shesha.results import sentence_parts as say
 from shesha.results.base import draws_axes

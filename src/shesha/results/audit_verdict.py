@@ -51,7 +51,7 @@ def verdict(finding: RepresentationAudit) -> str:
     if has_uninformative_axes(finding):
         averaged = finding.basis_averaged_split
         return "not above chance" if averaged is None else f"basis-averaged {averaged.value:.2f}"
-    if score.reason:
+    if _why_untested(score):
         return "undecided"
     if finding.chance is not None and not finding.chance.significant:
         return "not above chance"
@@ -77,8 +77,7 @@ def has_uninformative_axes(one: RepresentationAudit) -> bool:
 
 def leaves_stability_open(one: RepresentationAudit) -> bool:
     """Return whether the feature split says nothing: fitted axes, or a design that allows too few permutations."""
-    split = one.feature_split
-    return has_uninformative_axes(one) or (split is not None and split.has_value and bool(split.reason))
+    return has_uninformative_axes(one) or bool(_why_untested(one.feature_split))
 
 
 def is_clearly_above(one: Estimate | None, other: Estimate | None) -> bool:
@@ -119,6 +118,8 @@ def interval(estimate: Estimate) -> str:
 
 
 _ALIGNMENT = "supervised_alignment"
+_NO_LEVEL = "no chance level: "
+"""Start of the note on a score that could not be tested."""
 _CIRCULAR = (
     " If these labels are clusters of the same data, they agree with it by construction, even in noise: the p-value "
     "then says nothing about kinds of rows."
@@ -240,10 +241,16 @@ def _kind(finding: RepresentationAudit) -> str:
     if is_stable_off_axes(finding):
         return "off axes"
     if finding.chance is None:
-        return "undecided" if leaves_stability_open(finding) else "not asked"
+        return "undecided" if _why_untested(finding.feature_split) else "not asked"
     if not finding.chance.significant:
         return "not above"
     return "near zero" if _value_or_lowest(finding.feature_split) < NEAR_ZERO else "above"
+
+
+def _why_untested(estimate: Estimate | None) -> str:
+    """Return why the declared design allows no test; empty if it does or none was asked for."""
+    notes = () if estimate is None else estimate.notes
+    return next((note.removeprefix(_NO_LEVEL) for note in notes if note.startswith(_NO_LEVEL)), "")
 
 
 def _which(audit: Audit, findings: Sequence[RepresentationAudit]) -> str:
@@ -274,14 +281,6 @@ def _off_axes_sentence(which: str, group: Sequence[RepresentationAudit]) -> str:
     )
 
 
-def _undecided_sentence(which: str, findings: Sequence[RepresentationAudit]) -> str:
-    reasons = dict.fromkeys(finding.feature_split.reason for finding in findings if finding.feature_split is not None)
-    return (
-        f"Whether the stability exceeds chance cannot be decided: {which}feature-split stability "
-        f"{_stability_range(findings)}, but {'; '.join(reasons)}."
-    )
-
-
 def _basis_averaged(findings: Sequence[RepresentationAudit]) -> str:
     known = [finding.basis_averaged_split for finding in findings]
     low, high = (choose(_value_or_lowest(estimate) for estimate in known) for choose in (min, max))
@@ -294,8 +293,8 @@ _SENTENCES: dict[str, Callable[[str, Sequence[RepresentationAudit]], str]] = {
     "above": _score_sentence("Stable above chance"),
     "near zero": _score_sentence("Above chance, but near zero, so single distances are mostly noise"),
     "not above": _score_sentence("Not above chance"),
-    "undecided": _undecided_sentence,
     "not asked": _score_sentence("Stability"),
+    "undecided": _score_sentence("Whether the stability exceeds chance cannot be decided"),
 }
 """The sentence for each kind of representation."""
 
@@ -320,7 +319,7 @@ def _stability_range(findings: Sequence[RepresentationAudit]) -> str:
 def _p_values(findings: Sequence[RepresentationAudit]) -> str:
     known = [finding.chance.p_value for finding in findings if finding.chance is not None]
     if not known:
-        return "; no chance level was computed"
+        return f"; {_why_untested(findings[0].feature_split) or 'no chance level was computed'}"
     low, high = min(known), max(known)
     return f", p = {low:.2g}" if f"{low:.2g}" == f"{high:.2g}" else f", p = {low:.2g} to {high:.2g}"
 
@@ -374,10 +373,10 @@ def _labels(audit: Audit) -> str:
     where = f" closest in {best.name}" if len(known) > 1 else " closer than other rows"
     alignment = best.supervised[_ALIGNMENT]
     score, everywhere = interval(alignment), " in any representation" * (len(known) > 1)
-    if alignment.reason:
+    if untested := _why_untested(alignment):
         return (
             f"{intro} Whether rows of the same class are closer than by chance cannot be decided{everywhere} "
-            f"(alignment {score}): {alignment.reason}."
+            f"(alignment {score}): {untested}."
         )
     if (alignment.has_null and not alignment.significant) or (not alignment.has_null and alignment.low <= 0):
         return (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -26,7 +25,7 @@ from shesha.stability.registry import Request, ScoreDraws
 from shesha.stability.row_matching import PairCount, conditional_requests
 from shesha.stability.split_scores import combine_errors
 from shesha.support.provenance import keep_statements
-from shesha.support.seeds import ALPHA, CONFIDENCE, N_BOOTSTRAP, N_PERMUTATIONS, default_draws, draws_needed
+from shesha.support.seeds import ALPHA, CONFIDENCE, N_BOOTSTRAP, N_PERMUTATIONS, default_draws
 from shesha.support.types import Seed
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.support.wording import agree, count
@@ -193,7 +192,7 @@ def estimate(
     _warn_of_clusters(request, y)
     if not _warn_of_fitted_axes(request):
         _warn_of_doubts(request)
-    few = describe_few_permutations(null_requests, alpha) if n_draws else ""
+    few = too_few_permutations(null_requests, n_draws, alpha) if n_draws else ""
     if few and n_permutations is not None:
         raise ValueError(few)
     if not n_draws or few:
@@ -261,12 +260,12 @@ def _compare_with_null(request: Request, evidence: ScoreDraws, alpha: float) -> 
     return numbers | {"null": tuple(map(float, null)), "exchanged": _describe_null(request)}, []
 
 
-def describe_few_permutations(requests: Sequence[Request], alpha: float) -> str:
+def too_few_permutations(requests: list[Request], n_permutations: int, alpha: float) -> str:
     """Return why the design allows too few permutations; empty if it allows enough."""
     for request in requests:
         if request.design is not None:
             try:
-                request.null_design.require_enough(draws_needed(1, alpha), alpha)
+                request.null_design.require_enough(n_permutations, alpha)
             except ValueError as few:
                 return str(few)
     return ""

@@ -12,7 +12,6 @@ from shesha.views._rows_by_name import (
     select_layer_rows as select_layer_rows,
     select_rows as select_rows,
     warn_of_other_order as warn_of_other_order,
-    warn_of_zero_distances as warn_of_zero_distances,
 )
 from shesha.views._scalar_summaries import (
     Concentricity as Concentricity,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Protocol, Self, TypeVar
@@ -25,16 +27,15 @@ from shesha.inputs import (
 from shesha.inputs.class_labels import lacks_label, state_suspicious_classes
 from shesha.inputs.identity import describe_transposed
 from shesha.inputs.table_columns import column_names
-from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import Metric, find_undirected_rows
 from shesha.support import memory
 from shesha.support.device_arrays import array_shape, take_rows as take_array_rows, to_host
-from shesha.support.provenance import state, state_warning
+from shesha.support.provenance import ignore_statements, state, state_warning
 from shesha.support.seeds import spawn
-from shesha.support.types import Index, Seed, Vector, is_array, shape_of
+from shesha.support.types import Index, Seed, is_array, shape_of
 from shesha.support.warnings import RowNamesWarning, warn
-from shesha.support.wording import join_items
-from shesha.views.representation import Rdm, Representation, Rows
+from shesha.support.wording import join_items, plural
+from shesha.views.representation import Rdm, Representation, Rows, warn_of_contradictory_zeros
 
 S = TypeVar("S", Representation, Rows, Rows | Rdm)
 ROWS: tuple[RowChoice, ...] = ("same", "shared")
@@ -60,7 +61,6 @@ def align_rows(sources: Mapping[str, S]) -> dict[str, S]:
         If the representations contain different names, not only a different order.
     """
     moved = orders({name: source.names for name, source in sources.items()})
-    _warn_of_wrong_names(sources, moved)
     return {name: source.take_rows(moved[name]) if name in moved else source for name, source in sources.items()}
 
 
@@ -170,7 +170,9 @@ def select_rows(
             (_, message), *others = faults.items()
             raise ValueError(message + f". The same fault: {join_items(name for name, _ in others)}" * bool(others))
     warn_of_other_order({name: side.value for name, side in used.items()})
-    warn_of_zero_distances({name: side.value.condensed for name, side in used.items() if isinstance(side.value, Rdm)})
+    for side in used.values():
+        if isinstance(side.value, Rdm):
+            warn_of_contradictory_zeros(side.value.condensed, side.n_rows)
     return {name: side.value for name, side in used.items()}, extra
 
 
@@ -212,95 +214,82 @@ _CHECKED = 1 << 26
 
 
 def warn_of_other_order(arrays: Mapping[str, Any]) -> None:
-    """Warn if matrices in memory without row names contain the rows of the first one in another order."""
-    matrices = {
-        name: X for name, X in arrays.items() if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiu"
-    }
-    n_values, first = 0, next(iter(matrices), "")
-    for name, X in matrices.items():
-        n_values += X.size
-        if name != first and n_values <= _CHECKED and are_reordered(matrices[first], X):
-            # A representation without layers has one layer, which has this name.
-            other, one = (each.removesuffix("['representation']") for each in (name, first))
-            text = f"{other} seems to contain the rows of {one} in another order"
-            state(text)
-            warn(
-                f"{text}, but rows are paired by position. Pass data with row names, such as tables with an index",
-                RowNamesWarning,
-            )
-            return
+    """Warn if matrices in memory contain the rows of the first one in another order than that in which they are paired.
 
-
-_FEWEST_ZEROS, _SHARE_OF_ZEROS, _UNLIKE, _FEWEST_LEVELS, _MOST_COMPARED = 3, 0.05, 0.8, 10, 60
-"""Fewest distances of zero, their smallest share, smallest ratio of the differences between such rows and between other
-rows, fewest other values (ratings and categories have fewer), and most rows compared."""
-
-
-def warn_of_zero_distances(rdms: Mapping[str, Vector]) -> None:
-    """Warn of distances that are exactly 0 between rows whose other distances differ as much as those of any rows.
-
-    Equal rows have equal distances to all others. Some programs write 0 for pairs that were never measured.
+    Their names then belong to other rows, or they have none.
     """
-    shares = {name: share for name, condensed in rdms.items() if (share := _share_of_unlike_zeros(condensed))}
-    if shares:
-        (name, share), n_others = next(iter(shares.items())), len(shares) - 1
-        state_warning(
-            f"{100 * share:.0f} % of the distances in {name}{f' and {n_others} more' if n_others else ''} are exactly "
-            "0 between rows whose other distances differ, like pairs that were not measured or negative values set to "
-            "0: pass NaN for missing distances, which are then left out"
-        )
-
-
-def _share_of_unlike_zeros(condensed: Vector) -> float:
-    """Return the share of distances that are exactly 0 without reason; 0 if there are few, or if rows are equal."""
-    zero = condensed == 0
-    if not max(_FEWEST_ZEROS, _SHARE_OF_ZEROS * len(condensed)) <= zero.sum() < len(condensed):
-        return 0.0
-    n = check.condensed_rows(condensed.shape)
-    D = square(np.where(zero, np.nan, condensed), n)[:_MOST_COMPARED, :_MOST_COMPARED]
-    np.fill_diagonal(D, np.nan)
-    i, j = np.triu_indices(len(D), 1)
-    both = np.isfinite(D[i]) & np.isfinite(D[j])
-    differences = np.where(both, np.abs(D[i] - D[j]), 0.0).sum(axis=1) / np.maximum(both.sum(axis=1), 1)
-    known, is_zero = both.any(axis=1), ~np.isfinite(D[i, j])
-    if not (known & is_zero).any() or not (known & ~is_zero).any() or len(np.unique(D)) <= _FEWEST_LEVELS:
-        return 0.0
-    unlike = np.median(differences[known & is_zero]) >= _UNLIKE * np.median(differences[known & ~is_zero])
-    return float(zero.mean()) if unlike else 0.0
-
-
-def _warn_of_wrong_names(sides: Mapping[str, Any], moved: Mapping[str, Index]) -> None:
-    """Warn if rows that were the same inputs in the given order are put into another one by their names."""
-    first = next((name for name, side in sides.items() if side.names is not None), "")
-    reference, n_values = _matrix_in_memory(sides.get(first)), 0
-    if reference is None:
-        return
-    for name, order in moved.items():
-        X = None if name == first else _matrix_in_memory(sides.get(name))
-        if X is None or len(X) != len(reference) or (n_values := n_values + X.size) > _CHECKED:
+    found = [(name, *_matrix(X, name)) for name, X in arrays.items()]
+    matrices = [(name, X, names) for name, X, names in found if X is not None]
+    n_values, warned = 0, False
+    for name, X, names in matrices:
+        first, Y, others = matrices[0]
+        n_values += X.size
+        if warned or name == first or n_values > _CHECKED or X.shape[0] != len(Y):
             continue
-        ordered = reference[moved[first]] if first in moved else reference
-        if are_reordered(ordered, X[order]) and not are_reordered(reference, X):
+        order = _order_by_name(others, names)
+        text = remedy = ""
+        # A representation without layers has one layer, which has this name.
+        other, one = (each.removesuffix("['representation']") for each in (name, first))
+        by_position, by_name = (0.0, 0.0) if order is None else (_agreement(Y, rows) for rows in (X, X[order]))
+        if names is not None and by_position > _FIT + _NOISE / len(Y) and by_name < _MISFIT * by_position:
             text = (
-                f"row i of {name} and of {first} is the same input, but their names are in different orders, as if the "
-                "names or the values of one of them had been sorted alone (obs.sort_index does so): correct the names, "
-                "or pair rows by position (arrays without names, --by-position)"
+                f"rows of {other} are matched with those of {one} by {names.word}, but fit far better by position "
+                f"(correlation of similarities {by_position:.2f} instead of {round(by_name, 2) + 0.0:.2f})"
             )
-            state_warning(text, is_raised=True)
-            warn(text, RowNamesWarning)
-            return
+            remedy = "so one of them seems to have wrong names. Pass arrays without names (.to_numpy(), --by-position)"
+        elif are_reordered(Y, X if order is None else X[order]):
+            text = f"{other} seems to contain the rows of {one} in another order"
+            remedy = "but rows are paired by position. Pass data with row names, such as tables with an index"
+            if others is not None and names is not None and names.has_same_names(others):
+                text = f"{other} seems to contain the rows of {one} under other {plural(names.word)}"
+                remedy = f"so one of them has wrong {plural(names.word)}. Correct them, or the order of the rows, first"
+        if warned := bool(text):
+            state_warning(f"{text}, {remedy}", is_raised=True)
+            warn(f"{text}, {remedy}", RowNamesWarning)
 
 
-def _matrix_in_memory(source: Any) -> NDArray[Any] | None:
-    """Return the values of a matrix in memory with one vector per row; None for others."""
-    value = getattr(source, "value", source)
-    if isinstance(value, Representation):
-        value = None if value.has_distances_only else value.to_numpy.rows
-    elif isinstance(value, Rows):
-        value = None if value.is_sparse else value.sample
-    value = value.values if isinstance(value, NamedRows) else value
-    is_matrix = isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "fiu"
-    return value if is_matrix and value.size <= _CHECKED else None
+_FIT, _NOISE, _MISFIT = 0.2, 10, 0.25
+"""How well rows fit by position, for many rows and in addition for few ones, and share that remains by name."""
+_COMPARED = 300
+"""Number of rows whose similarities are compared."""
+
+
+def _matrix(X: Any, name: str) -> tuple[NDArray[Any] | None, Names | None]:
+    """Return a dense matrix in memory and the names of its rows; None for other data."""
+    if isinstance(X, Rdm) or (isinstance(X, Representation) and X.has_distances_only):
+        return None, None
+    side = _Side.read(X, name)
+    if isinstance(X, Rows):
+        values = None if X.is_sparse else X.sample
+    else:
+        values = X.to_numpy.rows if isinstance(X, Representation) else split_names(side.value)[0]
+    is_dense = isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in "fiu"
+    return values if is_dense else None, side.names
+
+
+def _order_by_name(first: Names | None, other: Names | None) -> Index | None:
+    """Return the order in which rows of the other side are matched by name; None if it is theirs, or they are not."""
+    if first is None or other is None or first is other:
+        return None
+    with ignore_statements(), warnings.catch_warnings(), suppress(ValueError):
+        warnings.simplefilter("ignore")
+        return orders({"first": first, "other": other}).get("other")
+    return None
+
+
+def _agreement(X: NDArray[Any], Y: NDArray[Any]) -> float:
+    """Return the correlation of the similarities between some rows of each side."""
+    chosen = np.unique(np.linspace(0, len(X) - 1, _COMPARED).astype(np.intp))
+    upper = np.triu_indices(len(chosen), 1)
+    pairs: list[NDArray[Any]] = []
+    for rows in (X, Y):
+        centred = rows[chosen].astype(np.float64)
+        centred -= centred.mean(axis=0)
+        centred /= np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), np.finfo(float).tiny)
+        products = np.asarray(centred @ centred.T)
+        pairs.append(products[upper])
+    correlation = float(np.corrcoef(pairs)[0, 1]) if min(map(np.ptp, pairs)) > 0 else 0.0
+    return correlation if np.isfinite(correlation) else 0.0
 
 
 def _sample_size(
@@ -361,7 +350,6 @@ def restrict(
     if rows == "shared":
         named |= {name: names for name, value in extra.items() if (names := _names(value, name)) is not None}
     chosen = orders(named, rows=rows)
-    _warn_of_wrong_names(used, chosen)
     used = {name: side.take_rows(chosen[name]) if name in chosen else side for name, side in used.items()}
     if rows == "shared":
         extra = {name: _follow(value, name, chosen, counts) for name, value in extra.items()}

@@ -232,9 +232,7 @@ class Covariates:
         lengths, norms = np.linalg.norm(centred, axis=0), np.linalg.norm(residuals, axis=0)
         residuals[:, norms <= _NOTHING * lengths] = 0.0
         residuals += mean
-        # Residuals of the largest numbers may exceed them.
-        most = np.finfo(np.float64).max / max(unit, 1.0)
-        return np.asarray(np.clip(residuals, -most, most, out=residuals) * unit)
+        return _in_unit(residuals, unit)
 
     def permute(self, residuals: Matrix, order: Index) -> Matrix:
         """Permute residuals so that they stay free of the covariates and keep their degrees of freedom.
@@ -251,7 +249,7 @@ class Covariates:
         lost = basis.T @ moved
         u, cosines, right = np.linalg.svd(turned.T @ basis)
         back = (turned @ u - basis @ (right.T * cosines)) / (1 + cosines)
-        return np.asarray((moved - basis @ lost - back @ (right @ lost) + mean) * unit)
+        return _in_unit(moved - basis @ lost - back @ (right @ lost) + mean, unit)
 
     def take(self, rows: Index) -> Covariates:
         """Return the covariates of some of the rows."""
@@ -274,6 +272,12 @@ class Covariates:
     def design(self, blocks: ArrayLike | None = None) -> Exchange:
         """Return the design that permutes rows only among those with similar covariates."""
         return match_by_distance(square(self.distances.condensed, self.n_rows), "covariates", blocks)
+
+
+def _in_unit(rows: Matrix, unit: float) -> Matrix:
+    """Multiply rows by a unit; residuals of the largest numbers may exceed them, and are cut there."""
+    most = np.finfo(np.float64).max / max(unit, 1.0)
+    return np.asarray(np.clip(rows, -most, most, out=rows) * unit)
 
 
 def _most_terms(n_rows: int, numbers: Mapping[str, Vector]) -> int:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import NamedRows, Names, split_names, table_values, validation as check
 from shesha.inputs.class_labels import class_names
-from shesha.kernels.condensed_matrices import row_sums, take_condensed
+from shesha.kernels.condensed_matrices import row_sums, square, take_condensed
 from shesha.kernels.distances import (
     METRICS,
     Metric,
@@ -32,7 +32,7 @@ from shesha.kernels.shapes import rotate_rows
 from shesha.kernels.threads import parallel
 from shesha.support import device_arrays, memory as memory, types as kinds
 from shesha.support.device_arrays import array_shape, input_precision
-from shesha.support.provenance import state
+from shesha.support.provenance import state, state_warning
 from shesha.support.types import Array, Index, Mask, Matrix, Vector
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn
 
@@ -69,6 +69,34 @@ def _has_columns_in_other_order(table: Any) -> bool:
     return rows != columns and table.index.is_unique and len(rows) == len(columns) and set(rows) == set(columns)
 
 
+_FEWEST_ZEROS, _SOME_ZEROS, _UNLIKE, _FEW_LEVELS, _MOST_ROWS = 3, 0.05, 0.8, 10, 60
+"""Fewest zeros and their smallest share, smallest ratio of the differences between the rows of a zero and between other
+rows, most values of ratings and models of categories, and most rows examined."""
+
+
+def warn_of_contradictory_zeros(condensed: Vector, n: int) -> None:
+    """Warn if many distances are 0 although their rows differ in those to others, as for pairs that were never seen.
+
+    Equal rows have equal distances to all others, and rows at a small distance nearly so.
+    """
+    zero = condensed == 0
+    if not max(_FEWEST_ZEROS, _SOME_ZEROS * len(condensed)) <= zero.sum() < len(condensed):
+        return
+    matrix = square(np.where(zero, np.nan, condensed), n)[:_MOST_ROWS, :_MOST_ROWS]
+    np.fill_diagonal(matrix, np.nan)
+    i, j = np.triu_indices(len(matrix), 1)
+    both = np.isfinite(matrix[i]) & np.isfinite(matrix[j])
+    differences = np.where(both, np.abs(matrix[i] - matrix[j]), 0.0).sum(axis=1) / np.maximum(both.sum(axis=1), 1)
+    known, unknown = both.any(axis=1), np.isnan(matrix[i, j])
+    if not (known & unknown).any() or not (known & ~unknown).any() or len(np.unique(condensed)) <= _FEW_LEVELS:
+        return
+    if np.median(differences[known & unknown]) >= _UNLIKE * np.median(differences[known & ~unknown]):
+        state_warning(
+            "many distances are exactly 0 between rows whose distances to others differ; if these are missing or "
+            "were cut at 0, pass NaN or the distances before the cut"
+        )
+
+
 class Rdm:
     """Distances between rows (a representational dissimilarity matrix), for use in place of features.
 
@@ -102,6 +130,7 @@ class Rdm:
         self.condensed, self.n_rows = check.rdm(values, name)
         self.n_missing = int(np.isnan(self.condensed).sum())
         self.has_negative = bool((self.condensed < 0).any())
+        warn_of_contradictory_zeros(self.condensed, self.n_rows)
         self.precision = input_precision(values)
         # The names in a condensed triangle would be those of pairs.
         self.names: Names | None = names if len(array_shape(values)) == 2 else None
