@@ -35,7 +35,7 @@ def test_a_rotated_space_is_mapped(old, rng):
 
 
 def test_maps_bridge_spaces_of_another_width(old, rng):
-    one = found(old, old @ np.linalg.qr(rng.standard_normal((24, 24)))[0][:, :24] @ np.eye(24, 30))
+    one = found(old, old @ np.linalg.qr(rng.standard_normal((30, 30)))[0][:24])
     assert np.isnan(one["as it is"].value)
     assert "24 features" in one["as it is"].reason
     assert one.advice == "map"
@@ -150,3 +150,13 @@ def test_a_hit_as_near_as_the_last_neighbour_counts(rng):
         hits.append(np.mean(new[near] @ query >= truth))
     assert value == pytest.approx(np.mean(hits), abs=0.01)
     assert value > 0.95
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_dimensions_of_zeros_are_left_out(old, rng, is_new):
+    padded = np.hstack([old, np.zeros((400, 8))])
+    result = shesha.diff(*((old, padded) if is_new else (padded, old)), index=True, max_rows=50)
+    assert (result.index.advice, result.index["as it is"].value) == ("keep", 1.0)
+    assert any(f"last 8 dimensions of the {'new' if is_new else 'old'} vectors are 0" in text for text in result.inputs)
+    other = np.hstack([old, rng.standard_normal((400, 8))])
+    assert np.isnan(found(old, other)["as it is"].value)

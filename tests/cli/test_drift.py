@@ -136,10 +136,21 @@ def test_samples_that_differ_in_the_lengths_of_rows_are_named(kind):
     assert only == (kind in ("normalised", "longer"))
 
 
+@pytest.mark.parametrize(("own", "named"), [(True, True), (False, False)])
+def test_samples_that_were_standardised_apart_are_named(own, named):
+    first, second = sample(0), 2 + sample(1)
+    means = (first.mean(axis=0), second.mean(axis=0) if own else first.mean(axis=0))
+    found = two_sample_tests(first - means[0], (second - means[1]).astype(np.float32), tests=["energy"])
+    assert any("all features have mean 0 in both samples" in text for text in found.inputs) == named
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["a.npy", "a.npy"], "WINDOW must be another file than REFERENCE, got a.npy twice"),
+        (
+            ["a.npy", "a.npy"],
+            "WINDOW must be another file than REFERENCE, or --key must name two arrays of it",
+        ),
         (["a.npy", "two.npz"], "two.npz must have one matrix, got x, y: choose one with --key"),
         (["a.npy", "b.npy", "--test", "t"], "--test must be one of 'energy', 'mmd', 'sliced wasserstein', 'c2st'"),
         (["a.npy", "b.npy", *["--key", "a"] * 3], "--key must be passed at most twice"),

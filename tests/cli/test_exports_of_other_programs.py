@@ -563,3 +563,19 @@ def test_columns_that_confound_labels_are_named_but_not_the_labels_themselves(au
     frame.assign(lang=np.array(["de", "en"])[lang], topic=np.array(["a", "b"])[topic]).to_parquet("a.parquet")
     out = one_line(audit("a.parquet", "--labels", labels, "--full").out)
     assert ("classes are confounded with lang" in out) == confounded
+
+
+@pytest.mark.parametrize(
+    ("clusters", "name", "named"),
+    [("leiden", "leiden", True), ("leiden", "sample", False), ("other", "leiden", False), ("rows", "leiden", False)],
+)
+def test_labels_that_are_named_after_clusters_are_circular(audit, clusters, name, named):
+    rng = np.random.default_rng(0)
+    leiden = rng.integers(0, 6, 120)
+    values = {"leiden": leiden, "other": rng.integers(0, 6, 120), "rows": np.arange(120)}[clusters]
+    rows = rng.standard_normal((120, 8)) + 4 * rng.standard_normal((6, 8))[leiden]
+    frame = pd.DataFrame({"id": [f"t{i}" for i in range(120)], "embedding": list(rows)})
+    # Two clusters have one type.
+    frame.assign(**{name: values, "cell_type": np.array(list("abcdee"))[leiden]}).to_parquet("a.parquet")
+    out = one_line(audit("a.parquet", "--labels", "cell_type", "--quick").out)
+    assert (f"Rows of one cluster in {name} have one label. If these labels are" in out) == named

@@ -184,4 +184,4 @@ def test_rows_in_another_order_are_suspected_where_no_class_is_left(cells):
     corrected = (X + 3 * batch[:, None])[np.argsort(batch, kind="stable")]
     for other, doubted in ((corrected, True), (Y, False), (X, False)):
         found = found_in((X, other, types))
-        assert any("as if row i were another input in each" in text for text in found.inputs) == doubted
+        assert any("as if its rows were in another order" in text for text in found.inputs) == doubted

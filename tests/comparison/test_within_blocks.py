@@ -188,3 +188,15 @@ def test_rows_moved_with_their_class_are_no_copy(step, is_copy):
     P, kind, batch, _ = cells()
     result = compare_within(P, 2 * P + step * kind[:, None], kind, blocks=batch, measures="CKA", n_permutations=19)
     assert ("copies" in str(result)) == is_copy
+
+
+@pytest.mark.parametrize(("kind", "named"), [("shuffled", True), ("within", False)])
+@pytest.mark.filterwarnings("ignore:Y seems to contain the rows of X in another order")
+def test_embeddings_that_keep_nothing_may_have_another_order(kind, named):
+    P, types, _, rng = cells(n=480)
+    other = P @ rng.standard_normal((8, 12))
+    moved = rng.permutation(480)
+    for own in (np.flatnonzero(types == k) for k in np.unique(types)) if kind == "within" else ():
+        moved[own] = rng.permutation(own)
+    found = compare_within(P, np.tanh(other / 4)[moved], types, n_permutations=39)
+    assert any("as if its rows were in another order" in text for text in found.inputs) == named

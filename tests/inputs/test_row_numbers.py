@@ -171,6 +171,23 @@ def test_names_that_contradict_the_vectors_are_doubted(kind):
     assert (found.index.advice == "undecided") == (vectors.shape == LARGE.shape and bool(text))
 
 
+def test_identifiers_counted_from_0_and_from_1_are_named():
+    numbers = {"a": MIXED, "b": MIXED[::-1] + 1}
+    sides = {name: Names.build(each, "nsd_id", chosen="column") for name, each in numbers.items()}
+    with pytest.raises(ValueError, match="from 0 on one side and from 1 on the other") as error:
+        orders(sides)
+    assert "shared rows, pass" not in str(error.value)
+    with collect_statements() as statements:
+        orders(sides, rows="shared")
+    assert any("from 0 on one side and from 1" in one for one in statements)
+
+
+def test_numbers_with_leading_zeros_are_named():
+    names = {form: Names.build([form.format(i) for i in range(1, 13)]) for form in ("sub-{}", "sub-{:02}")}
+    with pytest.raises(ValueError, match=r"12 would match if sub-0\d were sub-\d; rename the rows"):
+        orders(names)
+
+
 @pytest.mark.parametrize(
     ("first", "second", "shifted"),
     [
@@ -182,7 +199,7 @@ def test_names_that_contradict_the_vectors_are_doubted(kind):
     ],
     ids=["from 1 and 0", "some images", "some rows", "from 2", "others"],
 )
-def test_identifiers_that_count_from_0_and_from_1_are_named(first, second, shifted):
+def test_identifiers_that_are_equal_after_adding_1_are_named(first, second, shifted):
     X, Y = RNG.standard_normal((len(first), 4)), RNG.standard_normal((len(second), 4))
     sides = [
         NamedRows(X, Names.build(first, "image_id")),
@@ -190,7 +207,7 @@ def test_identifiers_that_count_from_0_and_from_1_are_named(first, second, shift
     ]
     with pytest.raises(ValueError, match="must have the same image_ids") as refused:
         shesha.compare(*sides, "CKA")
-    assert ("All would match if 1 were added to the image_ids of " in str(refused.value)) == shifted
+    assert ("from 0 on one side and from 1 on the other" in str(refused.value)) == shifted
     if len(np.intersect1d(first, second)) > 3:
         told = shesha.compare(*sides, "CKA", rows="shared").inputs
-        assert any("all would match if 1 were added" in text for text in told) == shifted
+        assert any("from 0 on one side and from 1 on the other" in text for text in told) == shifted

@@ -139,9 +139,12 @@ def test_neurons_that_never_vary_have_no_tuning(level: float) -> None:
     assert found["tuning"].within == pytest.approx(expected["tuning"].within, abs=1e-12)
 
 
-@pytest.mark.parametrize(("added", "told"), [(0, False), (1, True), (2, False), (-1, True)])
-def test_conditions_that_count_from_0_and_from_1_are_named(added, told):
-    responses, shown = day(TUNING, 1)
-    found = session_drift({"a": day(TUNING), "b": (responses, shown + added)})
-    text = f"all would match if 1 were added to the conditions of {'a' if added > 0 else 'b'}"
-    assert any(text in one for one in found.inputs) == told
+@pytest.mark.parametrize(("first", "last", "named"), [(1, 8, True), (0, 7, False), (2, 9, False), (1, 6, False)])
+def test_conditions_counted_from_0_and_from_1_are_named(first, last, named):
+    rng = np.random.default_rng(0)
+    days = {
+        name: (rng.poisson(3, (len(shown), 6)), shown)
+        for name, shown in (("a", np.repeat(np.arange(8), 4)), ("b", np.repeat(np.arange(first, last + 1), 4)))
+    }
+    found = neuro.session_drift(days, n_permutations=19)
+    assert any("from 0 in a and from 1 in b" in text for text in found.inputs) == named

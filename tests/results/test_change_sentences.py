@@ -115,7 +115,7 @@ def test_layers_that_were_not_compared_are_named_before_the_decision_on_an_index
     X = np.random.default_rng(0).standard_normal((200, 6))
     found = shesha.diff({"v1": X}, {"v1": X, "v2": X**2}, index=True)
     first, second = found._page().answer
-    assert first.startswith("1 of 2 layers compared; v2 has no counterpart. Index: keep it.")
+    assert first.startswith("1 of 2 layers compared; v2 has no counterpart. Index: cannot be decided: v1 holds the old")
     assert second.startswith("Nothing changed")
 
 

@@ -109,18 +109,30 @@ _SAME_ROW = 0.999
 def _cut_dimensions(
     layer: str, before: Representation, after: Representation, again: Sequence[Representation]
 ) -> list[Representation]:
-    """Return the old vectors and their re-encodings, with the first dimensions only if the new vectors are these."""
-    n = after.shape[1]
-    if n < before.shape[1]:
-        first, new = before.to_numpy.rows[:, :n], after.to_numpy.rows
+    """Return the new and old vectors and re-encodings of the old, without dimensions that only zeros were added to.
+
+    If the new vectors are the first dimensions of the old ones, only these are kept.
+    """
+    width = min(before.shape[1], after.shape[1])
+    for side, others in (("new", after), ("old", before)):
+        if others.shape[1] > width and not others.to_numpy.rows[:, width:].any():
+            n_zero = others.shape[1] - width
+            state_warning(f"{layer}: the last {n_zero:,} dimensions of the {side} vectors are 0 and were left out")
+            return [_first_columns(one, width) for one in (after, before, *again)]
+    if after.shape[1] < before.shape[1]:
+        first, new = before.to_numpy.rows[:, :width], after.to_numpy.rows
         products = np.einsum("ij,ij->i", first, new)
         if (products > _SAME_ROW * np.linalg.norm(first, axis=1) * np.linalg.norm(new, axis=1)).all():
             state_warning(
-                f"{layer}: the new vectors are the first {n:,} of {before.shape[1]:,} dimensions, as of Matryoshka "
+                f"{layer}: the new vectors are the first {width:,} of {before.shape[1]:,} dimensions, as of Matryoshka "
                 "embeddings, so the old vectors were cut to these; cut those of your index"
             )
-            return [Representation(side.to_numpy.rows[:, :n], side.precision) for side in (before, *again)]
-    return [before, *again]
+            return [after, *(_first_columns(one, width) for one in (before, *again))]
+    return [after, before, *again]
+
+
+def _first_columns(side: Representation, width: int) -> Representation:
+    return Representation(side.to_numpy.rows[:, :width], side.precision) if side.shape[1] > width else side
 
 
 def index_change(
@@ -141,8 +153,8 @@ def index_change(
     test : IndexTest
         Options of the test.
     """
-    cut, *again = _cut_dimensions(layer, before, after, again)
-    old, new = (_vectors(side, test.metric) for side in (cut, after))
+    after, before, *again = _cut_dimensions(layer, before, after, again)
+    old, new = (_vectors(side, test.metric) for side in (before, after))
     fold = deal_units(len(old), test.groups, FOLDS, spawn(test.seed, _DEALING))
     n_half = int(np.bincount(fold, minlength=FOLDS).min())
     search = _Search(test, fold, _count_neighbours(test.k, n_half, len(old)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from shesha.cli._model_inputs import refuse_with_model
 from shesha.cli._options import name_options
 from shesha.cli._outputs import describe_inputs, echo
 from shesha.cli._run import Run, split_source
+from shesha.support.provenance import ignore_statements
 from shesha.support.wording import visible
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ def audit_command(run: Run, files: list[Path] | None = None, *, quick: bool = Fa
     else:
         representations = _read_files(run, sources)
     result = audit(representations, **options | (_quick_counts(run) if quick else {}))
-    result = _note_label_column(result, run.labels)
+    result = _note_label_column(result, run.labels, _file_inputs.first_file(sources)) if sources else result
     result = result if models is not None else _drop_unordered_drift(result, sources, run.key)
     show(result, run.outputs, run.paths(*sources), describe_inputs(sources, run.model))
     if quick:
@@ -98,12 +100,39 @@ def _map_large(run: Run, files: list[Path]) -> list[Path]:
     )
 
 
-def _note_label_column(result: Audit, labels: str | None) -> Audit:
+def _note_label_column(result: Audit, labels: str | None, file: Path) -> Audit:
     """Add the name of the label column to the result."""
     if result.labels is None or labels is None:
         return result
-    column = split_source(labels)[1]
-    return result if column is None else replace(result, labels=replace(result.labels, column=column))
+    path, column = split_source(labels)
+    if column is None:
+        return result
+    clusters = next(_clusters_of_labels(file if path is None else path, column), "")
+    return replace(result, labels=replace(result.labels, column=column, clusters=clusters))
+
+
+_SAME = 0.99
+"""Share of rows whose label is the most frequent one in their cluster, from which on labels follow clusters."""
+
+
+def _clusters_of_labels(file: Path, column: str) -> Iterator[str]:
+    """Yield the columns of a file that are named like clusters and determine the labels in another column."""
+    from pandas import crosstab
+
+    from shesha.inputs.column_words import CLUSTERS
+    from shesha.io import open_file, read_labels
+
+    with ignore_statements(), suppress(ValueError, OSError):
+        for name in open_file(file).labels_available if file.is_file() else ():
+            if name != column and CLUSTERS.fit(name) and not CLUSTERS.fit(column):
+                counts = crosstab(read_labels(file, name).astype(str), read_labels(file, column).astype(str)).to_numpy()
+                # Many small clusters determine any labels.
+                if counts.max(axis=1).sum() >= _SAME * counts.sum() and len(counts) <= counts.sum() / _ROWS_EACH:
+                    yield name
+
+
+_ROWS_EACH = 10
+"""Fewest rows of a cluster, on average, for labels to follow clusters."""
 
 
 def _drop_unordered_drift(result: Audit, files: list[Path], keys: list[str] | None) -> Audit:

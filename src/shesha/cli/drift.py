@@ -37,9 +37,11 @@ def drift_command(run: Run, reference: Path, window: Path) -> None:
     from shesha.inputs.identity import NamedRows
     from shesha.inputs.table_columns import feature_order
 
-    if reference == window:
-        raise ValueError(f"WINDOW must be another file than REFERENCE, got {window} twice")
     keys = run.key or []
+    if reference == window and len(set(keys)) < 2:
+        raise ValueError(
+            f"WINDOW must be another file than REFERENCE, or --key must name two arrays of it, got {window} twice"
+        )
     if len(keys) > 2:
         raise ValueError(f"--key must be passed at most twice, once for each file, got {len(keys)} keys")
     first, names = run.read_named(reference, *keys[:1])

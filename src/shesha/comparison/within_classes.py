@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
-from math import log
+from math import comb, log
 from typing import Any, overload
 
 import numpy as np
@@ -25,7 +25,7 @@ from shesha.nulls.design_builder import equal_groups, exchange
 from shesha.nulls.null_summary import best_value, holm, summarise
 from shesha.nulls.permutations import Design
 from shesha.results import Comparison, Number, Score
-from shesha.results.within_classes import SeveralWithinClasses, WithinClasses
+from shesha.results.within_classes import PARTLY, SeveralWithinClasses, WithinClasses
 from shesha.support import provenance, types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.progress import track
@@ -432,8 +432,8 @@ def compare_within(
         }
         for place in (0, 1)
     )
-    merged, apart, all_merged = rows_of_both.merged(request.names, min_rows)
-    found = WithinClasses(
+    merged, apart = rows_of_both.merged(request.names, min_rows)
+    result = WithinClasses(
         *request.names,
         classes=classes,
         sizes={name: sum(part.n for part in parts) for name, parts in parts_of.items()},
@@ -449,13 +449,14 @@ def compare_within(
         alpha=alpha,
         n_draws=n_permutations,
     )
-    if all_merged and not any(found.is_above(measure, name) for measure in found.measures for name in classes):
+    remains = result.kept or result.classes_with(PARTLY)
+    if result.lost and not remains and len(merged) == comb(len(classes), 2):
+        first, second = request.names
         provenance.state_warning(
-            "no class kept its geometry or its distance from the others, as if row i were another input in each: check "
-            "that both have the same rows in the same order, because some methods return the rows of one batch after "
-            "another"
+            f"{second} keeps nothing of {first}, neither within nor between classes, as if its rows were in another "
+            "order; check that row i of both is the same input"
         )
-    return found
+    return result
 
 
 def _compare_several(
@@ -569,13 +570,10 @@ class _LabelledRows:
         labels = self.classes[both].astype(str), self.block[both].astype(str)
         return {name: block_mixing(side[both], *labels) for name, side in zip(names, self.sides, strict=True)}
 
-    def merged(
-        self, names: tuple[str, str], min_rows: int
-    ) -> tuple[dict[str, dict[str, float]], tuple[str, ...], bool]:
+    def merged(self, names: tuple[str, str], min_rows: int) -> tuple[dict[str, dict[str, float]], tuple[str, ...]]:
         """Return the pairs of classes whose means only the first representation separates, and those without a block.
 
-        A pair is without a block if no block contains both classes. Also return whether these are all pairs that the
-        first representation separates.
+        A pair is without a block if no block contains both classes.
         """
         blocks = np.full(len(self.classes), "") if self.block is None else self.block
         sizes = Counter(name for name in self.classes if name is not None)
@@ -585,14 +583,12 @@ class _LabelledRows:
         before, after = (class_separation(side[rows] / safe_unit(side), labels, blocks) for side in self.sides)
         known = [(str(name), set(blocks[labels == name])) for name in np.unique(labels)]
         found, apart = {}, []
-        separate = np.triu(before >= _SEPARATE, 1)
-        for a, b in np.argwhere(separate & (after <= _LEFT * before)).tolist():
+        for a, b in np.argwhere(np.triu((before >= _SEPARATE) & (after <= _LEFT * before), 1)).tolist():
             (first, of_first), (second, of_second) = known[a], known[b]
             found[f"{first} and {second}"] = dict(zip(names, (float(before[a, b]), float(after[a, b])), strict=True))
             if not of_first & of_second:
                 apart.append(f"{first} and {second}")
-        ordered = dict(sorted(found.items(), key=lambda pair: -pair[1][names[0]]))
-        return ordered, tuple(apart), 0 < len(found) == separate.sum()
+        return dict(sorted(found.items(), key=lambda pair: -pair[1][names[0]])), tuple(apart)
 
 
 @dataclass(frozen=True)

@@ -226,11 +226,25 @@ def _state_faults(reference: Any, window: Any, features: Names | None) -> None:
     constant = np.flatnonzero((np.ptp(first, axis=0) == 0) & (np.ptp(second, axis=0) == 0) & (first[0] != second[0]))
     if len(constant):
         state_warning(f"{listing(constant)} constant in each sample with another value, which alone separates them")
+    if all(_step(side) == 1 and _is_centred(rows) for side, rows in zip(sides.values(), rows_of_sides, strict=True)):
+        state_warning(
+            "all features have mean 0 in both samples, as if each had been centred, standardised or decomposed (PCA) "
+            "by itself, which hides shifts; transform the window as the reference"
+        )
     variances = np.concatenate([first, second]).var(axis=0)
     largest = np.flatnonzero(variances > _DOMINANT * variances.sum())
     if len(largest) and len(variances) > 2:
         share = f"{variances[largest[0]] / variances.sum():.1%}"
         state_warning(f"{listing(largest)} {share} of the variance, so distances depend on little else")
+
+
+_CENTRED = 1e-5
+"""Largest mean of a feature, as a share of its standard deviation, that rounding in single precision leaves."""
+
+
+def _is_centred(rows: Matrix) -> bool:
+    spread = rows.std(axis=0)
+    return bool((np.abs(rows.mean(axis=0)) <= _CENTRED * spread)[spread > 0].all() and (spread > 0).any())
 
 
 def _some_rows(side: Any, name: str) -> Matrix:

@@ -20,7 +20,6 @@ from shesha.inputs._row_alignment import (
     align_all_labels as align_all_labels,
     align_labels as align_labels,
     are_reordered as are_reordered,
-    describe_shift as describe_shift,
     labels_in_order as labels_in_order,
     orders as orders,
     require_order as require_order,

@@ -30,7 +30,7 @@ from shesha.inputs.identity import (
 from shesha.support.provenance import state, state_warning
 from shesha.support.types import Index
 from shesha.support.warnings import RowNamesWarning, warn
-from shesha.support.wording import join_names, lowercase_start, plural
+from shesha.support.wording import join_names, plural
 
 RowChoice = Literal["same", "shared"]
 """Whether all inputs must have the same rows, or only the rows that all of them have are used."""
@@ -328,8 +328,8 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
     lost = names.lost_digits or reference.lost_digits
     advice = (
         f"{lost}. " if lost else "",
-        renaming or _shift(name, names, first, reference),
-        'To use only the shared rows, pass rows="shared". ' if shared else "",
+        renaming,
+        'To use only the shared rows, pass rows="shared". ' if shared and not renaming else "",
         "" if same else f"They come from {names.word} and {reference.word}; name one column with ids=. ",
         _by_position(names, reference),
     )
@@ -466,15 +466,14 @@ def _shared_rows(named: Mapping[str, Names | None], known: dict[str, Names]) -> 
             f"({_example(*known.values())}). {advice}".rstrip(". ")
         )
     state_other_texts(known)
-    start, *rest = known
-    if text := next(filter(None, (_shift(name, known[name], start, first) for name in rest)), ""):
-        state_warning(f"rows may be matched wrongly: {lowercase_start(text).rstrip('. ')}")
     wanted = first.values[shared]
     selected = {name: _positions(names, wanted) for name, names in known.items()}
     if all(len(wanted) == len(names) for names in known.values()):
         _state_matching(known, {name: rows for name, rows in selected.items() if (np.diff(rows) != 1).any()})
     else:
         state(f"{len(wanted):,} of {listing} rows shared by {_words(known)}")
+        if other := next((names for names in others if _count_from_other_numbers(names, first)), None):
+            state_warning(_renaming(other, first).rstrip(". "))
     return selected
 
 
@@ -559,6 +558,10 @@ _N_NOTATIONS = 4
 
 def _renaming(names: Names, reference: Names, n_shared: int = 0) -> str:
     """Say which renaming makes most names match, such as removing '-0' from all cells; empty if there is none."""
+    if _count_from_other_numbers(names, reference):
+        return (
+            f"{plural(names.word)} seem to be counted from 0 on one side and from 1 on the other; number both alike. "
+        )
     if not names.kind == reference.kind == "text":
         return ""
     if not n_shared and (renumbered := _renumbering(names, reference)):
@@ -580,38 +583,24 @@ def _renaming(names: Names, reference: Names, n_shared: int = 0) -> str:
     return ""
 
 
-def describe_shift(one: Mapping[str, Iterable[Any]], other: Mapping[str, Iterable[Any]]) -> str:
-    """Say that integers of two sides, given by their name, all match if one side is shifted by one; otherwise empty.
+def _count_from_other_numbers(names: Names, reference: Names) -> bool:
+    """Return whether one side has the numbers from 0 on, and the other as many from 1 on, as of Python and MATLAB.
 
-    Examples
-    --------
-    >>> describe_shift({"those of a": [1, 2, 3]}, {"those of b": ["0", "1", "2"]})
-    'All would match if 1 were added to those of b, which may count from 0 instead of 1'
-    >>> describe_shift({"a": [1, 2, 3]}, {"b": [2, 3, 4, 1]})
-    ''
+    Of identifiers, any numbers count that only are equal if 1 is added on one side.
     """
-    sides = [(name, {str(value) for value in values}) for side in (one, other) for name, values in side.items()]
-    if not all(_INTEGER.fullmatch(value) for _, side in sides for value in side):
-        return ""
-    first, second = ({int(value) for value in side} for _, side in sides)
-    fewest = min(len(first), len(second))
-    if fewest < _FEWEST_NUMBERED or len(first & second) == fewest:
-        return ""
-    for (name, _), low, high in ((sides[0], first, second), (sides[1], second, first)):
-        if len({number + 1 for number in low} & high) == fewest:
-            return f"All would match if 1 were added to {name}, which may count from 0 instead of 1"
-    return ""
+    if "text" in (names.kind, reference.kind) or not (names.distinct and reference.distinct and len(names)):
+        return False
+    ends = [(int(one.values.min()), int(one.values.max())) for one in (names, reference)]
+    n = len(names)
+    if n == len(reference) and sorted(ends) == [(0, n - 1), (1, n)]:
+        return True
+    fewest = min(n, len(reference))
+    if not (names.certain and reference.certain) or fewest < _FEWEST_NUMBERED:
+        return False
+    n_shared = [len(np.intersect1d(names.values + shift, reference.values)) for shift in (-1, 0, 1)]
+    return n_shared[1] < fewest == max(n_shared)
 
 
-def _shift(name: str, names: Names, first: str, reference: Names) -> str:
-    text = describe_shift(
-        {f"the {plural(names.word)} of {name}": names.values},
-        {f"the {plural(reference.word)} of {first}": reference.values},
-    )
-    return f"{text}. " * bool(text)
-
-
-_INTEGER = re.compile(r"-?\d{1,18}")
 _LAST_NUMBER = re.compile(r"(.*?)[-_.]?(\d+)")
 
 

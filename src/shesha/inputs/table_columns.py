@@ -543,7 +543,7 @@ def state_layout(
     if whole := next((column for column, reason in layout.left_out.items() if reason == GROUPS), ""):
         provenance.state_warning(
             f"rows of one {whole} may resemble one another, so that p-values are too small; if they do, declare "
-            f"groups (--groups {whole})"
+            f"groups (--groups {whole}), or pass one row of each, such as the mean"
         )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.stats import norm as normal
 
-from shesha.inputs import MissingRows, Names, describe_shift, validation as check
+from shesha.inputs import MissingRows, Names, validation as check
 from shesha.inputs.table_columns import column_names
 from shesha.kernels.condition_distances import agreement, centre_and_scale, condition_distances, half_sums
 from shesha.kernels.rounding_and_scaling import centred_units, is_constant, safe_unit
@@ -29,7 +29,7 @@ from shesha.support import types as kinds
 from shesha.support.provenance import keep_statements, state, state_warning
 from shesha.support.seeds import ALPHA, CONFIDENCE, N_PERMUTATIONS, generator, number, spawn
 from shesha.support.types import Index, Labels, Matrix, Seed, Vector
-from shesha.support.wording import count, lowercase_start
+from shesha.support.wording import count
 
 MISSING = -1
 
@@ -308,9 +308,7 @@ def session_drift(
         if lacking := [name for name in every if name not in session.names]:
             total = count(len(every), "condition")
             state(f"session {session.name} lacks {len(lacking)} of {total}: {check.join_items(lacking)}")
-        of_first, of_this = ({f"the conditions of {one.name}": one.names} for one in (built[0], session))
-        if text := describe_shift(of_first, of_this):
-            state_warning(f"conditions may be matched wrongly: {lowercase_start(text)}")
+    _state_other_numbering(built)
     table = _table(tracked, built, first)
     state_shared_trials({session.name: session.rates for session in built})
     _state_standardised(built)
@@ -326,6 +324,21 @@ def session_drift(
     tested = _test_changes(pairs, changes, confidence)
     names = tuple(session.name for session in built)
     return SessionDrift(names, tested, n_permutations, alpha, confidence=confidence, seed=number(seed))
+
+
+def _state_other_numbering(sessions: Sequence[_Session]) -> None:
+    """Warn if conditions are counted from 0 in some sessions and from 1 in others, as by Python and MATLAB."""
+    starts = {}
+    for session in sessions:
+        numbers = sorted(int(name) for name in session.names if name.isdecimal())
+        if len(numbers) == len(session.names) and numbers == [*range(numbers[0], numbers[0] + len(numbers))]:
+            starts[session.name] = numbers[0]
+    if len(starts) == len(sessions) and set(starts.values()) == {0, 1} and len({len(s.names) for s in sessions}) == 1:
+        one, other = (next(name for name, start in starts.items() if start == first) for first in (0, 1))
+        state_warning(
+            f"conditions seem to count from 0 in {one} and from 1 in {other}, so different conditions are compared "
+            "under one name; number them alike"
+        )
 
 
 def _state_standardised(sessions: Sequence[_Session]) -> None:

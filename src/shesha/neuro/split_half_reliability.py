@@ -211,8 +211,7 @@ def split_score(
     if trials.n_conditions < FEWEST_CONDITIONS:
         reason = (
             f"only {count(trials.n_conditions, 'condition')} {agree(trials.n_conditions, 'has', 'have')} enough "
-            f"trials, but at least {FEWEST_CONDITIONS} are needed to compare distances; discriminability and "
-            "crossnobis_test test whether two differ"
+            f"trials, but at least {FEWEST_CONDITIONS} are needed; crossnobis_test and discriminability compare two"
         )
     else:
         score = SplitScore.build(trials.rates, trials.n_conditions, halves, metric, normalize, equal)

@@ -89,11 +89,9 @@ class Trials:
         try:
             columns = _columns(source, conditions, trials.n_total, name)
         except ValueError as error:
-            # MNE keeps a log of all events, and the numbers of those that were not dropped.
-            n_events = len(getattr(X, "drop_log", ()))
-            if n_events and str(error).endswith(f"trials, got {n_events}"):
-                dropped = f"{n_events - trials.n_total} of {n_events} epochs were"
-                raise ValueError(f"{error}; {dropped} dropped: pass conditions[{name}.selection]") from error
+            # Epochs of MNE remember the trials that were dropped.
+            if str(error).endswith(f"trials, got {len(getattr(X, 'drop_log', ()))}"):
+                raise ValueError(f"{error}; {name} lacks dropped epochs, so pass those of {name}.selection") from error
             n_columns = (*np.shape(X), 0, 0)[1]
             if np.ndim(X) == 3 and trials.source is None:
                 axes = [k for k, n in enumerate(np.shape(X)) if k and str(error).endswith(f"trials, got {n}")]

@@ -67,6 +67,8 @@ class LabelClasses(Result):
     sizes: tuple[int, ...]
     column: str = ""
     """Name of the column that contains the labels; empty if they were passed as an array."""
+    clusters: str = ""
+    """Name of a column of clusters that determine the labels, as of cell types that were named by cluster; or empty."""
 
     @property
     def look_like_clusters(self) -> bool:

@@ -121,8 +121,8 @@ _ALIGNMENT = "supervised_alignment"
 _NO_LEVEL = "no chance level: "
 """Start of the note on a score that could not be tested."""
 _CIRCULAR = (
-    " If these labels are clusters of the same data, they agree with it by construction, even in noise: the p-value "
-    "then says nothing about kinds of rows."
+    " If these labels are clusters of the same data, or named after them, they agree with it by construction, even in "
+    "noise: the p-value then says nothing about kinds of rows."
 )
 _DERIVED = (
     " Hardly any row of {} lies beyond the plane between two classes, as in k-means clusters or bins of an encoded "
@@ -391,7 +391,9 @@ def _labels(audit: Audit) -> str:
     most = f"maximum {audit.labels.highest_alignment:.2f}"
     circular = _CIRCULAR if audit.labels.look_like_clusters else ""
     derived = [finding.name for finding in known if finding.labels_from_features]
-    if derived and not circular:
+    if audit.labels.clusters and not circular:
+        circular = f" Rows of one cluster in {audit.labels.clusters} have one label.{_CIRCULAR}"
+    elif derived and not circular:
         circular = f"{_DERIVED.format(list_names(derived, len(known)))}{_CIRCULAR}"
     return f"{intro} Rows of the same class are{where} (alignment {score}, {most}).{circular}"
 
