@@ -227,8 +227,10 @@ def warn_of_other_order(arrays: Mapping[str, Any]) -> None:
         text = remedy = ""
         # A representation without layers has one layer, which has this name.
         other, one = (each.removesuffix("['representation']") for each in (name, first))
-        by_position, by_name = (0.0, 0.0) if order is None else (_agreement(Y, rows) for rows in (X, X[order]))
-        if names is not None and by_position > _FIT + _NOISE / len(Y) and by_name < _MISFIT * by_position:
+        by_position, by_name = (
+            (0.0, 0.0) if order is None else (similarity_correlation(Y, rows) for rows in (X, X[order]))
+        )
+        if names is not None and fits_better(by_position, by_name, len(Y)):
             text = (
                 f"rows of {other} are matched with those of {one} by {names.word}, but fit far better by position "
                 f"(correlation of similarities {by_position:.2f} instead of {round(by_name, 2) + 0.0:.2f})"
@@ -249,6 +251,11 @@ _FIT, _NOISE, _MISFIT = 0.2, 10, 0.25
 """How well rows fit by position, for many rows and in addition for few ones, and share that remains by name."""
 _COMPARED = 300
 """Number of rows whose similarities are compared."""
+
+
+def fits_better(correlation: float, other: float, n_rows: int) -> bool:
+    """Return whether rows fit clearly in one order, by the correlation of their similarities, and hardly in another."""
+    return correlation > _FIT + _NOISE / n_rows and other < _MISFIT * correlation
 
 
 def _matrix(X: Any, name: str) -> tuple[NDArray[Any] | None, Names | None]:
@@ -274,8 +281,8 @@ def _order_by_name(first: Names | None, other: Names | None) -> Index | None:
     return None
 
 
-def _agreement(X: NDArray[Any], Y: NDArray[Any]) -> float:
-    """Return the correlation of the similarities between some rows of each side."""
+def similarity_correlation(X: NDArray[Any], Y: NDArray[Any]) -> float:
+    """Return the correlation of the cosine similarities between some centred rows of each side."""
     chosen = np.unique(np.linspace(0, len(X) - 1, _COMPARED).astype(np.intp))
     upper = np.triu_indices(len(chosen), 1)
     pairs: list[NDArray[Any]] = []
