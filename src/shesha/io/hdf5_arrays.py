@@ -314,8 +314,9 @@ _LONGER = 10
 """How many times as long as the trials spikes last if they are in another unit, such as milliseconds."""
 
 
-def _have_other_clock(spikes: Array, windows: tuple[Array, Array], empty: Array) -> bool:
+def _have_other_clock(spikes: Array, windows: tuple[Array, Array], counts: Array) -> bool:
     """Return whether most trials lack spikes because these end before them, or last far longer."""
+    empty = np.asarray(~counts.any(axis=1))
     if 2 * empty.sum() <= len(empty):
         return False
     first, last = float(spikes.min()), float(spikes.max())
@@ -365,7 +366,7 @@ def _counts(path: Path, trials: str, shape: tuple[int, int], n_spikes: int) -> A
         train = np.sort(spikes[int(first) : int(last)])
         counts[:, unit] = np.searchsorted(train, stops) - np.searchsorted(train, starts)
     counts[~(stops > starts)] = np.nan
-    if spikes.size and _have_other_clock(spikes, windows, ~np.nan_to_num(counts).any(axis=1)):
+    if spikes.size and _have_other_clock(spikes, windows, np.nan_to_num(counts)):
         _refuse_other_clock(path, "spikes", spikes, windows)
     if not _are_equal(*_shortest_and_longest(windows)):
         counts /= np.where(stops > starts, stops - starts, np.nan)[:, None]
