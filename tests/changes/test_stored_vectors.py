@@ -139,15 +139,10 @@ def test_k_is_at_most_the_number_of_other_rows():
 
 
 @pytest.mark.parametrize(
-    ("vectors", "ways", "metric", "named"),
-    [
-        ("unit", [8], "ip", True),
-        ("unit", [8], "cosine", False),
-        ("unit", ["int8"], "ip", False),
-        ("X", [8], "ip", False),
-    ],
+    ("vectors", "way", "metric", "named"),
+    [("unit", 8, "ip", True), ("unit", 8, "cosine", False), ("unit", "int8", "ip", False), ("X", 8, "ip", False)],
 )
-def test_cut_vectors_of_unit_length_are_named(vectors, ways, metric, named):
+def test_cut_vectors_of_unit_length_are_named(vectors, way, metric, named):
     rows = X / np.linalg.norm(X, axis=1, keepdims=True) if vectors == "unit" else X
-    found = stored_vectors(rows, [ways], k=5, index_metric=metric)
+    found = stored_vectors(rows, [way], k=5, index_metric=metric)
     assert any("vectors have one length, but their first dimensions have not" in text for text in found.inputs) == named
