@@ -13,6 +13,7 @@ from shesha.views._rows_by_name import (
     select_layer_rows as select_layer_rows,
     select_rows as select_rows,
     similarity_correlation as similarity_correlation,
+    warn_of_misnamed_labels as warn_of_misnamed_labels,
     warn_of_other_order as warn_of_other_order,
 )
 from shesha.views._scalar_summaries import (

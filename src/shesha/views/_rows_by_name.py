@@ -170,6 +170,9 @@ def select_rows(
             (_, message), *others = faults.items()
             raise ValueError(message + f". The same fault: {join_items(name for name, _ in others)}" * bool(others))
     warn_of_other_order({name: side.value for name, side in used.items()})
+    for name, value in extra.items():
+        if name in ("y", "labels") and _n_entries(value) == (n := next(iter(used.values())).n_rows) and n:
+            warn_of_misnamed_labels(next(iter(used.values())).value, name, value)
     return {name: side.value for name, side in used.items()}, extra
 
 
@@ -247,6 +250,30 @@ def warn_of_other_order(arrays: Mapping[str, Any]) -> None:
             warn(f"{text}, {remedy}", RowNamesWarning)
 
 
+def warn_of_misnamed_labels(rows: Any, name: str, value: Any) -> None:
+    """Warn if labels fit the rows far better by position than by the names by which they are matched."""
+    X, names = _matrix(rows, name)
+    if X is None or names is None:
+        return
+    with ignore_statements(), warnings.catch_warnings(), suppress(ValueError, TypeError):
+        warnings.simplefilter("ignore")
+        both = [np.asarray(one).astype(str) for one in (value, align_labels(names, value, name))]
+        if (both[0] == both[1]).all() or len(both[1]) != len(X):
+            return
+        classes = np.unique(both[0])[:_CLASSES]
+        by_position, by_name = (similarity_correlation(X, 1.0 * (labels[:, None] == classes)) for labels in both)
+        if not fits_better(by_position, by_name, len(X)):
+            return
+        text = (
+            f"{name} is matched with the rows by {names.word}, but fits far better by position; if entry i belongs to "
+            "row i, pass arrays without names (.to_numpy(), --by-position)"
+        )
+    state_warning(text, is_raised=True)
+    warn(text, RowNamesWarning)
+
+
+_CLASSES = 50
+"""Number of classes by which labels are compared."""
 _FIT, _NOISE, _MISFIT = 0.2, 10, 0.25
 """How well rows fit by position, for many rows and in addition for few ones, and share that remains by name."""
 _COMPARED = 300
