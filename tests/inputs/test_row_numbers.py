@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -185,3 +186,17 @@ def test_numbers_with_leading_zeros_are_named():
     names = {form: Names.build([form.format(i) for i in range(1, 13)]) for form in ("sub-{}", "sub-{:02}")}
     with pytest.raises(ValueError, match=r"12 would match if sub-0\d were sub-\d; rename the rows"):
         orders(names)
+
+
+@pytest.mark.parametrize(("moved", "named"), [(False, True), (True, False)])
+@pytest.mark.parametrize("score", [shesha.audit, partial(shesha.estimate, variant="supervised_alignment")])
+@pytest.mark.filterwarnings("ignore")
+def test_labels_that_fit_by_position_only_are_doubted(score, moved, named):
+    classes = np.arange(60) % 3
+    table = pd.DataFrame(LARGE + 3 * TURN[classes], index=np.arange(60))
+    labels = pd.Series(classes[ORDER] if moved else classes, index=ORDER)
+    found = score(table, labels, n_bootstrap=0, n_permutations=19)
+    assert (
+        any("y is matched with the rows by name, but fits far better by position" in text for text in found.inputs)
+        == named
+    )

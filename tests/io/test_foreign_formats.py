@@ -519,6 +519,11 @@ def test_units_and_trials(tmp_path):
             1000 * (1 + np.concatenate(trains)),
             r"spikes in its trials, got spikes from .* to .* and trials from 0 to 19.*; both must be in seconds",
         ),
+        "units/spike_times_in_trials": (
+            np.concatenate(trains) / 20,
+            r"spikes in its trials, got spikes from .* to (1|0)",
+        ),
+        "units/spike_times_in_ms_as_well": (1000 * np.concatenate(trains), r"spikes in its trials, got spikes from .*"),
         "units/spike_times": (np.zeros((400, 2)), r"units/spike_times as one row of numbers, got float64 of shape"),
         "intervals/trials/stop_time": (np.arange(19.0), "one stop per start of intervals/trials, got 19"),
         "units": (np.zeros(9), "units as a group, got another object"),
@@ -526,7 +531,7 @@ def test_units_and_trials(tmp_path):
     }
     for place, (value, message) in damage.items():
         with h5py.File(tmp_path / "a.nwb", "a") as file:
-            place = place.removesuffix("_in_ms")
+            place = place.partition("_in_")[0]
             del file[place]
             file[place] = value
         with pytest.raises(files.UnreadableFileError, match=f"must (have|contain) {message}"):

@@ -283,9 +283,10 @@ def raw_counts(subject: Subject) -> Doubt | None:
         return None
     scaled, depth = normal
     normalised = subject.split(scaled).value
+    of, score = "" if subject.names[0] == "X" else f" of {subject.names[0]}", subject.headline
     text = (
-        f"the values are raw counts, and {depth}, which changes distances between rows. With rows scaled to one total, "
-        f"and logarithms, the {subject.headline.name} is {normalised:.2f} instead of {subject.headline.value:.2f}"
+        f"the values{of} are raw counts, and {depth}, which changes distances between rows. With rows scaled to one "
+        f"total, and logarithms, the {score.name} is {normalised:.2f} instead of {score.value:.2f}"
     )
     return Doubt("raw counts", min(1.0, abs(normalised - subject.headline.value)), None, text, COUNTS_ADVICE)
 

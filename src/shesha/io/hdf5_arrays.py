@@ -310,6 +310,21 @@ def _means(path: Path, trials: str, name: str, clock: tuple[float, float] | None
     return means
 
 
+_LONGER = 10
+"""How many times as long as the trials spikes last if they are in another unit, such as milliseconds."""
+
+
+def _have_other_clock(spikes: Array, windows: tuple[Array, Array], counts: Array) -> bool:
+    """Return whether most trials lack spikes because these end before them, or last far longer."""
+    empty = np.asarray(~counts.any(axis=1))
+    if 2 * empty.sum() <= len(empty):
+        return False
+    first, last = float(spikes.min()), float(spikes.max())
+    outside = (windows[1] < first) | (windows[0] > last)
+    span = float(np.nanmax(windows[1]) - np.nanmin(windows[0]))
+    return bool(empty.all() or 2 * outside.sum() > len(outside) or last - first > _LONGER * span)
+
+
 def _refuse_other_clock(path: Path, what: str, times: Array, windows: tuple[Array, Array]) -> NoReturn:
     raise UnreadableFileError(
         f"NWB file {path} must contain {what} in its trials, got {what} from {times.min():g} to {times.max():g} and "
@@ -351,7 +366,7 @@ def _counts(path: Path, trials: str, shape: tuple[int, int], n_spikes: int) -> A
         train = np.sort(spikes[int(first) : int(last)])
         counts[:, unit] = np.searchsorted(train, stops) - np.searchsorted(train, starts)
     counts[~(stops > starts)] = np.nan
-    if spikes.size and not np.nan_to_num(counts).any():
+    if spikes.size and _have_other_clock(spikes, windows, np.nan_to_num(counts)):
         _refuse_other_clock(path, "spikes", spikes, windows)
     if not _are_equal(*_shortest_and_longest(windows)):
         counts /= np.where(stops > starts, stops - starts, np.nan)[:, None]
