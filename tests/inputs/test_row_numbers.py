@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -211,3 +212,17 @@ def test_identifiers_that_are_equal_after_adding_1_are_named(first, second, shif
     if len(np.intersect1d(first, second)) > 3:
         told = shesha.compare(*sides, "CKA", rows="shared").inputs
         assert any("from 0 on one side and from 1 on the other" in text for text in told) == shifted
+
+
+@pytest.mark.parametrize(("moved", "named"), [(False, True), (True, False)])
+@pytest.mark.parametrize("score", [shesha.audit, partial(shesha.estimate, variant="supervised_alignment")])
+@pytest.mark.filterwarnings("ignore")
+def test_labels_that_fit_by_position_only_are_doubted(score, moved, named):
+    classes = np.arange(60) % 3
+    table = pd.DataFrame(LARGE + 3 * TURN[classes], index=np.arange(60))
+    labels = pd.Series(classes[ORDER] if moved else classes, index=ORDER)
+    found = score(table, labels, n_bootstrap=0, n_permutations=19)
+    assert (
+        any("y is matched with the rows by name, but fits far better by position" in text for text in found.inputs)
+        == named
+    )

@@ -284,11 +284,10 @@ def raw_counts(subject: Subject) -> Doubt | None:
         return None
     scaled, depth = normal
     normalised = subject.split(scaled).value
-    whose = "" if subject.names[0] == "X" else f" of {subject.names[0]}"
+    of, score = "" if subject.names[0] == "X" else f" of {subject.names[0]}", subject.headline
     text = (
-        f"the values{whose} are raw counts, and {depth}, which changes distances between rows. With rows scaled to one "
-        f"total, and logarithms, the {subject.headline.name} is {normalised:.2f} instead of "
-        f"{subject.headline.value:.2f}"
+        f"the values{of} are raw counts, and {depth}, which changes distances between rows. With rows scaled to one "
+        f"total, and logarithms, the {score.name} is {normalised:.2f} instead of {score.value:.2f}"
     )
     advice = f"{DROPLETS_ADVICE}. {COUNTS_ADVICE}" if "droplets" in depth else COUNTS_ADVICE
     return Doubt("raw counts", min(1.0, abs(normalised - subject.headline.value)), None, text, advice)

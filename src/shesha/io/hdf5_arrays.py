@@ -310,36 +310,37 @@ def _means(path: Path, trials: str, name: str, clock: tuple[float, float] | None
     return means
 
 
-def _refuse_other_clock(
-    path: Path, what: str, times: Array, windows: tuple[Array, Array], n_empty: int = 0
-) -> NoReturn:
-    trials = f"{n_empty:,} of {len(windows[0]):,} trials empty" if n_empty else "none there"
+_LONGER = 10
+"""How many times as long as the trials spikes last if they are in another unit, such as milliseconds."""
+
+
+def _have_other_clock(spikes: Array, windows: tuple[Array, Array], counts: Array) -> bool:
+    """Return whether most trials lack spikes because these end before them, or last far longer."""
+    empty = np.asarray(~counts.any(axis=1))
+    if 2 * empty.sum() <= len(empty):
+        return False
+    first, last = float(spikes.min()), float(spikes.max())
+    outside = (windows[1] < first) | (windows[0] > last)
+    span = float(np.nanmax(windows[1]) - np.nanmin(windows[0]))
+    return bool(empty.all() or 2 * outside.sum() > len(outside) or last - first > _LONGER * span)
+
+
+def _refuse_other_clock(path: Path, what: str, times: Array, windows: tuple[Array, Array]) -> NoReturn:
     raise UnreadableFileError(
-        f"NWB file {path} must contain {what} in its trials, got {trials}: {what} from {times.min():g} to "
-        f"{times.max():g} and trials from {np.nanmin(windows[0]):g} to {np.nanmax(windows[1]):g}. Both must be in "
-        "seconds since the start of the session; are times relative to each trial, or in another unit?"
+        f"NWB file {path} must contain {what} in its trials, got {what} from {times.min():g} to {times.max():g} and "
+        f"trials from {np.nanmin(windows[0]):g} to {np.nanmax(windows[1]):g}; both must be in seconds since the start "
+        "of the session"
     )
 
 
-_MOSTLY, _FAR = 0.5, 10
-"""Share of empty trials, and ratio of the durations of spikes and trials, from which on clocks differ."""
-
-
-def _check_clock(path: Path, spikes: Array, counts: Array, windows: tuple[Array, Array]) -> None:
-    """Refuse spikes on another clock than the trials, and warn of trials before the first or after the last spike."""
-    known = windows[1] > windows[0]
-    empty = known & ~np.nan_to_num(counts).any(axis=1)
-    if not spikes.size or not empty.any():
-        return
-    start, stop = windows[0][known].min(), windows[1][known].max()
-    outside = empty & ((windows[0] > spikes.max()) | (windows[1] < spikes.min()))
-    longer = float(np.ptp(spikes)) > _FAR * (stop - start)
-    if empty.sum() > _MOSTLY * known.sum() and (longer or outside.sum() > _MOSTLY * known.sum()):
-        _refuse_other_clock(path, "spikes", spikes, windows, int(empty.sum()))
-    if outside.any():
+def _warn_of_trials_without_recording(path: Path, spikes: Array, counts: Array, windows: tuple[Array, Array]) -> None:
+    """Warn of empty trials before the first or after the last spike."""
+    empty = (windows[1] > windows[0]) & ~counts.any(axis=1)
+    outside = int((empty & ((windows[0] > spikes.max()) | (windows[1] < spikes.min()))).sum())
+    if outside:
         state_warning(
-            f"{path.name}: {outside.sum():,} of {known.sum():,} trials are before the first or after the last spike, "
-            "so their counts are 0, as after the end of a recording. Leave these trials out"
+            f"{path.name}: {outside:,} of {len(counts):,} trials are before the first or after the last spike, so "
+            "their counts are 0, as after the end of a recording. Leave these trials out"
         )
 
 
@@ -399,7 +400,11 @@ def _counts(path: Path, trials: str, shape: tuple[int, int], n_spikes: int) -> A
         train = np.sort(spikes[int(first) : int(last)])
         counts[:, unit] = np.searchsorted(train, stops) - np.searchsorted(train, starts)
     counts[~(stops > starts)] = np.nan
-    _check_clock(path, spikes, counts, windows)
+    known = np.nan_to_num(counts)
+    if spikes.size and _have_other_clock(spikes, windows, known):
+        _refuse_other_clock(path, "spikes", spikes, windows)
+    if spikes.size:
+        _warn_of_trials_without_recording(path, spikes, known, windows)
     observed = _observed(path, shape[1], windows)
     if observed is not None and not observed.all():
         counts[~observed] = np.nan
