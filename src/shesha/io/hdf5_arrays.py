@@ -37,7 +37,7 @@ from shesha.io.file_checks import (
     require_sound,
 )
 from shesha.support.memory import format_bytes, memory_budget
-from shesha.support.provenance import state
+from shesha.support.provenance import state, state_warning
 from shesha.support.types import Array
 from shesha.support.wording import natural_key
 
@@ -333,6 +333,40 @@ def _refuse_other_clock(path: Path, what: str, times: Array, windows: tuple[Arra
     )
 
 
+def _warn_of_trials_without_recording(path: Path, spikes: Array, counts: Array, windows: tuple[Array, Array]) -> None:
+    """Warn of empty trials before the first or after the last spike."""
+    empty = (windows[1] > windows[0]) & ~counts.any(axis=1)
+    outside = int((empty & ((windows[0] > spikes.max()) | (windows[1] < spikes.min()))).sum())
+    if outside:
+        state_warning(
+            f"{path.name}: {outside:,} of {len(counts):,} trials are before the first or after the last spike, so "
+            "their counts are 0, as after the end of a recording. Leave these trials out"
+        )
+
+
+def _observed(path: Path, n_units: int, windows: tuple[Array, Array]) -> Array | None:
+    """Return which units were observed in at least half of each trial; None if the file does not say so."""
+    with open_hdf5(path) as root, reading(path):
+        if not {"obs_intervals", "obs_intervals_index"} <= set(root[_UNITS]):
+            return None
+    ends = _read_numbers(path, f"{_UNITS}/obs_intervals_index")
+    intervals = read_dataset(path, f"{_UNITS}/obs_intervals")
+    if len(ends) != n_units or intervals.ndim != 2 or intervals.shape[1] != 2 or intervals.dtype.kind not in "fiu":
+        return None
+    found = np.ones((len(windows[0]), n_units), dtype=bool)
+    for unit, (first, last) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+        own = intervals[int(first) : int(last)].astype(np.float64)
+        own = own[np.argsort(own[:, 0], kind="stable")]
+        if not len(own) or not (np.diff(own.ravel()) >= 0).all():
+            continue
+        # Observed time up to each moment.
+        total = np.repeat(np.cumsum(np.ptp(own, axis=1)), 2)
+        total[::2] -= np.ptp(own, axis=1)
+        begin, end = (np.interp(side, own.ravel(), total) for side in windows)
+        found[:, unit] = ~(end - begin < 0.5 * (windows[1] - windows[0]))
+    return found
+
+
 def require_groups(path: Path, root: Any, names: list[str]) -> None:
     """Refuse arrays in place of groups, whose rows would be taken for names."""
     for name in names:
@@ -366,8 +400,19 @@ def _counts(path: Path, trials: str, shape: tuple[int, int], n_spikes: int) -> A
         train = np.sort(spikes[int(first) : int(last)])
         counts[:, unit] = np.searchsorted(train, stops) - np.searchsorted(train, starts)
     counts[~(stops > starts)] = np.nan
-    if spikes.size and _have_other_clock(spikes, windows, np.nan_to_num(counts)):
+    known = np.nan_to_num(counts)
+    if spikes.size and _have_other_clock(spikes, windows, known):
         _refuse_other_clock(path, "spikes", spikes, windows)
+    if spikes.size:
+        _warn_of_trials_without_recording(path, spikes, known, windows)
+    observed = _observed(path, shape[1], windows)
+    if observed is not None and not observed.all():
+        counts[~observed] = np.nan
+        some, most = ~observed.all(axis=0), int((~observed).sum(axis=0).max())
+        state_warning(
+            f"{path.name}: {some.sum():,} of {shape[1]:,} units were not observed in up to {most:,} of {shape[0]:,} "
+            "trials (obs_intervals), where counts are missing (NaN)"
+        )
     if not _are_equal(*_shortest_and_longest(windows)):
         counts /= np.where(stops > starts, stops - starts, np.nan)[:, None]
     return counts

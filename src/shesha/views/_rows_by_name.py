@@ -35,7 +35,7 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Index, Seed, is_array, shape_of
 from shesha.support.warnings import RowNamesWarning, warn
 from shesha.support.wording import join_items, plural
-from shesha.views.representation import Rdm, Representation, Rows
+from shesha.views.representation import Rdm, Representation, Rows, warn_of_contradictory_zeros
 
 S = TypeVar("S", Representation, Rows, Rows | Rdm)
 ROWS: tuple[RowChoice, ...] = ("same", "shared")
@@ -170,6 +170,9 @@ def select_rows(
             (_, message), *others = faults.items()
             raise ValueError(message + f". The same fault: {join_items(name for name, _ in others)}" * bool(others))
     warn_of_other_order({name: side.value for name, side in used.items()})
+    for side in used.values():
+        if isinstance(side.value, Rdm):
+            warn_of_contradictory_zeros(side.value.condensed, side.n_rows)
     for name, value in extra.items():
         if name in ("y", "labels") and _n_entries(value) == (n := next(iter(used.values())).n_rows) and n:
             warn_of_misnamed_labels(next(iter(used.values())).value, name, value)
