@@ -37,6 +37,24 @@ def test_names_of_classes_do_not_matter(layers, classes, quick_audit):
     assert named.labels == LabelClasses(("c10", "c20", "c30"), (20, 20, 20))
 
 
+def test_too_few_groups_to_permute_leave_the_stability_undecided(layers, classes, quick_audit):
+    """Donors of unequal size cannot be permuted; with all classes in each, labels can, so they come first."""
+    X, donor = layers["middle"], np.repeat(["d1", "d2", "d3", "d4"], [12, 14, 16, 18])
+    alone = quick_audit(X, groups=donor)
+    assert str(alone).startswith("Whether the stability exceeds chance cannot be decided: feature-split")
+    told = " ".join(str(alone).split())
+    assert "got 1 (whole groups)" in told and "equal_groups" in told and "do not interpret" not in told
+    assert alone["X"].chance is None and "p_value" not in alone["X"].feature_split.to_dict()
+    labelled = quick_audit(X, np.repeat(["a", "b"], [26, 34]), groups=donor)
+    told = " ".join(str(labelled).split())
+    assert "closer than by chance cannot be decided (alignment" in told
+    among = quick_audit(X + 3 * layers["late"][:3][classes], classes, groups=donor)
+    assert str(among).startswith("Labels: 3 classes") and "above chance" in str(among)
+    assert "cannot be decided: feature-split" in " ".join(str(among).split())
+    equal = quick_audit(X, groups=np.arange(60) // 15, n_permutations=39)
+    assert str(equal).startswith("Stable above chance") and equal["X"].chance.n_draws == 23
+
+
 def test_two_classes_have_no_geometry_of_centroids(layers, quick_audit):
     found = quick_audit({"late": layers["late"]}, np.arange(60) % 2)
     refused = found["late"].supervised["label_conditioned_split"]

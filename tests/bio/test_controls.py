@@ -51,6 +51,8 @@ def test_guides_of_one_set_count_together():
         ["mock_A", "vehicle_B"],
         ["sgNTC-1", "non-targeting_00012"],
         ["control", "NT_1"],
+        ["control", "INTERGENIC216151"],
+        ["DMSO", "no-guide"],
         ["control", "INTERGENIC393453"],
         ["no-guide", "non-targeting"],
     ],

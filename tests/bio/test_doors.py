@@ -397,6 +397,47 @@ def test_depth_that_sets_a_perturbation_apart_is_named(column, factor, blocks, e
 
 
 @pytest.mark.parametrize(
+    ("factor", "normalised", "named"),
+    [
+        (0.5, False, "total count of 'A' is 0."),
+        (1, False, ""),
+        (0.5, True, ""),
+    ],
+)
+def test_corrected_counts_are_counts(factor, normalised, named):
+    """Removing ambient RNA leaves counts that are no integers, with the depth of each cell."""
+    rng = np.random.default_rng(0)
+    adata = screen(np.repeat(["control", "A"], [60, 20]))
+    depth = rng.lognormal(7, 0.3, 80) * np.where(adata.obs["gene"] == "A", factor, 1)
+    profile = np.exp(rng.normal(0, 1.5, 40))
+    counts = np.maximum(0, rng.poisson(depth[:, None] * profile / profile.sum()) - 0.05 * depth[:, None] / 40)
+    totals = counts.sum(axis=1, keepdims=True)
+    adata = anndata.AnnData(
+        counts, obs=adata.obs, layers={"x": np.log1p(1e4 * counts / totals) if normalised else counts}
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        told = " ".join(str(bio.coherence_table(adata, "gene", obsm=None, layer="x", n_draws=19)).split())
+    assert (named in told) and ("total count of" in told) == bool(named)
+    assert any("were corrected but not normalised" in str(one.message) for one in caught) != normalised
+
+
+@pytest.mark.parametrize(("kinds", "several"), [(list("ABCDEF"), True), ([f"A{k}" for k in range(6)], False)])
+def test_controls_that_differ_from_all_perturbations_are_doubted(kinds, several):
+    """Doses of one compound (A1, A2) may act alike."""
+    labels = np.repeat(["control", *kinds], [100, *[20] * 6])
+    for moved, doubted in (("control", several), (kinds[0], False)):
+        adata = screen(labels)
+        adata.obsm["X_pca"] = adata.obsm["X_pca"] + 2 * (labels == moved)[:, None]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            bio.coherence_table(adata, "gene", n_draws=199)
+        assert (
+            any("all 6 groups shift in one direction (mean cosine 0." in str(one.message) for one in caught) == doubted
+        )
+
+
+@pytest.mark.parametrize(
     ("change", "named"), [(lambda X: X, True), (np.log1p, False), (lambda X: X / X.sum(1)[:, None] * 1e4, False)]
 )
 @pytest.mark.filterwarnings("ignore")

@@ -202,3 +202,12 @@ def test_copies_of_a_run_are_no_further_runs(copied):
         shesha.diff(X, runs[0], also=runs[1:])
     found = shesha.diff(X, runs[0], again=[X])
     assert any("copy that tells nothing about noise" in text for text in found.inputs)
+
+
+@pytest.mark.parametrize(("order", "named"), [(slice(None), False), (slice(None, None, -1), True)])
+def test_a_further_run_in_another_order_is_named(rng, order, named):
+    X = rng.standard_normal((120, 5)) @ rng.standard_normal((5, 16))
+    after, run = (X + 0.3 * rng.standard_normal(X.shape) for _ in range(2))
+    turn = np.linalg.qr(rng.standard_normal((16, 16)))[0]
+    found = shesha.diff(X, after, also=[run[order] @ turn])
+    assert any("also[0] is no closer to after than unrelated rows are" in text for text in found.inputs) == named

@@ -136,3 +136,13 @@ def test_k_is_at_most_the_number_of_other_rows():
     assert stored_vectors(X, {"new": Y}, k=20).k == 20
     with pytest.raises(ValueError, match=r"k must be at most the number of other rows \(20\), got 21"):
         stored_vectors(X, {"new": Y}, k=21)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "way", "metric", "named"),
+    [("unit", 8, "ip", True), ("unit", 8, "cosine", False), ("unit", "int8", "ip", False), ("X", 8, "ip", False)],
+)
+def test_cut_vectors_of_unit_length_are_named(vectors, way, metric, named):
+    rows = X / np.linalg.norm(X, axis=1, keepdims=True) if vectors == "unit" else X
+    found = stored_vectors(rows, [way], k=5, index_metric=metric)
+    assert any("vectors have one length, but their first dimensions have not" in text for text in found.inputs) == named

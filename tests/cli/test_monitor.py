@@ -229,3 +229,11 @@ def test_the_rate_of_false_alarms_is_the_one_that_re_encodings_allow(invoke_main
     np.save(tmp_path / "again.npy", X + 1e-3 * rng.standard_normal((24, 60, 8)))
     files = (tmp_path / "X.npy", "--nulls", tmp_path / "again.npy", "--out", tmp_path / "m")
     assert "24 re-encodings, false alarms in 4 % of checks" in invoke_main("monitor", "init", *files).out
+
+
+def test_a_key_selects_no_array_of_an_unnamed_stack(files, invoke, invoke_main, X):
+    np.savez(files / "ref.npz", late=X, early=-X)
+    init = ("monitor", "init", files / "ref.npz", "--key", "late", "--out", files / "m", "--nulls")
+    assert "60 canary rows, 99 re-encodings" in invoke(*init, files / "nulls.npy").out
+    np.savez(files / "other.npz", first=X, second=X)
+    assert "must be among first, second" in invoke_main(*init, files / "other.npz").err

@@ -176,3 +176,12 @@ def test_large_classes_are_compared_on_random_rows(rng, monkeypatch):
     assert other["many"]["CKA"].value != values[1]
     donors = np.resize(["p", "q", "r"], 200)
     assert shesha.compare_within(X, Y, labels, "CKA", groups=donors, n_permutations=19, alpha=0.5).sizes["many"] == 60
+
+
+def test_rows_in_another_order_are_suspected_where_no_class_is_left(cells):
+    X, Y, types = cells
+    batch = np.arange(len(X)) % 2
+    corrected = (X + 3 * batch[:, None])[np.argsort(batch, kind="stable")]
+    for other, doubted in ((corrected, True), (Y, False), (X, False)):
+        found = found_in((X, other, types))
+        assert any("as if its rows were in another order" in text for text in found.inputs) == doubted

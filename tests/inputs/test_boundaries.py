@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import shesha
 from shesha.inputs import validation as check
 
 SMALLEST = 5e-324
@@ -109,3 +110,22 @@ def test_labels_in_cells_are_taken_out():
     cells = np.empty((4, 1), dtype=object)
     cells[:, 0] = [np.array([name]) for name in "abba"]
     assert "".join(check.label_vector(cells, 4)) == "abba"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda X, Y: shesha.rank_models([Y], {"m": X}),
+        lambda X, Y: shesha.measures.cka(X, Y),
+        lambda X, Y: shesha.compare(X, Y),
+        lambda X, Y: shesha.compare_within(X, Y, np.arange(20) % 2),
+        lambda X, Y: shesha.diff(X, Y),
+    ],
+    ids=["rank", "cka", "compare", "within", "diff"],
+)
+def test_a_matrix_whose_columns_are_the_rows_of_the_other_may_be_transposed(call):
+    X = np.random.default_rng(0).standard_normal((20, 6))
+    for Y, hinted in ((np.tile(X[:, :3], (1, 2)).T.repeat(2, axis=0), True), (X[:9], False)):
+        with pytest.raises(ValueError, match="rows") as refused:
+            call(X, Y)
+        assert ("may be transposed, because it" in str(refused.value)) == hinted

@@ -199,3 +199,24 @@ def test_labels_of_further_rows_are_not_used():
     assert "y: labels of 2 further rows not used" in statements
     with pytest.raises(ValueError, match="rows of y must have the same names"):
         align_labels(X, labels.drop("f"))
+
+
+@pytest.mark.parametrize("missing", ["refuse", "drop"])
+@pytest.mark.parametrize(
+    ("values", "names", "doubted"),
+    [
+        (X, MIXED, True),
+        (X + 0.01 * RNG.standard_normal(X.shape), MIXED, True),
+        (X[MIXED], MIXED, False),
+        (RNG.standard_normal(X.shape), MIXED, False),
+    ],
+    ids=["names sorted alone", "encoded again", "both sorted", "unrelated"],
+)
+def test_names_that_were_sorted_without_their_vectors_are_doubted(values, names, doubted, missing):
+    other = pd.DataFrame(values, index=np.array(NAMES)[names])
+    with pytest.warns(RowNamesWarning) as told:
+        found = shesha.compare(A, other, "CKA", missing=missing)
+    texts = ("by name, but fit far better by position", "Y seems to contain the rows of X under other names")
+    assert any(text in str(one.message) for one in told for text in texts) == doubted
+    assert any(text in statement for statement in found.inputs for text in texts) == doubted
+    assert ("No other problem found" in " ".join(found.full_text().split())) <= doubted

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import warnings
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import shesha
-from shesha.inputs import Names, are_reordered, choose_identity, orders
+from shesha.inputs import NamedRows, Names, are_reordered, choose_identity, orders
 from shesha.support.provenance import collect_statements
 from shesha.support.warnings import RowNamesWarning
 
 N = 12
 COUNTED = np.arange(N)
 MIXED = np.random.default_rng(0).permutation(N)
-X = np.random.default_rng(1).standard_normal((N, 5))
+RNG = np.random.default_rng(1)
+X = RNG.standard_normal((N, 5))
 DECISIONS = {
     "numbers that count the rows of both": (COUNTED, COUNTED, "", "position"),
     "from 0 and from 1": (COUNTED, COUNTED + 1, "", "position"),
@@ -185,3 +187,42 @@ def test_numbers_with_leading_zeros_are_named():
     names = {form: Names.build([form.format(i) for i in range(1, 13)]) for form in ("sub-{}", "sub-{:02}")}
     with pytest.raises(ValueError, match=r"12 would match if sub-0\d were sub-\d; rename the rows"):
         orders(names)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "shifted"),
+    [
+        (np.arange(40) + 1, np.arange(40), True),
+        (7 * np.arange(40) + 1, 7 * np.arange(40), True),
+        (np.arange(40), np.arange(30) + 11, True),
+        (np.arange(40), np.arange(40) + 2, False),
+        (np.arange(40), RNG.permutation(90)[:40], False),
+    ],
+    ids=["from 1 and 0", "some images", "some rows", "from 2", "others"],
+)
+def test_identifiers_that_are_equal_after_adding_1_are_named(first, second, shifted):
+    X, Y = RNG.standard_normal((len(first), 4)), RNG.standard_normal((len(second), 4))
+    sides = [
+        NamedRows(X, Names.build(first, "image_id")),
+        NamedRows(Y, Names.build(RNG.permutation(second), "image_id")),
+    ]
+    with pytest.raises(ValueError, match="must have the same image_ids") as refused:
+        shesha.compare(*sides, "CKA")
+    assert ("from 0 on one side and from 1 on the other" in str(refused.value)) == shifted
+    if len(np.intersect1d(first, second)) > 3:
+        told = shesha.compare(*sides, "CKA", rows="shared").inputs
+        assert any("from 0 on one side and from 1 on the other" in text for text in told) == shifted
+
+
+@pytest.mark.parametrize(("moved", "named"), [(False, True), (True, False)])
+@pytest.mark.parametrize("score", [shesha.audit, partial(shesha.estimate, variant="supervised_alignment")])
+@pytest.mark.filterwarnings("ignore")
+def test_labels_that_fit_by_position_only_are_doubted(score, moved, named):
+    classes = np.arange(60) % 3
+    table = pd.DataFrame(LARGE + 3 * TURN[classes], index=np.arange(60))
+    labels = pd.Series(classes[ORDER] if moved else classes, index=ORDER)
+    found = score(table, labels, n_bootstrap=0, n_permutations=19)
+    assert (
+        any("y is matched with the rows by name, but fits far better by position" in text for text in found.inputs)
+        == named
+    )

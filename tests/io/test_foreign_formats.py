@@ -517,8 +517,13 @@ def test_units_and_trials(tmp_path):
     damage = {
         "units/spike_times_in_ms": (
             1000 * (1 + np.concatenate(trains)),
-            r"spikes in its trials, got spikes from .* to .* and trials from 0 to 19.*; both must be in seconds",
+            r"spikes in its trials, got spikes from .* and trials from 0 to 19.*; both must be in seconds",
         ),
+        "units/spike_times_in_trials": (
+            np.concatenate(trains) / 20,
+            r"spikes in its trials, got spikes from .* to (1|0)",
+        ),
+        "units/spike_times_in_ms_as_well": (1000 * np.concatenate(trains), r"spikes in its trials, got spikes from .*"),
         "units/spike_times": (np.zeros((400, 2)), r"units/spike_times as one row of numbers, got float64 of shape"),
         "intervals/trials/stop_time": (np.arange(19.0), "one stop per start of intervals/trials, got 19"),
         "units": (np.zeros(9), "units as a group, got another object"),
@@ -526,11 +531,75 @@ def test_units_and_trials(tmp_path):
     }
     for place, (value, message) in damage.items():
         with h5py.File(tmp_path / "a.nwb", "a") as file:
-            place = place.removesuffix("_in_ms")
+            place = place.partition("_in_")[0]
             del file[place]
             file[place] = value
         with pytest.raises(files.UnreadableFileError, match=f"must (have|contain) {message}"):
             np.asarray(files.read(tmp_path / "a.nwb")["units"])
+
+
+@pytest.mark.parametrize("n_empty", [0, 80, 200])
+def test_droplets_without_a_cell_are_named(tmp_path, n_empty):
+    h5py = pytest.importorskip("h5py")
+    draw = np.random.default_rng(0)
+    totals = np.r_[draw.lognormal(7, 0.5, 100), draw.uniform(1, 6, n_empty)]
+    M = sparse.csc_array(draw.poisson(np.outer(totals, np.full(30, 1 / 30))).T.astype(np.int32))
+    names = [f"{'ACGT' * 4}-{k}" for k in range(len(totals))]
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    scipy.io.mmwrite(folder / "matrix.mtx", M)
+    (folder / "barcodes.tsv").write_text("\n".join(names))
+    with h5py.File(tmp_path / "raw.h5", "w") as file:
+        for part in ("data", "indices", "indptr"):
+            file[f"matrix/{part}"] = getattr(M, part)
+        file["matrix/shape"], file["matrix/barcodes"] = np.array(M.shape), np.array(names, "S")
+    for path in (folder, tmp_path / "raw.h5"):
+        with collect_statements() as statements:
+            (counts,) = files.read(path).values()
+        np.testing.assert_array_equal(counts, M.toarray().T)
+        text = f"{n_empty} of {len(totals)} rows have at most 2 % of the counts of the largest rows"
+        assert any(text in one for one in statements) == (n_empty > 100)
+    found = shesha.doubts(counts[counts.any(axis=1)])
+    assert ("like droplets without a cell" in str(found)) == (n_empty > 100)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda times: times, ""),
+        (lambda times: times % 1, "spikes from 0"),
+        (lambda times: 1000 * times, "both must be in seconds"),
+        (lambda times: times[times < 15], "5 of 20 trials are before the first or after the last spike"),
+    ],
+    ids=["right", "relative", "milliseconds", "ended early"],
+)
+def test_spikes_on_another_clock_are_named(tmp_path, change, message):
+    h5py = pytest.importorskip("h5py")
+    draw = np.random.default_rng(0)
+    trains = [change(np.sort(np.repeat(np.arange(20.0), 3) + draw.uniform(0, 0.5, 60))) for _ in range(4)]
+    with h5py.File(tmp_path / "a.nwb", "w") as file:
+        file.attrs["nwb_version"] = "2.6.0"
+        file["intervals/trials/id"], file["units/id"] = np.arange(20), np.arange(4)
+        file["intervals/trials/start_time"], file["intervals/trials/stop_time"] = np.arange(20.0), np.arange(20) + 0.5
+        file["units/spike_times"] = np.concatenate(trains)
+        file["units/spike_times_index"] = np.cumsum([len(train) for train in trains])
+    if message and "trials are" not in message:
+        with pytest.raises(files.UnreadableFileError, match=message):
+            np.asarray(files.read(tmp_path / "a.nwb")["units"])
+        return
+    with collect_statements() as statements:
+        files.read(tmp_path / "a.nwb")
+    assert [message in one for one in statements if one.startswith("warning")] == [True] * bool(message)
+    # Units that were observed in the first 10 seconds, in two parts of the session, and always or not known.
+    with h5py.File(tmp_path / "a.nwb", "a") as file:
+        file["units/obs_intervals"] = [[0.0, 10.4], [0.0, 5.0], [12.0, 20.0], [0.0, 21.0]]
+        file["units/obs_intervals_index"] = [1, 3, 4, 4]
+    with collect_statements() as statements:
+        counts = files.read(tmp_path / "a.nwb")["units"]
+    missing = np.zeros((20, 4), dtype=bool)
+    missing[11:, 0] = missing[5:12, 1] = True
+    np.testing.assert_array_equal(np.isnan(counts), missing)
+    assert any("2 of 4 units were not observed in up to 9 of 20 trials" in one for one in statements)
 
 
 @pytest.mark.parametrize("clock", ["rate", "timestamps"])

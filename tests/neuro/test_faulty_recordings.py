@@ -138,3 +138,56 @@ def test_trials_without_fault_are_not_doubted(name, said):
     text = said(FUNCTIONS[name], *session(1))
     for fault in set(FAULTS) - {"one trial for each condition"}:
         assert not re.search(FAULTS[fault][1], text), (fault, text)
+
+
+@pytest.mark.parametrize(
+    ("memory", "order", "doubted"),
+    [(0.9, "blocks", True), (0.5, "blocks", True), (0.0, "blocks", False), (0.9, "random", False)],
+)
+def test_frames_of_blocks_are_no_independent_trials(memory, order, doubted):
+    """Conditions in random order may be permuted, whatever the noise; frames of one block may not."""
+    rng = np.random.default_rng(0)
+    runs = np.repeat(np.arange(6), 36)
+    shown = np.concatenate([np.repeat(rng.permutation(4), 9) for _ in range(6)])
+    if order == "random":
+        shown = np.concatenate([rng.permutation(shown[runs == run]) for run in range(6)])
+    X = rng.standard_normal((216, 12))
+    for t in range(1, 216):
+        X[t] += memory * X[t - 1] * (runs[t] == runs[t - 1])
+    X += 3 * rng.standard_normal((6, 12))[runs]
+    tests = (
+        neuro.crossnobis_test(X, shown, runs, n_permutations=19),
+        neuro.discriminability(X, shown, null="permute", blocks=runs, n_permutations=19),
+    )
+    for found in tests:
+        assert (
+            any("trials of one condition that follow one another within runs" in one for one in found.inputs) == doubted
+        )
+
+
+@pytest.mark.parametrize(
+    ("fault", "ended"),
+    [
+        ("none", ""),
+        ("sparse", ""),
+        ("blocked conditions", ""),
+        ("lost", "3 of 20 neurons are 0 in all trials after or before some trial"),
+        ("one late", "1 of 20 neurons is 0 in all trials after or before some trial"),
+    ],
+)
+def test_neurons_that_were_lost_in_the_session_are_named(fault, ended):
+    X, _, shown, *_ = session()
+    if fault == "lost":
+        X[60:, :3] = 0
+    elif fault == "one late":
+        X[:40, 5] = 0
+    elif fault == "sparse":
+        X = np.random.default_rng(1).poisson(0.02, X.shape).astype(float)
+        X[:, 0] += 1
+    elif fault == "blocked conditions":
+        # Neurons respond to one condition each, and conditions follow one another.
+        shown = np.sort(shown)
+        X = X * (np.arange(N_NEURONS) % N_CONDITIONS == shown[:, None])
+    drift = () if fault == "blocked conditions" else (neuro.centroid_drift(X, n_permutations=19),)
+    for found in (neuro.discriminability(X, shown, n_permutations=19), *drift):
+        assert any(ended in one for one in found.inputs if "after or before some trial" in one) == bool(ended)

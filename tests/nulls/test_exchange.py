@@ -99,6 +99,16 @@ def test_all_shifts_are_taken_once_where_they_are_few():
     assert len(draw_permutations(300, 200, 0.05, design={"shift": True}, seed=0)[0]) == 200
 
 
+def test_all_permutations_of_few_groups_are_taken_once():
+    """Random draws would repeat the identity, so that four groups could hardly be significant."""
+    groups = np.repeat(np.arange(4), 3)
+    orders, _ = draw_permutations(12, 39, 0.05, design={"groups": groups}, seed=0)
+    moved = {tuple(groups[order][::3]) for order in orders}
+    assert len(orders) == 23 and moved == set(permutations(range(4))) - {(0, 1, 2, 3)}
+    assert all((order.reshape(4, 3) % 3 == range(3)).all() for order in orders)
+    assert len(draw_permutations(12, 22, 0.05, design={"groups": groups}, seed=0)[0]) == 22
+
+
 def test_too_few_shifts_or_stretches_say_what_to_do():
     with pytest.raises(ValueError, match=r"got 12 \(circular shifts\); use longer series"):
         draw_permutations(12, 200, 0.05, design={"shift": True})

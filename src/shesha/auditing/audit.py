@@ -57,6 +57,7 @@ from shesha.views import (
     representation_from,
     restrict,
     rows_or_distances,
+    warn_of_misnamed_labels,
     warn_of_other_order,
 )
 
@@ -487,6 +488,8 @@ def audit(
         subjects = _subjects(representations, layer_axis, opened_store, ids)
         # All rows are put in one order, without those that are not shared, incomplete or without a label.
         along: dict[str, Any] = {"y": y, **settings.design, "known": dict(settings.known) or None}
+        if y is not None and not has_files and (first := next(iter(subjects.values()), None)) is not None:
+            warn_of_misnamed_labels(first.place.rows(), "y", y)
         subjects, along = restrict(subjects, along, rows=rows, missing=missing, metric=metric, align=True)
         y, known = along.pop("y"), along.pop("known")
         settings = replace(settings, design=cast(Design, along), known=known or {})

@@ -31,7 +31,7 @@ _EXACT = frozenset(
         *("control", "controls", "ctrl", "ctl", "negctrl", "negative", "negativecontrol", "neg", "nancontrol"),
         *("nt", "ntc", "nontarget", "nontargeting", "nontargetingcontrol", "safetargeting", "scramble", "scrambled"),
         *("unperturbed", "untreated", "unstimulated", "unstim", "vehicle", "dmso", "pbs", "mock"),
-        *("intergenic", "noguide", "nosgrna", "lacz", "luciferase", "rosa26"),
+        *("negcon", "intergenic", "noguide", "nosgrna", "lacz", "luciferase", "rosa26"),
     )
 )
 """Usual names of controls, compared without case, spaces and punctuation."""
@@ -39,7 +39,7 @@ _TOKENS = re.compile(r"(?<![a-z0-9])(?:sg)?(?:nt|ntc|neg|ctrl|ctl|negctrl)(?:g?\
 """Pattern of control tokens between delimiters, with or without a guide number: NTg1, but not NEGR1."""
 _KEYWORDS = (
     *("control", "negctrl", "negative", "nontarget", "safetarget", "safeharbo", "aavs1", "scramble", "unperturbed"),
-    *("untreated", "unstimulated", "vehicle", "dmso", "mock", "intergenic"),
+    *("untreated", "unstimulated", "vehicle", "dmso", "mock", "intergenic", "noguide", "negcon"),
 )
 """Words within labels, compared as whole labels are. AAVS1 is a locus that guides cut without effect, as intergenic
 regions are."""
@@ -259,6 +259,9 @@ _MOST_CONTROLS, _MOST_LEVELS, _PERMUTATIONS, _UNEVEN = 500, 50, 199, 1e-4
 """Limits of the search for columns that act like batches: controls, values of a column, permutations, p of shares."""
 _SAME_TOTAL, _LEAST_TOTAL = 1e-3, 100
 """Relative difference between totals of normalised cells, and the smallest usual total."""
+_LARGEST_LOGARITHM, _UNEQUAL, _SKEWED = 30, 0.1, 10
+"""Value that no logarithm of counts exceeds, relative difference of totals from which on cells were not normalised, and
+smallest ratio of the largest count to the mean."""
 _CHECKED_ROWS = 200
 """Number of cells that are checked to distinguish raw counts from normalised values."""
 _FEWEST_LOOKED_AT, _MOST_LOOKED_AT = 20, 2000
@@ -647,6 +650,17 @@ _FEWEST_OF_DEPTH, _NEARLY_ALL = 10, 0.9
 """Smallest number of cells, and share of pairs of a cell and a control in which the same one has the larger value."""
 
 
+def _look_unnormalised(block: Any) -> bool:
+    """Return whether values are no logarithms and have unequal totals, such as counts without ambient RNA."""
+    values = np.asarray(block.data if hasattr(block, "toarray") else block)
+    if not values.size or not values.min() >= 0 or not _LARGEST_LOGARITHM < values.max() < 2.0**53:
+        return False
+    totals = np.asarray(block.sum(axis=1), dtype=np.float64).ravel()
+    # Counts are skewed, unlike intensities and measurements.
+    is_skewed = values.max() > _SKEWED * totals.mean() / block.shape[1]
+    return bool(is_skewed and np.ptp(totals) > _UNEQUAL * totals.max())
+
+
 def _doubts_about_depth(
     obs: Any, rows: Index, labels: NDArray[Any], is_control: Mask, within: NDArray[Any] | None = None
 ) -> Iterator[str]:
@@ -661,10 +675,6 @@ def _doubts_about_depth(
                 shift = "its shift" if len(ratios) == 1 else "their shifts"
                 yield f"{name} of {each} that of the controls, so {shift} may be {effect}. {remedy}"
                 break
-
-
-_LARGEST_LOGARITHM = 30
-"""Value that no logarithm of counts exceeds."""
 
 
 def _with_totals(obs: Any, matrix: Any, source: str) -> Mapping[str, Any]:
@@ -831,6 +841,12 @@ def warn_of_counts(matrix: Any, name: str) -> bool:
         text = (
             f"{name} contains counts per {totals.mean() * largest:,.0f} without a logarithm, so a few genes with high "
             "counts dominate the shifts of cells. Log-transform them first (scanpy.pp.log1p)"
+        )
+    elif _look_unnormalised(first):
+        text = (
+            f"{name} contains positive values up to {largest:,.0f} whose totals differ between cells, like counts that "
+            "were corrected but not normalised, so sequencing depth dominates the shifts of cells. Normalise and "
+            "log-transform them first"
         )
     if text:
         warn(text, CalibrationWarning)

@@ -47,7 +47,7 @@ from shesha.support.seeds import CONFIDENCE, number
 from shesha.support.types import Index, Seed
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.support.wording import agree, join_items, plural
-from shesha.views import Representation, Rows
+from shesha.views import Representation, Rows, fits_better, similarity_correlation
 
 MEASURES = ("RDM drift", "unbiased CKA")
 _NO_LEVEL = 0.9
@@ -283,6 +283,10 @@ def _refuse_copied_runs(layer: str, before: Representation, after: Representatio
     for (first, one), (second, other) in combinations(runs.items(), 2):
         if np.array_equal(one.to_numpy.rows, other.to_numpy.rows):
             raise ValueError(f"{second} must be another run of the change, got the values of {first} in {layer}")
+    fit = similarity_correlation(before.to_numpy.rows, after.to_numpy.rows)
+    for name, run in list(runs.items())[2:]:
+        if fits_better(fit, similarity_correlation(after.to_numpy.rows, run.to_numpy.rows), before.n_rows):
+            state_warning(f"{name} is no closer to after than unrelated rows are; check the order of its rows")
     if any(np.array_equal(side[layer].to_numpy.rows, before.to_numpy.rows) for side in floor.again):
         state_warning(
             f"a re-encoding (again=, --again) equals before in {layer}: either the encoder is deterministic, or the "

@@ -493,6 +493,13 @@ def stored_vectors(
                 raise ValueError(check.zero_rows(names_of_ways.get(name, name), zero, n, known))
     if queries is None:
         arrays = {name: check.require_squarable(check.matrix(array, name)) for name, array in arrays.items()}
+    if metric != "cosine" and not own and any("dimension" in name for name in encoders):
+        lengths = np.linalg.norm(RowSource(arrays["X"]).read(np.arange(min(n, _QUERIES))), axis=1)
+        if np.ptp(lengths) < _ONE_LENGTH * lengths.max():
+            state_warning(
+                "vectors have one length, but their first dimensions have not, which changes these neighbours; divide "
+                "cut vectors by their lengths, as index_metric='cosine' (--index-metric cosine) does"
+            )
     for name in given if metric == "cosine" else ():
         _state_lengths(arrays["X"], arrays[name], names_of_ways[name], queries)
     if queries is None and (share := _copies_share(arrays["X"], k)) >= _COPIES:
@@ -568,6 +575,8 @@ def _copies_share(vectors: Array, k: int) -> float:
 
 _ANGLES = ("few rows", "offset", "rare cluster", "copies", "row lengths", "raw counts")
 """Doubts that hardly change neighbours by angle, or that the answer states itself."""
+_ONE_LENGTH = 1e-3
+"""Largest difference between lengths, as a share of them, that half precision causes."""
 _INTERRUPTED = "Interrupted: the remaining ways of storing vectors were not searched."
 _ROUGH_ROWS = 2_000
 """Rows that answer if Ctrl-C comes before the first way of storing vectors is searched."""

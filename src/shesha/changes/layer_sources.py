@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shesha.inputs import MissingRows, Names, RowChoice
-from shesha.inputs.matrix_shapes import one_row_per_input, state_narrow
+from shesha.inputs.matrix_shapes import hint_of_transpose, one_row_per_input, state_narrow
 from shesha.io.read import read_named
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.kernels.shapes import PANEL, column_panels
@@ -595,11 +595,10 @@ def _require_same_counts(sources: Mapping[tuple[str, str], Rows], matched: Mappi
     (_, first), *rest = sources.items()
     for (name, layer), source in rest:
         if len(source) != len(first):
-            wide = source.shape == first.shape[::-1]
             own = layer if name == "before" or name.startswith("again") else matched[layer]
             raise ValueError(
                 f"{name}[{own!r}] must have the {len(first):,} rows of before, got {len(source):,} rows"
-                + ("; its shape is the transpose of that of before" if wide else "; rows match by ids= (--id) only")
+                + (hint_of_transpose("it", source.shape, len(first)) or "; rows match by ids= (--id) only")
             )
 
 

@@ -253,8 +253,11 @@ def init_command(
         rows, features = run.read_named(reference, key, _columns_inside(labels, groups))
         again = None
         if nulls:
-            # Each matrix of a stack is one re-encoding.
-            again = list(read_representations(nulls, [key] if key else None, None, "0", rows=run.row_options).values())
+            again = []
+            # Each matrix of a stack is one re-encoding. The array of an .npy file has no name that a key could select.
+            for keys, unnamed in (([key] if key else None, False), (None, True)):
+                if paths := [path for path in nulls if (path.suffix.lower() == ".npy") == unnamed]:
+                    again += read_representations(paths, keys, None, "0", rows=run.row_options).values()
     else:
         refuse_with_model(nulls=nulls, key=key)
         folder = out.with_name(f"{out.name}.encodings")

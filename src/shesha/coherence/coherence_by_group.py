@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -321,6 +322,7 @@ def coherence_by_group(
             draws = int(counts.max())
         if drawn.interrupted or not active.any():
             break
+    _warn_of_one_direction(results, observed)
     if not drawn.interrupted:
         results = [note_early_end(line, stages) for line in results]
     return CoherenceTable(
@@ -388,6 +390,28 @@ def _warn_of_order(rows: RowPieces, row_layout: GroupLayout) -> None:
         warn(
             "control rows that follow one another resemble one another, as rows of one batch or donor do. If they "
             "are such rows, p-values are too small: pass blocks= or groups=",
+            CalibrationWarning,
+        )
+
+
+_FEWEST_KINDS, _ONE_DIRECTION = 4, 0.5
+"""Fewest names of groups, and least mean cosine between their shifts, from which on the controls are doubted."""
+
+
+def _warn_of_one_direction(results: Sequence[Coherence], observed: GroupEvidence) -> None:
+    """Warn if all groups shift alike, because then the controls, rather than each group, may be what differs."""
+    # Doses of one compound, and one perturbation in several cell types, are expected to act alike.
+    kinds = {re.sub(r"[\W\d_]+", "", line.name.split(" | ")[0]) for line in results}
+    if len(kinds) < _FEWEST_KINDS or not all(line.significant for line in results):
+        return
+    units = observed.means / observed.magnitude[:, None]
+    n = len(units)
+    cosine = float(((units.sum(axis=0) ** 2).sum() - n) / (n * (n - 1)))
+    if cosine > _ONE_DIRECTION:
+        warn(
+            f"all {n} groups shift in one direction (mean cosine {cosine:.2f} between their mean shifts), as if the "
+            "controls differed from all of them in batch, quality or treatment. Unless all groups are expected to act "
+            "alike, compare them with other controls, or with one another",
             CalibrationWarning,
         )
 

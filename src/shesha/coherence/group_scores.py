@@ -511,6 +511,8 @@ class GroupEvidence:
     """Standard error, over new samples of the group's rows (or units) and of the controls."""
     degrees: Vector
     """Degrees of freedom: the number of units (or rows) minus one."""
+    means: Matrix
+    """Mean shift of each group."""
     magnitude: Vector
     noise: Vector
     """Noise expected in the squared magnitude: variance / n, added over the group and the controls."""
@@ -558,6 +560,7 @@ def evidence(rows: RowPieces, layout: GroupLayout, *, centred: bool = True) -> G
         shifts.pairwise,
         pairwise_error=np.sqrt(variance + of_controls),
         degrees=n_units - 1.0,
+        means=mean,
         magnitude=np.linalg.norm(mean, axis=1),
         noise=parts.means(off_mean) / np.maximum(parts.n - 1, 1) + control_noise,
         spread=parts.means(np.sqrt(off_mean)),

@@ -17,6 +17,7 @@ from shesha.comparison.engine import add_note, add_null, correct_p_values, name_
 from shesha.comparison.sampled_scores import Sampling
 from shesha.doubting import warn_of_pair_doubts
 from shesha.inputs import MissingRows, RowChoice, labels_in_order, orders, split_names, validation as check
+from shesha.inputs.matrix_shapes import hint_of_transpose
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice, metric_of_rows
@@ -755,7 +756,10 @@ def _align_rows(
     arrays = [check.matrix(values, name) for name, (values, _) in split.items()]
     arrays = [array[moved[name]] if name in moved else array for name, array in zip(split, arrays, strict=True)]
     if len(arrays[0]) != len(arrays[1]):
-        raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({len(arrays[0])}), got {len(arrays[1])}")
+        hint = hint_of_transpose(names[1], arrays[1].shape, len(arrays[0]))
+        raise ValueError(
+            f"{names[1]} must have as many rows as {names[0]} ({len(arrays[0])}), got {len(arrays[1])}{hint}"
+        )
     aligned_names = [None if name in moved else rows for name, (_, rows) in split.items()]
     given_labels = {name: labels_or_none for name, labels_or_none in labels.items() if labels_or_none is not None}
     return arrays, dict.fromkeys(labels) | labels_in_order(aligned_names, given_labels)

@@ -9,6 +9,7 @@ from math import gcd
 import numpy as np
 
 from shesha.doubting.doubt_input import SOME, CovariateShare, Subject, doubt, on_each_side
+from shesha.inputs.unsuited_tables import DROPLETS_ADVICE, describe_droplets
 from shesha.kernels.neighbours import separate_clusters
 from shesha.kernels.ranks import midranks
 from shesha.nulls.dependence import p_of_first, pairs_of_places
@@ -283,11 +284,13 @@ def raw_counts(subject: Subject) -> Doubt | None:
         return None
     scaled, depth = normal
     normalised = subject.split(scaled).value
+    of, score = "" if subject.names[0] == "X" else f" of {subject.names[0]}", subject.headline
     text = (
-        f"the values are raw counts, and {depth}, which changes distances between rows. With rows scaled to one total, "
-        f"and logarithms, the {subject.headline.name} is {normalised:.2f} instead of {subject.headline.value:.2f}"
+        f"the values{of} are raw counts, and {depth}, which changes distances between rows. With rows scaled to one "
+        f"total, and logarithms, the {score.name} is {normalised:.2f} instead of {score.value:.2f}"
     )
-    return Doubt("raw counts", min(1.0, abs(normalised - subject.headline.value)), None, text, COUNTS_ADVICE)
+    advice = f"{DROPLETS_ADVICE}. {COUNTS_ADVICE}" if "droplets" in depth else COUNTS_ADVICE
+    return Doubt("raw counts", min(1.0, abs(normalised - subject.headline.value)), None, text, advice)
 
 
 COUNTS_ADVICE = (
@@ -318,7 +321,8 @@ def normalise_counts(subject: Subject, side: int) -> tuple[Matrix, str] | None:
         return None
     low, high = np.quantile(totals, [0.05, 0.95])
     scaled = np.log1p(counts * (middle / np.where(totals > 0, totals, 1.0))[:, None])
-    return scaled, f"90 % of the rows have a total (depth) between {low:,.0f} and {high:,.0f}"
+    droplets = describe_droplets(totals)
+    return scaled, droplets or f"90 % of the rows have a total (depth) between {low:,.0f} and {high:,.0f}"
 
 
 def _lengths_elsewhere(sample: Matrix) -> Vector:

@@ -584,12 +584,21 @@ def _renaming(names: Names, reference: Names, n_shared: int = 0) -> str:
 
 
 def _count_from_other_numbers(names: Names, reference: Names) -> bool:
-    """Return whether one side has the numbers from 0 on, and the other as many from 1 on, as of Python and MATLAB."""
-    if len(names) != len(reference) or "text" in (names.kind, reference.kind):
+    """Return whether one side has the numbers from 0 on, and the other as many from 1 on, as of Python and MATLAB.
+
+    Of identifiers, any numbers count that only are equal if 1 is added on one side.
+    """
+    if "text" in (names.kind, reference.kind) or not (names.distinct and reference.distinct and len(names)):
         return False
     ends = [(int(one.values.min()), int(one.values.max())) for one in (names, reference)]
     n = len(names)
-    return names.distinct and reference.distinct and sorted(ends) == [(0, n - 1), (1, n)]
+    if n == len(reference) and sorted(ends) == [(0, n - 1), (1, n)]:
+        return True
+    fewest = min(n, len(reference))
+    if not (names.certain and reference.certain) or fewest < _FEWEST_NUMBERED:
+        return False
+    n_shared = [len(np.intersect1d(names.values + shift, reference.values)) for shift in (-1, 0, 1)]
+    return n_shared[1] < fewest == max(n_shared)
 
 
 _LAST_NUMBER = re.compile(r"(.*?)[-_.]?(\d+)")

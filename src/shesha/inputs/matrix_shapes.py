@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,12 @@ def _doubt_about_axes(shape: tuple[int, ...]) -> str:
         f"; rows are the {shape[0]:,} entries of the first axis. If inputs are along axis k, such as volumes along the "
         f"last, pass numpy.moveaxis(X, k, 0)"
     )
+
+
+def hint_of_transpose(name: str, shape: Sequence[int], n_rows: int) -> str:
+    """Say that a matrix with another number of rows may be transposed, if it has as many columns; otherwise empty."""
+    turned = len(shape) == 2 and shape[0] != n_rows == shape[1]
+    return f"; {name} may be transposed, because it has {n_rows:,} columns: save its transpose" if turned else ""
 
 
 def is_one_hot(array: Any) -> bool:

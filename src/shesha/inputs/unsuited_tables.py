@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from math import isqrt
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from shesha.inputs.class_labels import DECORATED
 from shesha.inputs.column_words import FEATURE_NAME, LEVEL, MODEL
 from shesha.inputs.columns import Column, is_number
@@ -165,3 +168,30 @@ def _first_text(values: Any) -> tuple[int, str]:
         if isinstance(value, str) and not is_number(value):
             return row, value
     return -1, ""
+
+
+DROPLETS_ADVICE = "Use the filtered matrix (filtered_feature_bc_matrix), or leave out rows with few counts"
+_FEWEST_DROPLETS, _LARGE, _EMPTY, _MOSTLY = 100, 10, 0.02, 0.5
+"""Fewest rows of counts, number of the rows with the largest totals that are no outliers, share of their totals up to
+which a row is nearly empty, and share of such rows."""
+
+
+def describe_droplets(totals: NDArray[Any]) -> str:
+    """Say that most rows of counts are nearly empty, as droplets without a cell are; otherwise an empty string.
+
+    Examples
+    --------
+    >>> totals = np.r_[np.full(300, 4), np.linspace(900, 1100, 30)]
+    >>> describe_droplets(totals)
+    '300 of 330 rows have at most 2 % of the counts of the largest rows, like droplets without a cell'
+    >>> describe_droplets(totals[200:]), describe_droplets(totals[290:])
+    ('', '')
+    """
+    if len(totals) < _FEWEST_DROPLETS:
+        return ""
+    largest = np.partition(totals, -_LARGE)[-_LARGE]
+    n_empty = int((totals <= _EMPTY * largest).sum())
+    if largest <= 0 or n_empty < _MOSTLY * len(totals):
+        return ""
+    share = f"{100 * _EMPTY:g} % of the counts of the largest rows"
+    return f"{n_empty:,} of {len(totals):,} rows have at most {share}, like droplets without a cell"

@@ -37,7 +37,7 @@ from shesha.io.file_checks import (
     require_sound,
 )
 from shesha.support.memory import format_bytes, memory_budget
-from shesha.support.provenance import state
+from shesha.support.provenance import state, state_warning
 from shesha.support.types import Array
 from shesha.support.wording import natural_key
 
@@ -310,12 +310,61 @@ def _means(path: Path, trials: str, name: str, clock: tuple[float, float] | None
     return means
 
 
+_LONGER = 10
+"""How many times as long as the trials spikes last if they are in another unit, such as milliseconds."""
+
+
+def _have_other_clock(spikes: Array, windows: tuple[Array, Array], counts: Array) -> bool:
+    """Return whether most trials lack spikes because these end before them, or last far longer."""
+    empty = np.asarray(~counts.any(axis=1))
+    if 2 * empty.sum() <= len(empty):
+        return False
+    first, last = float(spikes.min()), float(spikes.max())
+    outside = (windows[1] < first) | (windows[0] > last)
+    span = float(np.nanmax(windows[1]) - np.nanmin(windows[0]))
+    return bool(empty.all() or 2 * outside.sum() > len(outside) or last - first > _LONGER * span)
+
+
 def _refuse_other_clock(path: Path, what: str, times: Array, windows: tuple[Array, Array]) -> NoReturn:
     raise UnreadableFileError(
         f"NWB file {path} must contain {what} in its trials, got {what} from {times.min():g} to {times.max():g} and "
         f"trials from {np.nanmin(windows[0]):g} to {np.nanmax(windows[1]):g}; both must be in seconds since the start "
         "of the session"
     )
+
+
+def _warn_of_trials_without_recording(path: Path, spikes: Array, counts: Array, windows: tuple[Array, Array]) -> None:
+    """Warn of empty trials before the first or after the last spike."""
+    empty = (windows[1] > windows[0]) & ~counts.any(axis=1)
+    outside = int((empty & ((windows[0] > spikes.max()) | (windows[1] < spikes.min()))).sum())
+    if outside:
+        state_warning(
+            f"{path.name}: {outside:,} of {len(counts):,} trials are before the first or after the last spike, so "
+            "their counts are 0, as after the end of a recording. Leave these trials out"
+        )
+
+
+def _observed(path: Path, n_units: int, windows: tuple[Array, Array]) -> Array | None:
+    """Return which units were observed in at least half of each trial; None if the file does not say so."""
+    with open_hdf5(path) as root, reading(path):
+        if not {"obs_intervals", "obs_intervals_index"} <= set(root[_UNITS]):
+            return None
+    ends = _read_numbers(path, f"{_UNITS}/obs_intervals_index")
+    intervals = read_dataset(path, f"{_UNITS}/obs_intervals")
+    if len(ends) != n_units or intervals.ndim != 2 or intervals.shape[1] != 2 or intervals.dtype.kind not in "fiu":
+        return None
+    found = np.ones((len(windows[0]), n_units), dtype=bool)
+    for unit, (first, last) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+        own = intervals[int(first) : int(last)].astype(np.float64)
+        own = own[np.argsort(own[:, 0], kind="stable")]
+        if not len(own) or not (np.diff(own.ravel()) >= 0).all():
+            continue
+        # Observed time up to each moment.
+        total = np.repeat(np.cumsum(np.ptp(own, axis=1)), 2)
+        total[::2] -= np.ptp(own, axis=1)
+        begin, end = (np.interp(side, own.ravel(), total) for side in windows)
+        found[:, unit] = ~(end - begin < 0.5 * (windows[1] - windows[0]))
+    return found
 
 
 def require_groups(path: Path, root: Any, names: list[str]) -> None:
@@ -351,8 +400,19 @@ def _counts(path: Path, trials: str, shape: tuple[int, int], n_spikes: int) -> A
         train = np.sort(spikes[int(first) : int(last)])
         counts[:, unit] = np.searchsorted(train, stops) - np.searchsorted(train, starts)
     counts[~(stops > starts)] = np.nan
-    if spikes.size and not np.nan_to_num(counts).any():
+    known = np.nan_to_num(counts)
+    if spikes.size and _have_other_clock(spikes, windows, known):
         _refuse_other_clock(path, "spikes", spikes, windows)
+    if spikes.size:
+        _warn_of_trials_without_recording(path, spikes, known, windows)
+    observed = _observed(path, shape[1], windows)
+    if observed is not None and not observed.all():
+        counts[~observed] = np.nan
+        some, most = ~observed.all(axis=0), int((~observed).sum(axis=0).max())
+        state_warning(
+            f"{path.name}: {some.sum():,} of {shape[1]:,} units were not observed in up to {most:,} of {shape[0]:,} "
+            "trials (obs_intervals), where counts are missing (NaN)"
+        )
     if not _are_equal(*_shortest_and_longest(windows)):
         counts /= np.where(stops > starts, stops - starts, np.nan)[:, None]
     return counts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names, is_numeric, load_backed, numbers, split_names
 from shesha.inputs.column_words import is_picture
+from shesha.inputs.unsuited_tables import DROPLETS_ADVICE, describe_droplets
 from shesha.io._unsupported_formats import Format
 from shesha.io.array_selection import (
     Contents,
@@ -46,7 +47,7 @@ from shesha.io.tables import as_labels
 from shesha.support import types as kinds
 from shesha.support.provenance import state, state_warning
 from shesha.support.types import Array
-from shesha.support.wording import count, join_items, join_names, natural_key
+from shesha.support.wording import count, join_items, join_names, lowercase_start, natural_key
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -319,7 +320,8 @@ def _market(file: Path, folder: Path, name: str, prefix: str) -> NamedArrays:
         transposed = len(cells) == columns
         state(f"{name}: cells are {'columns' if transposed else 'rows'}, as barcodes show")
     shape = (columns, rows) if transposed else (rows, columns)
-    load = partial(_read_market, file, name, shape, kind, transposed=transposed, symmetric=symmetric)
+    load: Any = partial(_read_market, file, name, shape, kind, transposed=transposed, symmetric=symmetric)
+    load = load if cells is None else partial(_state_droplets, name, load)
     stored = StoredArray(shape, kind, load)
     if cells is None:
         text = f"{name}: {rows:,} x {columns:,}, rows as in the file, because no barcodes show which side has the cells"
@@ -333,6 +335,14 @@ def _market(file: Path, folder: Path, name: str, prefix: str) -> NamedArrays:
         for kind_of in dict.fromkeys(types.tolist())
     }
     return NamedArrays(parts, Names.build(cells))
+
+
+def _state_droplets(name: str, load: Callable[[], Array]) -> Array:
+    """Return the counts, and state if most barcodes are droplets without a cell."""
+    counts = load()
+    if text := describe_droplets(counts.sum(axis=1)):
+        state_warning(f"{name}: {text}: {lowercase_start(DROPLETS_ADVICE)}")
+    return counts
 
 
 def _columns(load: Any, wanted: Array) -> Array:
@@ -433,7 +443,7 @@ def tenx_hdf5_arrays(path: Path) -> NamedArrays:
                 kind = np.dtype(root[group]["data"].dtype)
             name = file_stem(path) if len(groups) == 1 else group
             kind = np.dtype("f4") if kind.kind in "iu" and kind.itemsize <= 4 else kind
-            load = partial(_read_tenx, path, group, (cells, features), kind)
+            load = partial(_state_droplets, name, partial(_read_tenx, path, group, (cells, features), kind))
             types = _tenx_types(path, root, group, features)
             if types is None:
                 arrays[name] = StoredArray((cells, features), kind, load)

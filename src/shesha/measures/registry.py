@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
+from shesha.inputs.matrix_shapes import hint_of_transpose
 from shesha.kernels.distances import Metric
 from shesha.kernels.rounding_and_scaling import ROUNDING
 from shesha.kernels.sampled_feature_halves import spearman_influence
@@ -363,7 +364,9 @@ class Measure(Declared):
     def require_comparable(self, a: Representation, b: Representation) -> None:
         """Raise an error if rows or widths that must correspond differ, or if distances cannot be used."""
         if self.paired and a.n_rows != b.n_rows:
-            raise ValueError(f"Y must have as many rows as X ({a.n_rows}), got {b.n_rows}")
+            raise ValueError(
+                f"Y must have as many rows as X ({a.n_rows}), got {b.n_rows}{hint_of_transpose('Y', b.shape, a.n_rows)}"
+            )
         distances = a.has_distances_only or b.has_distances_only
         if distances and not self.takes_distances:
             raise NotEstimable("needs the features, got distances between rows")

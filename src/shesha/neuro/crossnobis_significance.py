@@ -451,8 +451,10 @@ def crossnobis_test(
         )
     trials = Trials.build(X, conditions, min_trials=1, missing=missing, runs=runs)
     parts, run_names = run_codes(X, trials, runs)
-    if runs is None:
+    if parts is None:
         trials.state_blocked_conditions()
+    else:
+        trials.state_dependent_stretches(parts)
     pairs = list(combinations(range(trials.n_conditions), 2))
     keys = generator(seed).random((n_permutations, trials.n_trials))
     with single_threaded_blas():

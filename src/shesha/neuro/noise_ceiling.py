@@ -32,7 +32,7 @@ from shesha.support import provenance
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
 from shesha.support.types import Index, Matrix, Seed, Vector
-from shesha.views.representation import Rdm
+from shesha.views.representation import Rdm, warn_of_contradictory_zeros
 
 Method = Literal["spearman", "pearson", "cosine"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -116,6 +116,8 @@ def noise_ceiling(
         if runs is not None:
             raise ValueError("runs must be given together with conditions, got runs only")
         rdms, n_conditions = _rdms_as_matrix(rdms_or_trials)
+        for repeat in rdms:
+            warn_of_contradictory_zeros(repeat, n_conditions)
         draws = rdms[None]
     else:
         check.choice(metric, METRICS, "metric")

@@ -20,7 +20,7 @@ from shesha.inputs.table_columns import column_names
 from shesha.kernels.condition_distances import agreement, centre_and_scale, condition_distances, half_sums
 from shesha.kernels.rounding_and_scaling import centred_units, is_constant, safe_unit
 from shesha.neuro.trial_order_null import Null, Orders, over_orders
-from shesha.neuro.trials import Trials, alternate, name_sessions, state_shared_trials
+from shesha.neuro.trials import Trials, alternate, name_sessions, state_neurons_that_end, state_shared_trials
 from shesha.nulls import summarise
 from shesha.nulls.null_summary import max_statistic_p_values
 from shesha.results import SessionDrift, SessionPair, SessionPart, TrialScore
@@ -691,6 +691,7 @@ def drift_score(rows: Matrix, trials: Trials, orders: Orders) -> TrialScore:
 def _rows(X: Any, normalize: bool, missing: MissingRows, min_trials: int = 4) -> tuple[Matrix, Trials]:
     check.boolean(normalize, "normalize")
     trials = Trials.from_responses(X, min_trials=min_trials, missing=missing)
+    state_neurons_that_end(trials.rates, trials.codes, "X")
     return centre_and_scale(trials.rates, unit=normalize, centred=False), trials
 
 

@@ -73,6 +73,8 @@ class Orders:
                 state_dependence("responses and conditions", "neighbouring trials are similar" if signs else "")
         if blocks is not None and not isinstance(trials, int):
             blocks = trials.take(align_labels(trials.given, blocks, "blocks"), "blocks")
+            if null == "permute":
+                trials.state_dependent_stretches(check.labels(blocks, n_trials, "blocks", min_classes=1)[0])
         options: Design = {"blocks": blocks, "shift": null == "shift", "block_length": block_length}
         design = exchange(n_trials, **nonempty_arguments(options))
         drawn, text = draw_permutations(n_trials, n_permutations, alpha, design=design, seed=seed)

@@ -23,7 +23,7 @@ from shesha.support import provenance, types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.seeds import generator, spawn
 from shesha.support.types import Array, Index, Labels, Mask, Matrix, Seed, Vector
-from shesha.support.wording import count
+from shesha.support.wording import agree, count
 
 _TIME, _NEURON, _TRIAL = "time", "neuron", "trial"
 _AXES = (_TRIAL, _NEURON, _TIME)
@@ -127,6 +127,7 @@ class Trials:
         number = np.cumsum(counts >= min_trials) - 1
         codes = np.where(counts[codes] >= min_trials, number[codes], -1).astype(np.intp)
         kept = tuple(condition for k, condition in enumerate(names) if counts[k] >= min_trials)
+        state_neurons_that_end(trials.rates, codes, name)
         if runs is None:
             _state_slow_drift(trials.rates, codes, name)
         left_out = check.join_items(names[k] for k in few)
@@ -247,6 +248,33 @@ class Trials:
             )
         return True
 
+    def state_dependent_stretches(self, runs: Labels) -> None:
+        """Warn in the result if trials of a condition follow one another in a run and are alike, as frames of a block.
+
+        Permuting such trials within runs breaks up the stretches, so that p-values are too small.
+        """
+        inside = self.codes >= 0
+        codes, runs = self.codes[inside], np.unique(runs[inside], return_inverse=True)[1]
+        counts = np.zeros((runs.max(initial=-1) + 1, codes.max(initial=-1) + 1))
+        np.add.at(counts, (runs, codes), 1)
+        totals = counts.sum(axis=1)
+        expected = float(((totals - 1) * (1 - ((counts / totals[:, None]) ** 2).sum(axis=1))).sum())
+        together = np.diff(runs) == 0
+        n_changes = int((np.diff(codes) != 0)[together].sum())
+        if len(codes) < _MANY_TRIALS or n_changes >= _BLOCKED * expected:
+            return
+        rates = self.rates[inside]
+        rows = _subtract_means(_subtract_means(rates / safe_unit(rates), runs), codes)
+        same = np.flatnonzero(together & (np.diff(codes) == 0))
+        total = float((rows**2).sum() / len(rows)) * len(same)
+        alike = float((rows[same] * rows[same + 1]).sum()) / total if total > 0 else 0.0
+        # By chance, single neurons deviate alike by one over the square root of the number of trials.
+        if alike > max(_ALIKE_IN_RUNS, 4 / max(1, len(same)) ** 0.5):
+            provenance.state_warning(
+                f"p-values are too small, because trials of one condition that follow one another within runs deviate "
+                f"alike (correlation {alike:.2f}), like the frames of a block: average the trials of each stretch"
+            )
+
     @property
     def n_trials(self) -> int:
         """Number of trials that have responses and a condition, including those of conditions that are left out."""
@@ -288,16 +316,43 @@ class Trials:
         return replace(self, values=self.values[:, neurons], source=None)
 
 
+def state_neurons_that_end(rates: Matrix, codes: Labels, name: str) -> None:
+    """Warn of neurons that are 0 from some trial on, or up to it, more often than their other trials would explain."""
+    if len(rates) < _MANY_TRIALS or not rates.size or rates.min() < 0:
+        return
+    # A neuron that responds to one condition only is silent while others are shown, so conditions count by themselves.
+    member = (codes[:, None] == np.arange(max(1, codes.max() + 1))).astype(np.float64)
+    ends = []
+    for responds, shown in ((rates > 0, member), (rates[::-1] > 0, member[::-1])):
+        # Number of trials up to the last response, and those after it in each condition.
+        length = len(rates) - np.argmax(responds[::-1], axis=0)
+        shown_before = np.cumsum(shown, axis=0)[length - 1]
+        after = shown.sum(axis=0) - shown_before
+        share = (responds.T @ shown) / (shown_before + 1)
+        log_chance = (after * np.log1p(-share)).sum(axis=1)
+        ends.append(responds.any(axis=0) & (log_chance < np.log(_RARE / rates.shape[1])) & (length < len(rates)))
+    if n_ended := int((ends[0] | ends[1]).sum()):
+        about = "" if name == "X" else f"{name}: "
+        provenance.state_warning(
+            f"{about}{n_ended} of {count(rates.shape[1], 'neuron')} {agree(n_ended, 'is', 'are')} 0 in all trials "
+            "after or before some trial, as units that were lost or not observed, so drift may be theirs: leave them "
+            "out, or mark these trials as NaN"
+        )
+
+
+def _subtract_means(rows: Matrix, codes: Labels) -> Matrix:
+    sums = np.zeros((codes.max() + 1, rows.shape[1]))
+    np.add.at(sums, codes, rows)
+    return np.asarray(rows - (sums / np.bincount(codes)[:, None])[codes])
+
+
 def _state_slow_drift(rates: Matrix, codes: Labels, name: str) -> None:
     """State that trials that follow one another deviate alike from the means of their conditions."""
     inside = codes >= 0
     rows, codes = rates[inside], np.unique(codes[inside], return_inverse=True)[1]
     if len(rows) < _MANY_TRIALS:
         return
-    rows = rows / safe_unit(rows)
-    sums = np.zeros((codes.max() + 1, rows.shape[1]))
-    np.add.at(sums, codes, rows)
-    rows = rows - (sums / np.bincount(codes)[:, None])[codes]
+    rows = _subtract_means(rows / safe_unit(rows), codes)
     total = float((rows**2).sum())
     alike = float((rows[1:] * rows[:-1]).sum()) / total if total > 0 else 0.0
     if alike > _ALIKE:
@@ -309,8 +364,11 @@ def _state_slow_drift(rates: Matrix, codes: Labels, name: str) -> None:
         provenance.state_warning(text if name == "X" else f"{name}: {text}")
 
 
-_ALIKE = 0.5
-"""Correlation of the deviations of neighbouring trials above which they are mostly a drift."""
+_RARE = 1e-6
+"""Probability, over all neurons, below which a neuron is not silent by chance up to an end of the session."""
+_ALIKE, _ALIKE_IN_RUNS = 0.5, 0.1
+"""Correlation of the deviations of neighbouring trials above which they are mostly a drift, and above which those of
+one condition in a run may not be permuted singly."""
 
 
 def state_uneven_neurons(values: Array, name: str, table: Any = None) -> None:

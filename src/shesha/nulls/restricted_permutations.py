@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, product
+from itertools import islice, permutations, product
 from math import ceil, lgamma, log, sqrt
 
 import numpy as np
@@ -107,18 +107,30 @@ class Exchange:
         """
         if self.shift:
             return self._circular_shift(int(rng.integers(len(rows))) for rows in self.strata)
-        order = np.arange(self.n_rows)
-        for units in self.unit_arrays:
-            order[units] = units[rng.permutation(len(units))]
-        return order
+        return self._move_units(rng.permutation(len(units)) for units in self.unit_arrays)
 
     def draws(self, n_permutations: int, rng: np.random.Generator) -> list[Index]:
-        """Draw several permutations; if there are no more nonzero shifts than requested, return each once."""
-        if self.shift and self.log_count <= log(n_permutations + 1) + 1e-9:
-            # The first combination of shifts is the identity.
+        """Draw several permutations; if shifts or groups allow no more than requested, return each other one once.
+
+        Few groups often stay in place by chance. Random draws would therefore count the identity several times, and
+        four groups could hardly be significant.
+        """
+        is_complete = self.log_count <= log(n_permutations + 1) + 1e-9
+        # The first combination is the identity.
+        if self.shift and is_complete:
             shifts = product(*(range(len(rows)) for rows in self.strata))
             return list(map(self._circular_shift, islice(shifts, 1, None)))
+        if self.group is not None and is_complete:
+            moves = product(*(permutations(range(len(units))) for units in self.unit_arrays))
+            return [self._move_units(map(list, move)) for move in islice(moves, 1, None)]
         return [self.draw(rng) for _ in range(n_permutations)]
+
+    def _move_units(self, moves: Iterable[Sequence[int] | Index]) -> Index:
+        """Permute the units of each kind by its own move."""
+        order = np.arange(self.n_rows)
+        for units, move in zip(self.unit_arrays, moves, strict=True):
+            order[units] = units[move]
+        return order
 
     def _circular_shift(self, lags: Iterable[int]) -> Index:
         """Shift the rows of each stratum circularly, by one lag per stratum."""

@@ -14,6 +14,7 @@ from scipy.optimize import nnls
 from shesha.comparison.noise_ceiling import Repeats, ceiling_of_repeats
 from shesha.doubting import diagnostic_rows, irrelevant_doubts, warn_of_pair_doubts
 from shesha.inputs import MissingRows, RowChoice, labels_in_order, validation as check
+from shesha.inputs.matrix_shapes import hint_of_transpose
 from shesha.kernels.distances import n_pairs
 from shesha.kernels.ranks import SortedVectors, weighted_correlations
 from shesha.measures import as_measure
@@ -592,8 +593,11 @@ def _check_problem(data: Any, models: Any, measure: Choice, groups: Any, blocks:
             check.shape(side.shape, name, 0, 0)
         if side.n_rows != n:
             raise ValueError(
-                f"{name} must have as many rows as {next(iter(aligned))} ({n}), got {side.n_rows}; if rows have names, "
-                'rows="shared" uses those that all have'
+                f"{name} must have as many rows as {next(iter(aligned))} ({n}), got {side.n_rows}"
+                + (
+                    hint_of_transpose(name, side.shape, n)
+                    or '; if rows have names, rows="shared" uses those that all have'
+                )
             )
     design = labels_in_order((entry.names for entry in joint.values()), {"groups": groups, "blocks": blocks})
     model_sides = dict(zip(candidates, sides, strict=False))

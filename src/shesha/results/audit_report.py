@@ -27,6 +27,7 @@ from shesha.results.audit_verdict import (
     find_estimate,
     has_uninformative_axes,
     headline,
+    leaves_stability_open,
     list_names,
     readings,
     verdict,
@@ -321,9 +322,9 @@ def _score_table(audit: Audit) -> tuple[Part, ...]:
 
 
 def leads_with_stability(findings: Sequence[RepresentationAudit]) -> bool:
-    """Return whether stability comes first: it does unless all axes are principal components and there are labels."""
+    """Return whether stability comes first: it does unless it says nothing everywhere and there are labels."""
     has_labels = any(find_estimate(row, _ALIGNMENT) is not None for row in findings)
-    if has_labels and all(map(has_uninformative_axes, findings)):
+    if has_labels and all(map(leaves_stability_open, findings)):
         return False
     return any(row.ranking_score is not None for row in findings)
 

@@ -25,6 +25,7 @@ TO_DO = {
     "weak": "compare means over many rows only, or use more features",
     "mostly noise": "do not interpret single distances; average many rows, or use other features",
     "not above chance": "do not interpret the distances; check that these are the features you want",
+    "undecided": "declare units of which more can be permuted, as described above, before you interpret the distances",
     "basis-averaged": "use the basis-averaged score; the columns themselves share no geometry",
 }
 """What to do with the distances, by the last part of a verdict."""
@@ -50,6 +51,8 @@ def verdict(finding: RepresentationAudit) -> str:
     if has_uninformative_axes(finding):
         averaged = finding.basis_averaged_split
         return "not above chance" if averaged is None else f"basis-averaged {averaged.value:.2f}"
+    if _why_untested(score):
+        return "undecided"
     if finding.chance is not None and not finding.chance.significant:
         return "not above chance"
     grade = next(word for below, word in GRADES if score.value < below)
@@ -70,6 +73,11 @@ def is_stable_off_axes(one: RepresentationAudit) -> bool:
 def has_uninformative_axes(one: RepresentationAudit) -> bool:
     """Return whether the columns share no geometry because they are, or resemble, principal components."""
     return has_fitted_axes(one) or is_stable_off_axes(one)
+
+
+def leaves_stability_open(one: RepresentationAudit) -> bool:
+    """Return whether the feature split says nothing: fitted axes, or a design that allows too few permutations."""
+    return has_uninformative_axes(one) or bool(_why_untested(one.feature_split))
 
 
 def is_clearly_above(one: Estimate | None, other: Estimate | None) -> bool:
@@ -128,7 +136,7 @@ def headline(audit: Audit) -> Section:
     """Return the headline: the data, which stability is above chance, and how well labels agree with it."""
     sentences = [*_chance_sentence(audit), _dominance_sentence(audit), _order(audit), _sizes_sentence(audit)]
     # Principal components of cells have no stable axes, so agreement with the labels is the first question.
-    labels_first = all(map(has_uninformative_axes, audit.representations))
+    labels_first = all(map(leaves_stability_open, audit.representations))
     answer = [_labels(audit), *sentences] if labels_first else [*sentences, _labels(audit)]
     return Section(_title(audit), texts([*answer, _problems_sentence(audit)]))
 
@@ -233,15 +241,15 @@ def _kind(finding: RepresentationAudit) -> str:
     if is_stable_off_axes(finding):
         return "off axes"
     if finding.chance is None:
-        return "undecided" if _too_few(finding) else "not asked"
+        return "undecided" if _why_untested(finding.feature_split) else "not asked"
     if not finding.chance.significant:
         return "not above"
     return "near zero" if _value_or_lowest(finding.feature_split) < NEAR_ZERO else "above"
 
 
-def _too_few(finding: RepresentationAudit) -> str:
+def _why_untested(estimate: Estimate | None) -> str:
     """Return why the declared design allows no test; empty if it does or none was asked for."""
-    notes = () if finding.feature_split is None else finding.feature_split.notes
+    notes = () if estimate is None else estimate.notes
     return next((note.removeprefix(_NO_LEVEL) for note in notes if note.startswith(_NO_LEVEL)), "")
 
 
@@ -311,7 +319,7 @@ def _stability_range(findings: Sequence[RepresentationAudit]) -> str:
 def _p_values(findings: Sequence[RepresentationAudit]) -> str:
     known = [finding.chance.p_value for finding in findings if finding.chance is not None]
     if not known:
-        return f"; {_too_few(findings[0]) or 'no chance level was computed'}"
+        return f"; {_why_untested(findings[0].feature_split) or 'no chance level was computed'}"
     low, high = min(known), max(known)
     return f", p = {low:.2g}" if f"{low:.2g}" == f"{high:.2g}" else f", p = {low:.2g} to {high:.2g}"
 
@@ -365,6 +373,11 @@ def _labels(audit: Audit) -> str:
     where = f" closest in {best.name}" if len(known) > 1 else " closer than other rows"
     alignment = best.supervised[_ALIGNMENT]
     score, everywhere = interval(alignment), " in any representation" * (len(known) > 1)
+    if untested := _why_untested(alignment):
+        return (
+            f"{intro} Whether rows of the same class are closer than by chance cannot be decided{everywhere} "
+            f"(alignment {score}): {untested}."
+        )
     if (alignment.has_null and not alignment.significant) or (not alignment.has_null and alignment.low <= 0):
         return (
             f"{intro} Rows of the same class are not significantly closer than other rows{everywhere} (alignment "

@@ -26,6 +26,7 @@ from shesha.results.comparison import RECOMMENDED, pair_sentences, repeats_secti
 from shesha.results.generic_page import run_details
 from shesha.results.number import format_value
 from shesha.results.sentence_parts import format_share
+from shesha.support.provenance import is_warning
 from shesha.support.wording import agree
 
 if TYPE_CHECKING:
@@ -227,7 +228,9 @@ def measure_explained(name: str, family: str, closer: str) -> Explained:
 def _doubt_parts(result: Comparison, scores: Sequence[Score]) -> tuple[Part, ...]:
     calibrated = any(score.has_null for score in scores)
     parts = points(result.doubts)
-    none = (Text(f"{str(result.doubts).capitalize()}."),) if result.doubts is not None and not parts else ()
+    other = "no other" if any(map(is_warning, result.inputs)) else "no"
+    nothing = str(result.doubts).replace("no", other, 1).capitalize()
+    none = (Text(f"{nothing}."),) if result.doubts is not None and not parts else ()
     interrupted = (Item("Interrupted: the remaining measures were not compared."),) if result.interrupted else ()
     chance = ((_MANY_TESTS,) if len(scores) > 3 else ()) if calibrated else (NO_CHANCE,)
     return (*interrupted, *parts, *none, *chance)

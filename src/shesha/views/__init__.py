@@ -7,10 +7,13 @@ from shesha.kernels.feature_halves import UndirectedHalfError as UndirectedHalfE
 from shesha.views._cross_validation_folds import Folds as Folds, Groups as Groups, deal_folds as deal_folds
 from shesha.views._rows_by_name import (
     align_rows as align_rows,
+    fits_better as fits_better,
     layers_in_one_order as layers_in_one_order,
     restrict as restrict,
     select_layer_rows as select_layer_rows,
     select_rows as select_rows,
+    similarity_correlation as similarity_correlation,
+    warn_of_misnamed_labels as warn_of_misnamed_labels,
     warn_of_other_order as warn_of_other_order,
 )
 from shesha.views._scalar_summaries import (

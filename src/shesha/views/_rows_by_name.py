@@ -35,7 +35,7 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Index, Seed, is_array, shape_of
 from shesha.support.warnings import RowNamesWarning, warn
 from shesha.support.wording import join_items, plural
-from shesha.views.representation import Rdm, Representation, Rows
+from shesha.views.representation import Rdm, Representation, Rows, warn_of_contradictory_zeros
 
 S = TypeVar("S", Representation, Rows, Rows | Rdm)
 ROWS: tuple[RowChoice, ...] = ("same", "shared")
@@ -170,6 +170,12 @@ def select_rows(
             (_, message), *others = faults.items()
             raise ValueError(message + f". The same fault: {join_items(name for name, _ in others)}" * bool(others))
     warn_of_other_order({name: side.value for name, side in used.items()})
+    for side in used.values():
+        if isinstance(side.value, Rdm):
+            warn_of_contradictory_zeros(side.value.condensed, side.n_rows)
+    for name, value in extra.items():
+        if name in ("y", "labels") and _n_entries(value) == (n := next(iter(used.values())).n_rows) and n:
+            warn_of_misnamed_labels(next(iter(used.values())).value, name, value)
     return {name: side.value for name, side in used.items()}, extra
 
 
@@ -227,8 +233,10 @@ def warn_of_other_order(arrays: Mapping[str, Any]) -> None:
         text = remedy = ""
         # A representation without layers has one layer, which has this name.
         other, one = (each.removesuffix("['representation']") for each in (name, first))
-        by_position, by_name = (0.0, 0.0) if order is None else (_agreement(Y, rows) for rows in (X, X[order]))
-        if names is not None and by_position > _FIT + _NOISE / len(Y) and by_name < _MISFIT * by_position:
+        by_position, by_name = (
+            (0.0, 0.0) if order is None else (similarity_correlation(Y, rows) for rows in (X, X[order]))
+        )
+        if names is not None and fits_better(by_position, by_name, len(Y)):
             text = (
                 f"rows of {other} are matched with those of {one} by {names.word}, but fit far better by position "
                 f"(correlation of similarities {by_position:.2f} instead of {round(by_name, 2) + 0.0:.2f})"
@@ -245,10 +253,39 @@ def warn_of_other_order(arrays: Mapping[str, Any]) -> None:
             warn(f"{text}, {remedy}", RowNamesWarning)
 
 
+def warn_of_misnamed_labels(rows: Any, name: str, value: Any) -> None:
+    """Warn if labels fit the rows far better by position than by the names by which they are matched."""
+    X, names = _matrix(rows, name)
+    if X is None or names is None:
+        return
+    with ignore_statements(), warnings.catch_warnings(), suppress(ValueError, TypeError):
+        warnings.simplefilter("ignore")
+        both = [np.asarray(one).astype(str) for one in (value, align_labels(names, value, name))]
+        if (both[0] == both[1]).all() or len(both[1]) != len(X):
+            return
+        classes = np.unique(both[0])[:_CLASSES]
+        by_position, by_name = (similarity_correlation(X, 1.0 * (labels[:, None] == classes)) for labels in both)
+        if not fits_better(by_position, by_name, len(X)):
+            return
+        text = (
+            f"{name} is matched with the rows by {names.word}, but fits far better by position; if entry i belongs to "
+            "row i, pass arrays without names (.to_numpy(), --by-position)"
+        )
+    state_warning(text, is_raised=True)
+    warn(text, RowNamesWarning)
+
+
+_CLASSES = 50
+"""Number of classes by which labels are compared."""
 _FIT, _NOISE, _MISFIT = 0.2, 10, 0.25
 """How well rows fit by position, for many rows and in addition for few ones, and share that remains by name."""
 _COMPARED = 300
 """Number of rows whose similarities are compared."""
+
+
+def fits_better(correlation: float, other: float, n_rows: int) -> bool:
+    """Return whether rows fit clearly in one order, by the correlation of their similarities, and hardly in another."""
+    return correlation > _FIT + _NOISE / n_rows and other < _MISFIT * correlation
 
 
 def _matrix(X: Any, name: str) -> tuple[NDArray[Any] | None, Names | None]:
@@ -274,8 +311,8 @@ def _order_by_name(first: Names | None, other: Names | None) -> Index | None:
     return None
 
 
-def _agreement(X: NDArray[Any], Y: NDArray[Any]) -> float:
-    """Return the correlation of the similarities between some rows of each side."""
+def similarity_correlation(X: NDArray[Any], Y: NDArray[Any]) -> float:
+    """Return the correlation of the cosine similarities between some centred rows of each side."""
     chosen = np.unique(np.linspace(0, len(X) - 1, _COMPARED).astype(np.intp))
     upper = np.triu_indices(len(chosen), 1)
     pairs: list[NDArray[Any]] = []

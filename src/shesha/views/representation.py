@@ -69,25 +69,32 @@ def _has_columns_in_other_order(table: Any) -> bool:
     return rows != columns and table.index.is_unique and len(rows) == len(columns) and set(rows) == set(columns)
 
 
-_SOME_ZEROS, _CONTRADICTION, _FEW_LEVELS, _MOST_TRIANGLES = 0.05, 0.25, 3, 400
-"""Share of zeros from which they are examined, median difference of the distances of both rows to others, as a share of
-the median distance, that contradicts a zero, number of values of model RDMs, and most rows and most zeros examined."""
+_FEWEST_ZEROS, _SOME_ZEROS, _UNLIKE, _FEW_LEVELS, _MOST_ROWS = 3, 0.05, 0.8, 10, 60
+"""Fewest zeros and their smallest share, smallest ratio of the differences between the rows of a zero and between other
+rows, most values of ratings and models of categories, and most rows examined."""
 
 
-def _has_contradictory_zeros(condensed: Vector, n: int) -> bool:
-    """Return whether many distances are 0 although their rows differ in those to others, as for pairs never seen."""
+def warn_of_contradictory_zeros(condensed: Vector, n: int) -> None:
+    """Warn if many distances are 0 although their rows differ in those to others, as for pairs that were never seen.
+
+    Equal rows have equal distances to all others, and rows at a small distance nearly so.
+    """
     zero = condensed == 0
-    if n > _MOST_TRIANGLES or zero.mean() < _SOME_ZEROS or zero.all():
-        return False
-    positive = condensed[condensed > 0]
-    if len(np.unique(positive)) <= _FEW_LEVELS:
-        return False
-    matrix = square(np.where(zero, np.nan, condensed), n)
-    first, second = (index[zero] for index in np.triu_indices(n, 1))
-    step = -(-len(first) // _MOST_TRIANGLES)
-    differences = np.abs(matrix[first[::step]] - matrix[second[::step]])
-    differences = differences[np.isfinite(differences)]
-    return len(differences) > 0 and bool(np.median(differences) > _CONTRADICTION * np.median(positive))
+    if not max(_FEWEST_ZEROS, _SOME_ZEROS * len(condensed)) <= zero.sum() < len(condensed):
+        return
+    matrix = square(np.where(zero, np.nan, condensed), n)[:_MOST_ROWS, :_MOST_ROWS]
+    np.fill_diagonal(matrix, np.nan)
+    i, j = np.triu_indices(len(matrix), 1)
+    both = np.isfinite(matrix[i]) & np.isfinite(matrix[j])
+    differences = np.where(both, np.abs(matrix[i] - matrix[j]), 0.0).sum(axis=1) / np.maximum(both.sum(axis=1), 1)
+    known, unknown = both.any(axis=1), np.isnan(matrix[i, j])
+    if not (known & unknown).any() or not (known & ~unknown).any() or len(np.unique(condensed)) <= _FEW_LEVELS:
+        return
+    if np.median(differences[known & unknown]) >= _UNLIKE * np.median(differences[known & ~unknown]):
+        state_warning(
+            "many distances are exactly 0 between rows whose distances to others differ; if these are missing or "
+            "were cut at 0, pass NaN or the distances before the cut"
+        )
 
 
 class Rdm:
@@ -123,11 +130,7 @@ class Rdm:
         self.condensed, self.n_rows = check.rdm(values, name)
         self.n_missing = int(np.isnan(self.condensed).sum())
         self.has_negative = bool((self.condensed < 0).any())
-        if _has_contradictory_zeros(self.condensed, self.n_rows):
-            state_warning(
-                "many distances are exactly 0 between rows whose distances to others differ; if these are missing or "
-                "were cut at 0, pass NaN or the distances before the cut"
-            )
+        warn_of_contradictory_zeros(self.condensed, self.n_rows)
         self.precision = input_precision(values)
         # The names in a condensed triangle would be those of pairs.
         self.names: Names | None = names if len(array_shape(values)) == 2 else None
