@@ -535,7 +535,9 @@ def test_several_lines_of_column_names_are_refused(audit):
     assert "one line of column names, got 3, as pandas writes" in audit("a.csv").err
 
 
-@pytest.mark.parametrize("names", [("doc", "chunk"), ("clip_id", "frame"), ("doc_id", "chunk_uid"), ("file", "id")])
+@pytest.mark.parametrize(
+    "names", [("doc", "chunk"), ("clip_id", "frame"), ("doc_id", "chunk_uid"), ("file", "id"), ("spk", "id")]
+)
 def test_parts_of_documents_are_matched_and_their_dependence_is_stated(invoke_main, tmp_path, monkeypatch, names):
     monkeypatch.chdir(tmp_path)
     # Parts are numbered in each document, or have identifiers of their own.

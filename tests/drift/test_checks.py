@@ -293,6 +293,7 @@ def test_vectors_that_rotate_and_rows_in_another_order_are_named(tmp_path, keep_
     assert rotated.state == "ok"
     assert any("vectors themselves changed" in text for text in rotated.inputs) == keep_rows
     assert ("Encode stored vectors again" in rotated.advice) == keep_rows
+    assert ("as far as distances tell" in rotated.advice) == (not keep_rows)
     if not keep_rows:  # With rows, a check refuses another order.
         moved = DriftMonitor.load(tmp_path / "m").check(X[::-1] + 0.03 * rng.standard_normal(X.shape))
         other = DriftMonitor.load(tmp_path / "m").check(X[rng.integers(60, size=60)] + rng.standard_normal(X.shape))

@@ -3,6 +3,7 @@
 from importlib import import_module
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.spatial.distance import cdist
 from scipy.stats import binom
@@ -113,3 +114,20 @@ def test_random_rows_are_compared_if_the_distances_of_all_rows_exceed_the_memory
     ]
     # The null distribution of a rate of 5 %: 8 or more of 40 have a probability of 0.001.
     assert sum(p <= 0.05 for p in p_values) < 8
+
+
+@pytest.mark.parametrize("pattern", ["report-{}.pdf_p{}", "{} | {}", "doc{}#{}"])
+def test_shuffled_parts_of_documents_are_no_independent_rows(pattern):
+    """The order of the rows tells nothing, and all blocks of twelve rows of sorted names are whole documents."""
+    rng = np.random.default_rng(0)
+    sides = []
+    for start, n in ((0, 25), (500, 20)):
+        document = rng.permutation(np.repeat(np.arange(n), 12))
+        rows = 2 * rng.standard_normal((n, 6))[document] + rng.standard_normal((12 * n, 6))
+        names = [pattern.format(start + one, row) for row, one in enumerate(document)]
+        sides.append(pd.DataFrame(rows, index=names))
+    found = two_sample_tests(*sides, n_permutations=199)
+    assert found.significant and "cannot be decided" in found.headline, found.headline
+    alone = [side.set_axis([f"row {row}" for row in rng.permutation(len(side))]) for side in sides]
+    alone[1].index += " b"
+    assert "cannot be decided" not in two_sample_tests(*alone, n_permutations=199).headline

@@ -68,6 +68,11 @@ def decide_state(
     return "watch" if lengths or any(score.beyond for score in scores) else "ok"
 
 
+_NOTHING = "Nothing."
+_DISTANCES_ONLY = (
+    "Nothing, as far as distances tell. A rotation of all vectors, after which an index of the old ones is useless, "
+    "shows only if the monitor keeps the rows (keep_rows=True, --keep-rows)."
+)
 _NEW_INDEX = "Encode stored vectors again, or map new ones: distances did not change, but the vectors did."
 
 
@@ -85,7 +90,7 @@ def advice(state: State, scores: Sequence[DriftScore], alarm_since: int = 0, len
         )
     tiers_beyond = {score.tier for score in scores if score.beyond}
     if state == "ok":
-        return "Nothing."
+        return _NOTHING
     if state == "not estimable":
         return f"Inspect the encodings first, because the model may be broken. {_SUSPECTS}"
     if state == "watch":
@@ -569,6 +574,11 @@ class DriftMonitor:
             in_a_row = evidence.as_sequence(primary.p_value, self._rule)
         by_sequence = self.run_length is not None
         state = decide_state(outcome.scores, setting.tolerance, in_a_row if by_sequence else None, outcome.lengths)
+        todo = advice(state, outcome.scores, 0 if in_a_row is None else in_a_row.alarm_since, outcome.lengths)
+        if outcome.rotated and state == "ok":
+            todo = _NEW_INDEX
+        elif todo == _NOTHING and setting.reference.rows is None:
+            todo = _DISTANCES_ONLY
         return DriftVerdict(
             state,
             outcome.scores,
@@ -584,9 +594,7 @@ class DriftMonitor:
             classes=outcome.classes,
             sequence=in_a_row,
             by_sequence=by_sequence,
-            advice=_NEW_INDEX
-            if outcome.rotated and state == "ok"
-            else advice(state, outcome.scores, 0 if in_a_row is None else in_a_row.alarm_since, outcome.lengths),
+            advice=todo,
             notes=(
                 *([outcome.lengths] if outcome.lengths and state != "watch" else []),
                 *differences(self.about, about),

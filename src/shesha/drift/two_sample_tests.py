@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike
 from shesha.doubting import warn_of_row_doubts
 from shesha.doubting.row_lengths import describe_lengths
 from shesha.drift.canary_check import p_value, threshold
-from shesha.drift.row_dependence import dependence_text, n_equal_rows
+from shesha.drift.row_dependence import dependence_text, group_resemblance, n_equal_rows
 from shesha.inputs import MissingRows, Names, align_features, split_names, validation as check
 from shesha.inputs.table_columns import column_names
 from shesha.inputs.validation import require_squarable
@@ -86,6 +87,30 @@ def _same_features(reference: ArrayLike, window: ArrayLike) -> tuple[dict[str, A
     return {"reference": reference, "window": align_features(reference, window, "reference", "window")}, shared
 
 
+def _dependence_by_name(sides: dict[str, Any]) -> str:
+    """Describe that rows with names of one beginning, such as chunks of a document, are alike; empty if not."""
+    for name, side in sides.items():
+        rows, names = split_names(side)
+        if names is None or names.counts_rows or len(getattr(rows, "shape", ())) != 2:
+            continue
+        values = names.values[:_MOST_ROWS].astype(str)
+        starts, codes = np.unique([_LAST_NUMBER.sub("", value) for value in values], return_inverse=True)
+        if not _FEWEST_STARTS <= len(starts) <= len(values) / 2:
+            continue
+        if (p := group_resemblance(check.matrix(rows[:_MOST_ROWS], name), codes)) < 1:
+            one = values[np.flatnonzero(codes == codes[0])[:2]]
+            return (
+                f"rows of the {name} whose names differ only in the last number, such as {join_items(one)}, resemble "
+                f"one another ({say.equal_p(p)}). Pass one row, such as the mean, of each of the {len(starts):,} groups"
+            )
+    return ""
+
+
+_LAST_NUMBER = re.compile(r"[^0-9a-zA-Z]*\d+$")
+"""The number of a part in a name, such as that of a chunk in 'report.pdf | 3' or 'report_3'."""
+_FEWEST_STARTS = 4
+
+
 @keep_statements
 def two_sample(
     reference: ArrayLike,
@@ -135,7 +160,7 @@ def two_sample(
     check.fraction(alpha, "alpha", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
     sides, shared = _same_features(reference, window)
-    found = _test_sides(sides, shared, test, n_permutations, alpha, seed)
+    found = _test_sides(sides, shared or _dependence_by_name(sides), test, n_permutations, alpha, seed)
     _state_faults(sides["reference"], sides["window"], column_names(reference))
     rows = (_some_rows(split_names(side)[0], name) for name, side in sides.items())
     if found.significant and (lengths := describe_lengths(*rows, paired=False)):
@@ -144,9 +169,9 @@ def two_sample(
 
 
 def _test_sides(
-    sides: dict[str, Any], shared: str, test: Test, n_permutations: int, alpha: float, seed: Seed
+    sides: dict[str, Any], dependence: str, test: Test, n_permutations: int, alpha: float, seed: Seed
 ) -> TwoSample:
-    """Test two samples, of which `shared` describes the rows that both have."""
+    """Test two samples; `dependence` describes rows that both have, or that depend on one another, if that is known."""
     few = _few_rows(sides, seed)
     x, y = (require_squarable(check.matrix(side, name), name) for name, side in few.items())
     if x.shape[1] != y.shape[1]:
@@ -178,7 +203,7 @@ def _test_sides(
     # Random rows are not neighbours, so the first rows show whether neighbours depend on each other.
     stretches = few if few is sides else {name: np.asarray(side[:_MOST_ROWS]) for name, side in sides.items()}
     found = (dependence_text(check.matrix(side, name), name, group_advice=False) for name, side in stretches.items())
-    dependence = next((text for text in (shared, *found) if text), "")
+    dependence = next((text for text in (dependence, *found) if text), "")
     return TwoSample(
         name=test,
         value=float(values[0]),
@@ -468,10 +493,11 @@ def sample_differences(
     }
     n_permutations = check.count(n_permutations, "n_permutations")
     check.fraction(alpha, "alpha", closed=False)
+    dependent = shared or _dependence_by_name(dict(zip(both, (reference, window), strict=True)))
     runs = [partial(_test_sides, test=cast(Test, name), alpha=alpha, seed=seed) for name in names]
     with best_answer(lambda: _describe_tests([runs[0](_evenly_spaced(sides), "", n_permutations=_ROUGH_DRAWS)])):
         results, interrupted = collect(
-            (test(sides, shared, n_permutations=n_permutations) for test in runs),
+            (test(sides, dependent, n_permutations=n_permutations) for test in runs),
             len(runs),
             "tests",
             fewest=1,

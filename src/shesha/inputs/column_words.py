@@ -184,8 +184,13 @@ PART = Words(
     }
 )
 """Columns that number the parts of a document or recording."""
-WHOLE = Words({"doc": "(doc(ument)?|source|file|article|book|video|clip|url|path)(_?name)?"})
-"""Columns of text for documents or recordings, whose parts another column numbers."""
+WHOLE = Words(
+    {
+        "metadata.source": "?metadata (doc(ument)?|source|file|article|book|video|clip|url|path|author|speaker|spk|user"
+        "|customer)(_?name)?"
+    }
+)
+"""Columns of text for documents, recordings or persons, whose parts another column may number."""
 LEVEL = Words(
     {
         "session_id": "?metadata plate|barcode|subj(ect)?|sub|participant|patient|donor|animal|mouse|monkey|user|item"

@@ -542,8 +542,8 @@ def state_layout(
     provenance.state(f"{source}: {taken}, {size}{f' ({chr(59).join(notes)})' if notes else ''}".replace(";", "; "))
     if whole := next((column for column, reason in layout.left_out.items() if reason == GROUPS), ""):
         provenance.state_warning(
-            f"rows of one {whole} may resemble one another, so that p-values are too small; if they do, declare "
-            f"groups (--groups {whole}), or pass one row of each, such as the mean"
+            f"rows of one {whole} may resemble one another, so that p-values are too small; if they do, pass one row "
+            f"of each, such as the mean, or declare groups (--groups {whole}) if the call takes them"
         )
 
 
