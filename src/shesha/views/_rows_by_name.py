@@ -258,21 +258,23 @@ def warn_of_misnamed_labels(rows: Any, name: str, value: Any) -> None:
     X, names = _matrix(rows, name)
     if X is None or names is None:
         return
-    with ignore_statements(), warnings.catch_warnings(), suppress(ValueError, TypeError):
-        warnings.simplefilter("ignore")
-        both = [np.asarray(one).astype(str) for one in (value, align_labels(names, value, name))]
-        if (both[0] == both[1]).all() or len(both[1]) != len(X):
-            return
-        classes = np.unique(both[0])[:_CLASSES]
-        by_position, by_name = (similarity_correlation(X, 1.0 * (labels[:, None] == classes)) for labels in both)
-        if not fits_better(by_position, by_name, len(X)):
-            return
+    try:
+        with ignore_statements(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            both = [np.asarray(one).astype(str) for one in (value, align_labels(names, value, name))]
+    except (ValueError, TypeError):  # Labels that cannot be matched are refused where they are used.
+        return
+    if (both[0] == both[1]).all() or len(both[1]) != len(X):
+        return
+    classes = np.unique(both[0])[:_CLASSES]
+    by_position, by_name = (similarity_correlation(X, 1.0 * (labels[:, None] == classes)) for labels in both)
+    if fits_better(by_position, by_name, len(X)):
         text = (
             f"{name} is matched with the rows by {names.word}, but fits far better by position; if entry i belongs to "
             "row i, pass arrays without names (.to_numpy(), --by-position)"
         )
-    state_warning(text, is_raised=True)
-    warn(text, RowNamesWarning)
+        state_warning(text, is_raised=True)
+        warn(text, RowNamesWarning)
 
 
 _CLASSES = 50
