@@ -534,8 +534,8 @@ def _warn_of_shifted_layers(before: Side, after: Side, matched: Mapping[str, str
     """Warn if most layers hold the vectors of other layers, as if names were counted from another layer on."""
     rows = np.unique(np.linspace(0, len(next(iter(before.values()))) - 1, _COMPARED).astype(np.intp))
     old, new = ({layer: side[layer].read(rows) for layer in matched} for side in (before, after))
-    unit = safe_unit(*old.values(), *new.values())
-    old, new = ({layer: values / unit for layer, values in side.items()} for side in (old, new))
+    if (unit := safe_unit(*old.values(), *new.values())) != 1:
+        old, new = ({layer: values / unit for layer, values in side.items()} for side in (old, new))
     moved = {}
     for layer, values in new.items():
         differences = {
