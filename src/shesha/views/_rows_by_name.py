@@ -319,9 +319,11 @@ def similarity_correlation(X: NDArray[Any], Y: NDArray[Any]) -> float:
     upper = np.triu_indices(len(chosen), 1)
     pairs: list[NDArray[Any]] = []
     for rows in (X, Y):
-        centred = rows[chosen].astype(np.float64)
+        # The selection is a copy, which is changed in place.
+        centred = rows[chosen].astype(np.float64, copy=False)
         centred -= centred.mean(axis=0)
-        centred /= np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), np.finfo(float).tiny)
+        lengths = np.sqrt(np.einsum("ij,ij->i", centred, centred))
+        centred /= np.maximum(lengths, np.finfo(float).tiny)[:, None]
         products = np.asarray(centred @ centred.T)
         pairs.append(products[upper])
     correlation = float(np.corrcoef(pairs)[0, 1]) if min(map(np.ptp, pairs)) > 0 else 0.0
