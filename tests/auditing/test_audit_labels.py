@@ -121,3 +121,10 @@ def test_labels_named_like_clusters_are_doubted_if_they_agree_with_the_data(quic
     for name, doubted in {"leiden": True, "seurat_clusters": True, "cell_type": False}.items():
         text = " ".join(str(quick_audit(X, pd.Series(y, name=name))).split())
         assert ("agree with it by construction" in text) is doubted
+
+
+@pytest.mark.parametrize(("labels", "named"), [(np.arange(60) % 20 / 4, True), (np.arange(60) % 20 * 1.0, False)])
+def test_numbers_with_fractions_are_named(labels, named):
+    rows = np.random.default_rng(0).standard_normal((60, 6))
+    found = shesha.audit(rows, labels, n_bootstrap=0, n_permutations=0)
+    assert any("y has 20 values with fractions" in text for text in found.inputs) == named

@@ -226,3 +226,10 @@ def test_labels_that_fit_by_position_only_are_doubted(score, moved, named):
         any("y is matched with the rows by name, but fits far better by position" in text for text in found.inputs)
         == named
     )
+
+
+def test_labels_of_other_names_are_refused_by_name():
+    rows = pd.DataFrame(LARGE, index=[f"cell{i}" for i in range(60)])
+    labels = pd.Series(np.arange(60) % 3, index=[f"WT_cell{i}" for i in range(60)])
+    with pytest.raises(ValueError, match="must have the same names"):
+        shesha.audit(rows, labels)

@@ -431,6 +431,8 @@ SENTENCES = [f"the text of chunk {i} is this" for i in range(N)]
         ("text", 0, ""),
         ("created", 3, ""),
         ("metadata", 3, ""),
+        ("sample", 3, "sample differs in 3 of 30 rows"),
+        ("leiden", 3, ""),
     ],
 )
 def test_other_texts_of_matched_rows_are_stated(tmp_path, stored, column, changed, expected):
@@ -439,8 +441,12 @@ def test_other_texts_of_matched_rows_are_stated(tmp_path, stored, column, change
         "文": ["天地玄黄宇宙洪荒" + chr(0x4E00 + i) for i in range(N)],
         "created": [f"2024-01-{i + 1:02} 10:00" for i in range(N)],
         "metadata": [f"{{'page of the document': {i}}}" for i in range(N)],
+        "sample": [f"s{i % 2}" for i in range(N)],
+        "leiden": [f"c{i % 2}" for i in range(N)],
     }[column]
     other = [f"{value[:-1]}0" if i < changed else value for i, value in enumerate(made)]
+    if column in ("sample", "leiden"):
+        other = [*made[1 : changed + 1], *made[changed:]]
     sides = []
     for name, texts, order in (("a", made, np.arange(N)), ("b", other, MIXED)):
         frame = pd.DataFrame({"doc_id": IDS, column: texts, "embedding": [str(x.tolist()) for x in X]}).iloc[order]

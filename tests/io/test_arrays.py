@@ -351,3 +351,11 @@ def test_identifiers_of_columns_are_doubted(tmp_path, rng, name, doubted):
 )
 def test_matrices_of_many_lengths_belong_to_one_input_each(rows, each):
     assert _hold_one_input_each({str(k): np.zeros((n, 3)) for k, n in enumerate(rows)}) == each
+
+
+@pytest.mark.parametrize("name", ["state_dict.item.weight", "group/item.weight"])
+def test_the_end_of_a_name_is_a_key(tmp_path, name):
+    np.savez(tmp_path / "a.npz", **{name: np.eye(8, 4), "other.weight": np.eye(8, 5)})
+    assert list(files.read(tmp_path / "a.npz", keys=["item.weight"])) == [name]
+    with pytest.raises(ValueError, match="keys must be among"):
+        files.read(tmp_path / "a.npz", keys=["tem.weight"])

@@ -1,6 +1,7 @@
 """Noise ceilings of distances, given or found in trials."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import rankdata, spearmanr
@@ -47,6 +48,16 @@ def test_pairs_that_a_repeat_lacks_are_left_out() -> None:
     assert found.n_known_pairs == tuple((~np.isnan(holed)).sum(axis=1)) and found.n_pairs == 28
     assert "23 to 28 of 28 pairs of rows known in each" in str(found)
     assert noise_ceiling(REPEATS).n_known_pairs == (28,) * len(REPEATS)
+
+
+def test_a_repeat_whose_conditions_have_other_names_is_named() -> None:
+    names = list("abcdefgh")
+    tables = [pd.DataFrame(squareform(one), names, names) for one in REPEATS]
+    assert not noise_ceiling(tables).inputs
+    tables[2] = tables[2].rename(str.upper).rename(columns=str.upper)
+    found = noise_ceiling(tables)
+    assert found.lower == noise_ceiling(np.delete(REPEATS, 2, axis=0)).lower
+    assert any("not used" in text and "repeat 2, counted from 0" in text for text in found.inputs)
 
 
 def test_there_is_no_ceiling_over_noise() -> None:

@@ -43,7 +43,7 @@ from shesha.support.device_arrays import array_shape
 from shesha.support.layer_axis import LayerAxis, split_layers
 from shesha.support.memory import memory_budget
 from shesha.support.progress import collect, mute_progress, track
-from shesha.support.provenance import keep_statements, state
+from shesha.support.provenance import keep_statements, state, state_warning
 from shesha.support.seeds import CONFIDENCE, N_BOOTSTRAP, N_PERMUTATIONS, draw_seed, generator
 from shesha.support.sqlite import StoreError
 from shesha.support.types import Index, Seed
@@ -544,6 +544,10 @@ def _classes(y: ArrayLike) -> LabelClasses:
     return LabelClasses(tuple(map(str, classes)), tuple(map(int, sizes)), str(getattr(y, "name", None) or ""))
 
 
+_MANY_VALUES = 10
+"""Number of different values from which on numbers with fractions are measurements rather than codes of classes."""
+
+
 def _require_usable(y: ArrayLike | None, settings: Settings, sizes: Sequence[int]) -> None:
     """Refuse labels and designs that do not fit the rows, or labels that look like row names."""
     n_rows = dict.fromkeys(sizes)
@@ -552,5 +556,10 @@ def _require_usable(y: ArrayLike | None, settings: Settings, sizes: Sequence[int
         length = shape[0] if len(shape) == 1 else -1
         codes, classes = check.labels(y, length if length in n_rows else next(iter(n_rows)))
         check.require_few_classes(len(classes), len(codes), "bin a quantity, or pass it as covariates=")
+        if len(classes) >= _MANY_VALUES and classes.dtype.kind == "f" and (classes != np.floor(classes)).any():
+            state_warning(
+                f"y has {len(classes)} values with fractions, each of which counts as a class; bin a quantity, or pass "
+                "it as covariates="
+            )
     for n in n_rows:
         resolve_design(settings.design, n)

@@ -532,10 +532,12 @@ them, and how many times as large the difference from another layer is."""
 
 def _warn_of_shifted_layers(before: Side, after: Side, matched: Mapping[str, str]) -> None:
     """Warn if most layers hold the vectors of other layers, as if names were counted from another layer on."""
+    if len(matched) < 2:
+        return
     rows = np.unique(np.linspace(0, len(next(iter(before.values()))) - 1, _COMPARED).astype(np.intp))
     old, new = ({layer: side[layer].read(rows) for layer in matched} for side in (before, after))
-    unit = safe_unit(*old.values(), *new.values())
-    old, new = ({layer: values / unit for layer, values in side.items()} for side in (old, new))
+    if (unit := safe_unit(*old.values(), *new.values())) != 1:
+        old, new = ({layer: values / unit for layer, values in side.items()} for side in (old, new))
     moved = {}
     for layer, values in new.items():
         differences = {

@@ -28,6 +28,7 @@ from shesha.inputs.identity import (
     named_index,
 )
 from shesha.support.provenance import state, state_warning
+from shesha.support.sampling_units import is_batch_name, is_unit_name
 from shesha.support.types import Index
 from shesha.support.warnings import RowNamesWarning, warn
 from shesha.support.wording import join_names, plural
@@ -235,10 +236,17 @@ def state_other_texts(known: Mapping[str, Names]) -> None:
         for column in both:
             texts = [one.columns[column].as_text().values[row] for one, row in zip((names, found), rows, strict=True)]
             differ = np.flatnonzero(texts[0] != texts[1])
-            if len(differ) and all(map(_are_sentences, texts)):
+            # Clusters and predictions may differ between models, but samples and donors of the same cells do not.
+            is_unit = (is_batch_name(column) or is_unit_name(column)) and set(texts[0]) == set(texts[1])
+            if len(differ) and (all(map(_are_sentences, texts)) or is_unit):
                 state_warning(
                     f"{column} differs in {len(differ):,} of {len(shared):,} rows that {first} and {other} share by "
-                    f"{names.word}, such as {shared[differ[0]]}, so their vectors differ even if the model does not"
+                    f"{names.word}, such as {shared[differ[0]]}, so "
+                    + (
+                        "names may denote other inputs"
+                        if is_unit
+                        else "their vectors differ even if the model does not"
+                    )
                 )
 
 

@@ -399,8 +399,9 @@ def choose(path: Path, offered: Mapping[str, Sequence[str]], skipped: Mapping[st
     for key in check_names(keys):
         if key not in offered and key not in single:
             # A UMAP is called 'X_umap' or 'umap', and most names are known by their last part.
-            ends = {name for name in (*offered, *single, *skipped) if name.endswith((f"/{key}", f"/X_{key}"))}
-            key = ends.pop() if len(ends) == 1 else key
+            ends = (f"/{key}", f".{key}", f"/X_{key}")
+            known = {name for name in (*offered, *single, *skipped) if name.endswith(ends)}
+            key = known.pop() if len(known) == 1 else key
         if key not in offered and key not in single:
             reason = f", which cannot be used because it {skipped[key]}" if key in skipped else ""
             raise UnknownKeyError(f"keys must be among {join_names(everything)} in {path}, got {key!r}{reason}")

@@ -32,6 +32,7 @@ from shesha.support import provenance
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
 from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.wording import agree
 from shesha.views.representation import Rdm, warn_of_contradictory_zeros
 
 Method = Literal["spearman", "pearson", "cosine"]
@@ -162,6 +163,13 @@ def _summarise(
     if (n_known < draws.shape[2]).any():
         span = f"{n_known.min()}" if n_known.min() == n_known.max() else f"{n_known.min()} to {n_known.max()}"
         provenance.state(f"distances missing (NaN): {span} of {draws.shape[2]} pairs of conditions known per repeat")
+    unused = np.flatnonzero(np.isnan(left_out).all(axis=0))
+    if 0 < len(unused) < left_out.shape[1]:
+        provenance.state_warning(
+            f"not used, because they share fewer than {_FEWEST_PAIRS} pairs of conditions with the others: "
+            f"{agree(len(unused), 'repeat', 'repeats')} {check.join_items(unused)}, counted from 0. Check that "
+            "conditions have the same names in all, also in upper and lower case"
+        )
     if np.isnan(reliability) or np.isnan(left_out).all():
         reason = incomparable
     elif not reliability > 0:

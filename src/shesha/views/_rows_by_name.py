@@ -258,21 +258,23 @@ def warn_of_misnamed_labels(rows: Any, name: str, value: Any) -> None:
     X, names = _matrix(rows, name)
     if X is None or names is None:
         return
-    with ignore_statements(), warnings.catch_warnings(), suppress(ValueError, TypeError):
-        warnings.simplefilter("ignore")
-        both = [np.asarray(one).astype(str) for one in (value, align_labels(names, value, name))]
-        if (both[0] == both[1]).all() or len(both[1]) != len(X):
-            return
-        classes = np.unique(both[0])[:_CLASSES]
-        by_position, by_name = (similarity_correlation(X, 1.0 * (labels[:, None] == classes)) for labels in both)
-        if not fits_better(by_position, by_name, len(X)):
-            return
+    try:
+        with ignore_statements(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            both = [np.asarray(one).astype(str) for one in (value, align_labels(names, value, name))]
+    except (ValueError, TypeError):  # Labels that cannot be matched are refused where they are used.
+        return
+    if (both[0] == both[1]).all() or len(both[1]) != len(X):
+        return
+    classes = np.unique(both[0])[:_CLASSES]
+    by_position, by_name = (similarity_correlation(X, 1.0 * (labels[:, None] == classes)) for labels in both)
+    if fits_better(by_position, by_name, len(X)):
         text = (
             f"{name} is matched with the rows by {names.word}, but fits far better by position; if entry i belongs to "
             "row i, pass arrays without names (.to_numpy(), --by-position)"
         )
-    state_warning(text, is_raised=True)
-    warn(text, RowNamesWarning)
+        state_warning(text, is_raised=True)
+        warn(text, RowNamesWarning)
 
 
 _CLASSES = 50
@@ -317,9 +319,11 @@ def similarity_correlation(X: NDArray[Any], Y: NDArray[Any]) -> float:
     upper = np.triu_indices(len(chosen), 1)
     pairs: list[NDArray[Any]] = []
     for rows in (X, Y):
-        centred = rows[chosen].astype(np.float64)
+        # The selection is a copy, which is changed in place.
+        centred = rows[chosen].astype(np.float64, copy=False)
         centred -= centred.mean(axis=0)
-        centred /= np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), np.finfo(float).tiny)
+        lengths = np.sqrt(np.einsum("ij,ij->i", centred, centred))
+        centred /= np.maximum(lengths, np.finfo(float).tiny)[:, None]
         products = np.asarray(centred @ centred.T)
         pairs.append(products[upper])
     correlation = float(np.corrcoef(pairs)[0, 1]) if min(map(np.ptp, pairs)) > 0 else 0.0
