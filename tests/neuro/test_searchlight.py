@@ -103,6 +103,13 @@ def test_unrelated_recordings_have_few_false_claims():
     assert hits <= 8
 
 
+def test_features_that_are_constant_in_a_run_leave_no_distances():
+    X, model = data(4, n_conditions=6, n_runs=2)
+    X[1][:, members(0)] = 0.0
+    found = searchlight(X, model, [members(0), members(30)], metric="euclidean", n_permutations=19)
+    assert [each.has_value for each in found] == [False, True]
+
+
 def test_centres_without_distances_are_named():
     X, model = data(5)
     X[0, members(0)] = 1.0

@@ -394,6 +394,10 @@ def _distances(
         yield centres, rdms
 
 
+_ROUNDING = 64 * float(np.finfo(float).eps)
+"""Rounding error of a distance, relative to the sum of squares from which it is computed."""
+
+
 def _local_distances(local: NDArray[np.float64], metric: Metric) -> Matrix:
     """Return a square matrix whose order is that of the distances."""
     if len(local) > 1:
@@ -401,7 +405,10 @@ def _local_distances(local: NDArray[np.float64], metric: Metric) -> Matrix:
         total = centred.sum(axis=0)
         products = total @ total.T - np.einsum("rif,rjf->ij", centred, centred)
         squares = np.diagonal(products)
-        return cast(Matrix, squares[:, None] + squares - 2 * products)
+        distances = squares[:, None] + squares - 2 * products
+        # If all features are constant in a run, the distances are 0, and what remains is rounding.
+        level = _ROUNDING * float(np.vdot(centred, centred))
+        return cast(Matrix, np.where(np.abs(distances) <= level, 0.0, distances))
     rows = standard_rows(local[0], metric)
     products = rows @ rows.T
     squares = np.diagonal(products)
