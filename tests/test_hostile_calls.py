@@ -167,6 +167,7 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: perturbation_tables.discordances(LINES.iloc[:0]),
         lambda: perturbation_tables.pooled_correlations(LINES.iloc[:0]),
         lambda: shesha.neuro.noise_ceiling(X, [pd.NA] * 40),
+        lambda: shesha.neuro.spike_counts(y, np.array([np.complex128(1j), None], dtype=object)),
         lambda: perturbation_tables.single_against_combined(LINES.astype(str)),
         lambda: perturbation_tables.ablation({"a": pd.concat([LINES, LINES]), "b": LINES}),
         lambda: perturbation_tables.null_model(effect=1e308),

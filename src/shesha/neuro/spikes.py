@@ -242,7 +242,7 @@ def _times(events: Any, name: str, *, missing: bool = False) -> NDArray[np.float
         columns = check.join_items(map(repr, events.columns))
         raise TypeError(f"{name} must be one array of times, got a table; pass one of its columns: {columns}")
     given = to_host(events, name)
-    if given.dtype.kind == "O":
+    if given.dtype.kind == "O" and not any(isinstance(time, complex | np.complexfloating) for time in given.ravel()):
         with contextlib.suppress(TypeError, ValueError, OverflowError):
             events = given.astype(np.float64)
     times = check.real(events, name)
