@@ -576,7 +576,8 @@ def _is_one_map(structure: StructureChange, pair: LayerPair) -> bool:
 
 def _codes(values: Array | Labels) -> Labels:
     array = np.asarray(values)
-    # Labels of several types have no order.
-    is_mixed = array.dtype.kind == "O" and len(set(map(type, array.tolist()))) > 1
-    codes: Labels = np.unique(array.astype(str) if is_mixed else array, return_inverse=True)[1]
+    types = set(map(type, array.tolist())) if array.dtype.kind == "O" else set()
+    # Labels of several types, or of types of their own, have no order.
+    has_order = len(types) <= 1 and all(issubclass(one, str | float | int | np.generic) for one in types)
+    codes: Labels = np.unique(array if has_order else array.astype(str), return_inverse=True)[1]
     return codes

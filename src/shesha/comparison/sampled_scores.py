@@ -345,7 +345,7 @@ def _estimate_from_pairs(
         m = len(influence)
         error = sqrt(max(0.0, 1 - share) * float(influence @ influence)) / m
         goal = sampling.error
-        if goal is None or error <= goal or share == 1 or size >= _MOST_PAIRS:
+        if goal is None or not error > goal or share == 1 or size >= _MOST_PAIRS:
             break
         # The sample is a tenth larger than estimated, so that the target error is almost always reached.
         size = min(int(1.1 * size * (error / goal) ** 2) + each, max(_MOST_PAIRS, sampling.pairs or 0))

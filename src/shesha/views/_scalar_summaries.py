@@ -80,7 +80,7 @@ class Uniformity(Scalar):
             with np.errstate(over="ignore"):
                 block *= unit
                 block *= block
-            block *= -2.0
+                block *= -2.0
             np.exp(block, out=block)
             return float(np.triu(block, k=1).sum())
 
