@@ -20,6 +20,7 @@ from shesha.nulls.dependence import DiagnosticRows, find_dependence
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.results import Dependence, Estimate, Faults, RepresentationAudit
+from shesha.results.audit_verdict import NO_LEVEL
 from shesha.results.number import INTERRUPTED, format_value
 from shesha.stability import Variant, list_variants
 from shesha.stability.estimate import as_estimate, too_few_permutations
@@ -228,7 +229,7 @@ def _score(variant: Variant, rows: Rows | Rdm, y: Any, settings: Settings) -> Es
         few = few.replace("1 / alpha = ", "").replace(", or a larger alpha", "")
         request = replace(request, n_permutations=0)
     found = as_estimate(request, evaluate(request), settings.confidence, ALPHA)
-    return replace(found, notes=(*found.notes, f"no chance level: {few}")) if few else found
+    return replace(found, notes=(*found.notes, f"{NO_LEVEL}{few}")) if few else found
 
 
 def _add_label_scores(

@@ -118,7 +118,7 @@ def interval(estimate: Estimate) -> str:
 
 
 _ALIGNMENT = "supervised_alignment"
-_NO_LEVEL = "no chance level: "
+NO_LEVEL = "no chance level: "
 """Start of the note on a score that could not be tested."""
 _CIRCULAR = (
     " If these labels are clusters of the same data, or named after them, they agree with it by construction, even in "
@@ -250,7 +250,7 @@ def _kind(finding: RepresentationAudit) -> str:
 def _why_untested(estimate: Estimate | None) -> str:
     """Return why the declared design allows no test; empty if it does or none was asked for."""
     notes = () if estimate is None else estimate.notes
-    return next((note.removeprefix(_NO_LEVEL) for note in notes if note.startswith(_NO_LEVEL)), "")
+    return next((note.removeprefix(NO_LEVEL) for note in notes if note.startswith(NO_LEVEL)), "")
 
 
 def _which(audit: Audit, findings: Sequence[RepresentationAudit]) -> str:
