@@ -20,6 +20,8 @@ FEWEST_DEPENDENT = 4 * BLOCK
 _MOST_BLOCKS, _N_ORDERS, _CLIP = 64, 199, 2.5
 _MATERIAL = 0.1
 """Smallest share by which neighbouring rows are closer that is reported."""
+_MATERIAL_RATIO = 1.5
+"""Smallest ratio of the variance between groups to that of random groups that is reported (the design effect)."""
 _REPEATED = 0.1
 """Smallest share of rows that repeat an earlier row that is reported; a few inputs occur twice in most streams."""
 _SMALL = 1e-3
@@ -130,7 +132,7 @@ def group_resemblance(rows: Matrix, codes: Labels) -> float:
     orders = [np.arange(len(rows)), *(rng.permutation(len(rows)) for _ in range(_N_ORDERS))]
     shares = np.array([((groups @ centred[order]) ** 2).sum() for order in orders]) / ((centred**2).sum() or 1.0)
     p = p_of_first(shares)
-    return p if p <= LEVEL and shares[0] - shares[1:].mean() >= _MATERIAL else 1.0
+    return p if p <= LEVEL and shares[0] >= _MATERIAL_RATIO * shares[1:].mean() else 1.0
 
 
 def group_means(rows: Matrix, groups: Labels) -> Matrix:
