@@ -144,15 +144,13 @@ def _dependence_by_unit(sides: dict[str, Any]) -> str:
 
 def _columns_of_both(sides: dict[str, Any]) -> dict[str, list[Any]]:
     """Return the columns of units, batches and classes of both samples as text, those with the fewest values first."""
-    found = [(split_names(side)[1], len(side)) for side in sides.values()]
-    if any(names is None for names, _ in found):
-        return {}
+    found = [split_names(side)[1] for side in sides.values()]
+    known = [{} if names is None else names.columns for names in found]
     columns: dict[str, list[Any]] = {}
-    for column in found[0][0].columns:
-        if is_design_name(column) and all(column in names.columns for names, _ in found):
-            values = [names.columns[column].as_text().values for names, _ in found]
-            if all(len(one) == n_rows for one, (_, n_rows) in zip(values, found, strict=True)):
-                columns[column] = values
+    for column in filter(is_design_name, known[0]):
+        values = [one[column].as_text().values for one in known if column in one]
+        if list(map(len, values)) == list(map(len, sides.values())):
+            columns[column] = values
     return dict(sorted(columns.items(), key=lambda item: len(set(np.concatenate(item[1])))))
 
 

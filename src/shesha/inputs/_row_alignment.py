@@ -245,7 +245,7 @@ def state_other_texts(known: Mapping[str, Names]) -> None:
             text = f"{column} differs in {len(differ):,} of {len(shared):,} {where}"
             if all(map(_are_sentences, texts)):
                 state_warning(f"{text}, so their vectors differ even if the model does not")
-            elif _are_other_inputs(column, *texts, shared):
+            elif _are_other_inputs(column, texts[0], texts[1], shared):
                 state_warning(f"{text}, so names may denote other inputs")
                 break
 

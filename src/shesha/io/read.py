@@ -237,7 +237,7 @@ def _design_columns(path: Path, found: Contents) -> dict[str, Names]:
     def load(column: str) -> Array:
         unknown = np.full(len(next(iter(found.representations.values()))), "")
         try:
-            labels = read_labels(path, column)
+            labels: Any = read_labels(path, column)
         except (ValueError, TypeError, OSError):
             return unknown
         rows = found.row_names
