@@ -114,6 +114,7 @@ def test_a_cluster_of_noise_is_named(noise):
     assert ["cluster -1" in str(one.message) for one in found] == [True] * (noise < 0)
 
 
+@pytest.mark.filterwarnings("ignore::shesha.CalibrationWarning")
 @pytest.mark.parametrize(
     ("shown", "blocked", "shifted"),
     [
@@ -441,6 +442,7 @@ def _responses(change=""):
     return X
 
 
+@pytest.mark.filterwarnings("ignore::shesha.CalibrationWarning")
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -454,6 +456,55 @@ def test_neurons_that_dominate_or_are_silent_are_named(change, said, test):
     found = test(_responses(change), SHOWN)
     read = found.read if test is crossnobis else found.inputs
     assert any(said in text for text in read) if said else not read
+
+
+RUNS = np.repeat(np.arange(5), 12)
+RUN_FAULTS = {
+    "nothing": (lambda X: X, SHOWN, RUNS, ""),
+    "outside the mask": (
+        lambda X: np.where((RUNS[:, None] == 1) & (np.arange(10) < 3), 0, X),
+        SHOWN,
+        RUNS,
+        "(columns 0, 1",
+    ),
+    "a constant": (
+        lambda X: np.where((RUNS[:, None] == 1) & (np.arange(10) == 3), 7, X),
+        SHOWN,
+        RUNS,
+        "3) is constant in",
+    ),
+    "silent by chance": (lambda X: np.where(X > 1.3, 1.0, 0.0), SHOWN, RUNS, ""),
+    "silent in all": (lambda X: X * (np.arange(10) > 0), SHOWN, RUNS, ""),
+    "two sessions": (
+        lambda X: X,
+        SHOWN,
+        np.tile(np.repeat([1, 2, 3], 10), 2),
+        "runs 1, 2, 3 follow one another 2 times",
+    ),
+    "sorted by condition": (lambda X: X, np.repeat(np.arange(4), 15), np.tile(np.repeat(np.arange(3), 5), 4), ""),
+    "odd and even trials": (lambda X: X, SHOWN, np.arange(60) % 2, ""),
+    "runs out of order": (lambda X: X, SHOWN, np.repeat([0, 1, 2, 1, 0, 2], 10), ""),
+}
+
+
+@pytest.mark.parametrize("name", RUN_FAULTS)
+def test_runs_that_lack_neurons_or_restart_are_named(name):
+    change, shown, runs, said = RUN_FAULTS[name]
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        read = crossnobis(change(_responses()), shown, runs).read
+    texts = [text for text in read if " of run " in text or ("follow one another" in text and "runs" in text)]
+    assert [said in text for text in texts] == [True] * bool(said)
+    assert sum(text.removeprefix("warning: ") == str(one.message) for text in texts for one in raised) == len(texts)
+
+
+@pytest.mark.parametrize(("shown", "refused"), [(0, True), (-1, False), (0.5, False)])
+def test_counts_without_zeros_are_refused(shown, refused):
+    counts = np.random.default_rng(1).poisson(0.8, (60, 10)) + float(shown)
+    table = pd.DataFrame(counts).where(counts != shown)
+    with pytest.raises(ValueError, match=("must have 0 where" if refused else "a number for every neuron")):
+        trial_split(table, SHOWN)
+    assert trial_split(table.fillna(0), SHOWN, n_permutations=19).has_value
 
 
 def test_neurons_that_a_session_lost_are_named():
