@@ -115,7 +115,7 @@ def test_distances_between_two_runs_are_averaged():
 
 SYMMETRIC_ONLY = "got an asymmetric matrix or a nonzero diagonal"
 NO_DISTANCES = {
-    "asymmetric": (ASYMMETRIC, ValueError, f"{SYMMETRIC_ONLY}; if both triangles are measured distances, pass (D + D.T"),
+    "asymmetric": (ASYMMETRIC, ValueError, f"{SYMMETRIC_ONLY}; if both triangles are measured distances"),
     "similarities between runs": (2 - BETWEEN_RUNS, ValueError, f"{SYMMETRIC_ONLY}; if it contains similarities betwe"),
     "rows in another order": (SQUARE[::-1], ValueError, SYMMETRIC_ONLY),
     "unrelated": (np.random.default_rng(1).random((12, 12)), ValueError, SYMMETRIC_ONLY),

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.spatial.distance import pdist
 
 import shesha
 from shesha.neuro import (
@@ -14,8 +15,10 @@ from shesha.neuro import (
     discriminability,
     noise_ceiling,
     over_time,
+    searchlight,
     session_drift,
     spike_counts,
+    time_clusters,
     trial_split,
 )
 
@@ -569,3 +572,27 @@ def test_behaviour_in_a_table_of_trials_is_no_neuron(beside, left_out, warned):
     assert any(left_out in text for text in found.inputs), found.inputs
     assert any("% of the variance" in text for text in found.inputs) == bool(warned)
     assert any(warned in text for text in found.inputs), found.inputs
+
+
+@pytest.mark.parametrize("kind", ["absent", "without distances"])
+def test_conditions_that_a_model_lacks_are_named(kind):
+    names = [f"c{k}" for k in range(8)]
+    places = np.random.default_rng(0).standard_normal((8, 3))
+    full = pd.DataFrame(np.linalg.norm(places[:, None] - places, axis=2), names, names)
+    model = full.drop(index="c2", columns="c2")
+    if kind == "without distances":
+        model = model.reindex(index=names, columns=names)
+        model.loc["c2", "c2"] = 0.0
+    shown = np.repeat(names, 5)
+    X = np.random.default_rng(1).standard_normal((40, 9, 3))
+    with pytest.raises(ValueError, match="distances of all 8 conditions, got none of c2; leave this condition out"):
+        time_clusters(X, shown, model=model)
+    message = "of all 8 conditions, got none of c2" if kind == "absent" else r"got 7 \(NaN\), all of c2; to leave out"
+    with pytest.raises(ValueError, match=message):
+        searchlight(pd.DataFrame(X[:8, :, 0], index=names), model, [[0, 1]])
+    if kind == "without distances":
+        noisy = [places + np.random.default_rng(seed).standard_normal((8, 3)) for seed in range(3)]
+        found = shesha.rank_models(
+            [shesha.Rdm(pdist(one)) for one in noisy], {"full": shesha.Rdm(full), "part": shesha.Rdm(model)}
+        )
+        assert "pairs that model part lacks (7, all of c2) are left out for all models" in found.inputs

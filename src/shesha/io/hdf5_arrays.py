@@ -249,14 +249,14 @@ def nwb_arrays(path: Path) -> NamedArrays:
         state(f"{path.name}: means of {', '.join(series)} from start to stop of {n_trials} {table}")
         means = {}
         for name, clock in series.items():
-            rows, columns = map(int, others[f"{name}/data"].shape)
+            n_rows, n_columns = map(int, others[f"{name}/data"].shape)
             turned = _has_times_in_columns(others, name)
             if turned:
                 state_warning(
-                    f"{path.name}: {name} has its {columns:,} times in columns and {rows:,} channels in rows, and was "
-                    "transposed; NWB has times in rows"
+                    f"{path.name}: {name} has its {n_columns:,} times in columns and {n_rows:,} channels in rows, and "
+                    "was transposed; NWB has times in rows"
                 )
-            shape = n_trials, rows if turned else columns
+            shape = n_trials, n_rows if turned else n_columns
             means[name] = StoredArray(shape, np.dtype(float), partial(_means, path, trials, name, clock, shape, turned))
         return NamedArrays(means | labels | others, names, on_request=others)
     shape = (n_trials, n_units)

@@ -11,7 +11,15 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import MissingRows, align_labels, coordinate_values, is_labelled, table_values, validation as check
+from shesha.inputs import (
+    MissingRows,
+    Names,
+    align_labels,
+    coordinate_values,
+    is_labelled,
+    table_values,
+    validation as check,
+)
 from shesha.inputs.class_labels import class_names, lacks_label, state_suspicious_classes
 from shesha.inputs.identity import words_of
 from shesha.inputs.table_columns import column_names
@@ -24,6 +32,7 @@ from shesha.support.device_arrays import to_host
 from shesha.support.seeds import generator, spawn
 from shesha.support.types import Array, Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.wording import agree, count
+from shesha.views import Rdm
 
 _TIME, _NEURON, _TRIAL = "time", "neuron", "trial"
 _AXES = (_TRIAL, _NEURON, _TIME)
@@ -319,6 +328,21 @@ class Trials:
     def take_neurons(self, neurons: Index | Mask) -> Trials:
         """Return the same trials for some of the neurons."""
         return replace(self, values=self.values[:, neurons], source=None)
+
+
+def require_conditions(model: Rdm, conditions: Sequence[Any] | None) -> None:
+    """Refuse distances of a model that lack some of the recorded conditions, and name these if names are known."""
+    if conditions is None or model.names is None or model.names.kind != "text":
+        return
+    known = model.names.as_text().values[~model.rows_without_distances]
+    names = Names.build(np.array(conditions, dtype=object)).as_text().values
+    lacking = names[np.flatnonzero(~np.isin(names.astype(str), known.astype(str)))]
+    if 0 < len(lacking) < len(names):
+        raise ValueError(
+            f"model must have distances of all {len(names)} conditions, got none of {check.join_items(lacking)}; leave "
+            f"{agree(len(lacking), 'this condition', 'these conditions')} out of X, or add "
+            f"{agree(len(lacking), 'it', 'them')} to the model"
+        )
 
 
 def _require_counted_zeros(values: Array, known: Mask, name: str) -> None:
