@@ -22,6 +22,7 @@ from shesha.changes.layer_sources import NoiseFloor
 from shesha.comparison.engine import Evidence, Group, make_score
 from shesha.descriptors.spectrum_and_dimension import anisotropy, participation_ratio
 from shesha.drift.canary_check import drifts
+from shesha.inputs.class_labels import class_codes
 from shesha.kernels.mean_intervals import t_margin
 from shesha.kernels.neighbours import nearest_by_product, shared_entries
 from shesha.kernels.regression import decompose_folds, predict_held_out
@@ -543,14 +544,16 @@ def layer_details(
     """
     if any(np.ptp(side.rows, axis=0).max() == 0 for side in (pair.before, pair.after)):
         return {}, ()
-    groups, blocks = (_codes(known[name][rows]) if name in known else None for name in ("groups", "blocks"))
+    groups, blocks = (class_codes(known[name][rows])[0] if name in known else None for name in ("groups", "blocks"))
     fold = deal_units(len(rows), groups, FOLDS, spawn(seed, _DEALING))
     details: dict[str, Any] = {"structure": structure_change(pair, fold, beyond_noise=beyond_noise)}
     classes = comparable_classes(known["labels"], rows) if "labels" in known else None
     if classes is None:
         return details, ()
     chosen, codes, names = classes
-    groups, blocks = (None if labels is None else _codes(labels[chosen]) for labels in (groups, blocks))
+    groups, blocks = (
+        None if labels is None else class_codes(np.asarray(labels)[chosen])[0] for labels in (groups, blocks)
+    )
     sides = pair.before, pair.after, *sum(pair.unchanged, ())
     before, after, *unchanged = (narrow(side).take_rows(chosen) for side in sides)
     noise = list(zip(unchanged[::2], unchanged[1::2], strict=True))
@@ -572,12 +575,3 @@ def layer_details(
 def _is_one_map(structure: StructureChange, pair: LayerPair) -> bool:
     """Whether one map explains the change up to noise, so that no class moved by itself."""
     return structure.kind in _SAME_FOR_ALL and 1 - structure.explained <= pair.error_limit
-
-
-def _codes(values: Array | Labels) -> Labels:
-    array = np.asarray(values)
-    types = set(map(type, array.tolist())) if array.dtype.kind == "O" else set()
-    # Labels of several types, or of types of their own, have no order.
-    has_order = len(types) <= 1 and all(issubclass(one, str | float | int | np.generic) for one in types)
-    codes: Labels = np.unique(array if has_order else array.astype(str), return_inverse=True)[1]
-    return codes

@@ -169,7 +169,6 @@ def decode(codes: Array, name: str, others: Mapping[str, Any] | None = None) -> 
     """
     if codes.ndim != 2 or codes.dtype not in (np.uint8, np.int8):
         return codes
-    name = str(name)  # Names of distances may be bytes.
     if (known := _dequantise(codes, name, others or {})) is not None:
         return known
     if _PQ.search(name):

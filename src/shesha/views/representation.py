@@ -119,6 +119,8 @@ class Rdm:
     """
 
     def __init__(self, D: ArrayLike, name: str = "D") -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"name must be a text, got {type(name).__name__}")
         if hasattr(D, "get_matrices"):
             D = _only(_toolbox_distances(D), name)
         # The columns of distances are named after the rows, so their names are no evidence.
