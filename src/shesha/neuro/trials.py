@@ -349,8 +349,8 @@ def _require_counted_zeros(values: Array, known: Mask, name: str) -> None:
     """Refuse tables of counts with NaN instead of 0, as pivot tables have for neurons without a spike in a trial."""
     counts = values[known]
     # Neurons or trials that were not recorded lack all numbers or none.
-    mixed = ~known.reshape(len(known), -1).all(axis=1)
-    if not counts.size or 2 * mixed.sum() <= len(mixed) or counts.min() < 1 or (counts != np.floor(counts)).any():
+    n_mixed = len(known) - int(known.reshape(len(known), -1).all(axis=1).sum())
+    if not counts.size or 2 * n_mixed <= len(known) or counts.min() < 1 or (counts != np.floor(counts)).any():
         return
     if len(np.unique(counts)) < _FEWEST_COUNTS or counts.size > _MOSTLY_COUNTED * known.size:
         return
