@@ -50,7 +50,7 @@ def test_given_permutations_come_alone(either, given):
 def test_too_few_distinct_permutations_are_counted(either):
     """Four pairs of rows can be exchanged: 16 permutations do not reach 0.05, but they reach 0.1."""
     blocks = np.concatenate([np.repeat(np.arange(4), 2), np.arange(4, 36)])
-    with pytest.raises(ValueError, match=r"at least 20 distinct permutations, got 16 \(within blocks\)"):
+    with pytest.raises(ValueError, match=r"at least 20 distinct permutations for p <= 0.05, got 16 \(within blocks\)"):
         either(blocks=blocks)
     assert either(blocks=blocks, alpha=0.1).exchanged == "within blocks"
 
