@@ -83,12 +83,12 @@ def warn_of_unknown_distances(condensed: Vector, n: int) -> None:
     differ in their distances to others, as for pairs that were never seen: equal rows have equal distances to all
     others, and rows at a small distance nearly so.
     """
-    known = np.isfinite(condensed)
-    for extreme in (condensed.max(initial=-np.inf, where=known), condensed.min(initial=np.inf, where=known)):
+    finite = np.isfinite(condensed)
+    for extreme in (condensed.max(initial=-np.inf, where=finite), condensed.min(initial=np.inf, where=finite)):
         filled = condensed == extreme
         if filled.sum() < max(_FEWEST_ZEROS, _SOME_ZEROS * len(condensed)):
             continue
-        others = condensed[known & ~filled]
+        others = condensed[finite & ~filled]
         if len(np.unique(others)) < _FEW_LEVELS:
             continue
         beyond = max(float(extreme - others.max()), float(others.min() - extreme))
