@@ -20,8 +20,6 @@ FEWEST_DEPENDENT = 4 * BLOCK
 _MOST_BLOCKS, _N_ORDERS, _CLIP = 64, 199, 2.5
 _MATERIAL = 0.1
 """Smallest share by which neighbouring rows are closer that is reported."""
-_MATERIAL_RATIO = 1.5
-"""Smallest ratio of the variance between groups to that of random groups that is reported (the design effect)."""
 _REPEATED = 0.1
 """Smallest share of rows that repeat an earlier row that is reported; a few inputs occur twice in most streams."""
 _SMALL = 1e-3
@@ -112,27 +110,6 @@ def dependence_text(rows: Matrix, what: str, unit: str = "row", *, group_advice:
         )
     significance = f"p = {p:.1g}" if p >= _SMALL else f"p < {_SMALL:g}"
     return f"neighbouring {unit}s of the {what} depend on each other ({significance}). {advice}"
-
-
-def group_resemblance(rows: Matrix, codes: Labels) -> float:
-    """Return the p-value that rows of one group are closer than others; 1 unless they are closer by a material extent.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> rows, codes = rng.standard_normal((60, 4)), np.arange(60) // 6
-    >>> group_resemblance(rows, codes), group_resemblance(rows + 2 * rng.standard_normal((10, 4))[codes], codes) < 1e-6
-    (1.0, True)
-    """
-    rng = np.random.default_rng(0)
-    centred = (rows - rows.mean(axis=0)) / (float(np.abs(rows).max()) or 1.0)
-    groups = np.zeros((codes.max() + 1, len(rows)))
-    groups[codes, np.arange(len(rows))] = 1.0
-    groups /= np.sqrt(groups.sum(axis=1, keepdims=True))
-    orders = [np.arange(len(rows)), *(rng.permutation(len(rows)) for _ in range(_N_ORDERS))]
-    shares = np.array([((groups @ centred[order]) ** 2).sum() for order in orders]) / ((centred**2).sum() or 1.0)
-    p = p_of_first(shares)
-    return p if p <= LEVEL and shares[0] >= _MATERIAL_RATIO * shares[1:].mean() else 1.0
 
 
 def group_means(rows: Matrix, groups: Labels) -> Matrix:
