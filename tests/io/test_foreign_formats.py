@@ -600,6 +600,11 @@ def test_spikes_on_another_clock_are_named(tmp_path, change, message):
     missing[11:, 0] = missing[5:12, 1] = True
     np.testing.assert_array_equal(np.isnan(counts), missing)
     assert any("2 of 4 units were not observed in up to 9 of 20 trials" in one for one in statements)
+    # Intervals that do not belong to the units say nothing.
+    with h5py.File(tmp_path / "a.nwb", "a") as file:
+        del file["units/obs_intervals_index"]
+        file["units/obs_intervals_index"] = [1, 3, 4]
+    assert np.isfinite(files.read(tmp_path / "a.nwb")["units"]).all()
 
 
 @pytest.mark.parametrize("clock", ["rate", "timestamps"])
@@ -657,13 +662,24 @@ def parts(folder, names, column="embedding"):
         [f"part-{i:05d}-abc.snappy.parquet" for i in range(4)],
         [f"part.{i}.parquet" for i in range(4)],
         [f"{i:04d}.parquet" for i in range(4)],
+        [f"{i}.parquet" for i in range(1, 5)],
+        [f"docs_chunk-{i}.parquet" for i in range(4)],
     ],
 )
 def test_parts_of_a_table(tmp_path, names):
     pytest.importorskip("pyarrow")
-    expect(parts(tmp_path / "table", names), NAMES)
-    (tmp_path / "table" / "README.md").write_text("x")
-    assert list(files.read(tmp_path / "table")) == ["embedding"]
+    expect(parts(tmp_path / "export" / "table", names), NAMES)
+    (tmp_path / "export" / "README.md").write_text("x")
+    for folder in (tmp_path / "export", tmp_path / "export" / "table"):
+        assert list(files.read(folder)) == ["embedding"]
+
+
+@pytest.mark.parametrize("names", [["1", "3"], ["layer_0", "layer_1"], ["2", "3"]])
+def test_tables_that_are_not_numbered_from_the_first_are_no_parts(tmp_path, names):
+    pytest.importorskip("pyarrow")
+    folder = parts(tmp_path / "table", [f"{name}.parquet" for name in names])
+    with pytest.raises(ValueError, match="got the folder .*; pass the files in it"):
+        files.read(folder)
 
 
 def test_a_folder_lacks_parts_or_holds_several_splits(tmp_path):
