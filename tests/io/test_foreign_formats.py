@@ -678,7 +678,7 @@ def test_parts_of_a_table(tmp_path, names):
 def test_tables_that_are_not_numbered_from_the_first_are_no_parts(tmp_path, names):
     pytest.importorskip("pyarrow")
     folder = parts(tmp_path / "table", [f"{name}.parquet" for name in names])
-    with pytest.raises(ValueError, match="got the folder .*; pass the files in it"):
+    with pytest.raises(ValueError, match=r"got the folder .*; pass the files in it"):
         files.read(folder)
 
 
