@@ -76,6 +76,15 @@ JSON = {
     "records under .json": ("a.json", as_lines({"id": NAMES[i], "embedding": L[i]} for i in range(20)), NAMES),
     "lists": ("a.json", L, None),
     "a list per line": ("a.jsonl", L, None),
+    "actions before documents": (
+        "a.jsonl",
+        [
+            line
+            for i in range(20)
+            for line in ({"index": {"_index": "docs", "_id": NAMES[i]}}, {"text": "t", "embedding": L[i]})
+        ],
+        NAMES,
+    ),
     "words": ("a.json", dict(zip(NAMES, L, strict=True)), NAMES),
     "nested layers": ("a.json", {"model": {"layer.0": L}}, None),
 }
