@@ -660,7 +660,11 @@ def parts(folder, names, column="embedding"):
     folder.mkdir(parents=True)
     for number, name in enumerate(names):
         rows = slice(5 * number, 5 * number + 5)
-        pd.DataFrame({"id": NAMES[rows], column: list(X[rows])}).to_parquet(folder / name, index=False)
+        frame = pd.DataFrame({"id": NAMES[rows], column: list(X[rows])})
+        if name.endswith(".csv"):
+            frame.assign(embedding=[json.dumps(row.tolist()) for row in X[rows]]).to_csv(folder / name, index=False)
+        else:
+            frame.to_parquet(folder / name, index=False)
     return folder
 
 
@@ -673,6 +677,7 @@ def parts(folder, names, column="embedding"):
         [f"{i:04d}.parquet" for i in range(4)],
         [f"{i}.parquet" for i in range(1, 5)],
         [f"docs_chunk-{i}.parquet" for i in range(4)],
+        [f"part-{i:05d}-abc.csv" for i in range(4)],
     ],
 )
 def test_parts_of_a_table(tmp_path, names):

@@ -34,6 +34,11 @@ _PART = re.compile(
 """Names of parts, as the hub of Hugging Face, Spark, Dask and pandas write them."""
 _PARTITION = re.compile(r"[^=]+=[^=]*")
 _TABLES = (".parquet", ".arrow", ".feather")
+_TEXT_TABLES = {".csv": ",", ".tsv": "\t"}
+_TABLE_OF: Mapping[str, Callable[[Path], Table]] = {
+    ".parquet": parquet_table,
+    **{ending: partial(csv_table, separator=separator) for ending, separator in _TEXT_TABLES.items()},
+}
 _ITEMS: Mapping[str, Callable[[Path], Mapping[str, StoredArray]]] = {
     ".npy": npy_arrays,
     ".pt": torch_item,
@@ -64,6 +69,11 @@ def _tables_inside(path: Path) -> list[Path]:
         stems = [file.stem for file in tables]
         are_parts = all(map(_PART.fullmatch, stems)) or _are_counted(stems)
         return tables if len(kinds) == 1 and are_parts else []
+    texts = [file for file in files if file.suffix.lower() in _TEXT_TABLES]
+    # Text tables with other numbers, such as 0001.csv, may be those of subjects.
+    named = all(re.search(r"part|chunk|shard|-of-", file.stem, re.IGNORECASE) for file in texts)
+    if len(texts) > 1 and named and len({file.suffix for file in texts}) == 1:
+        return texts if all(_PART.fullmatch(file.stem) for file in texts) else []
     if not path.is_dir() or (files and any(file.suffix.lower() not in _NOTES for file in files)):
         return []
     folders = [folder for folder in path.iterdir() if folder.is_dir() and not folder.name.startswith((".", "_"))]
@@ -98,7 +108,7 @@ def _table(path: Path) -> Table:
             "a folder of its own"
         )
     _require_all_parts(path, files)
-    parts = [parquet_table(file) if file.suffix.lower() == ".parquet" else dataset_table(file) for file in files]
+    parts = [_TABLE_OF.get(file.suffix.lower(), dataset_table)(file) for file in files]
     first = parts[0]
     for file, part in zip(files, parts, strict=True):
         if part.names != first.names or [c.kind for c in part.columns] != [c.kind for c in first.columns]:
