@@ -187,7 +187,7 @@ PART = Words(
 WHOLE = Words(
     {
         "metadata.source": "?metadata (doc(ument)?|source|file|article|book|video|clip|url|path|author|speaker|spk|user"
-        "|customer)(_?name)?"
+        "|customer|conversation|thread|recording|song|donor|patient|subject|participant|person)(_?name)?"
     }
 )
 """Columns of text for documents, recordings or persons, whose parts another column may number."""

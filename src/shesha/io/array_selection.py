@@ -25,8 +25,10 @@ from shesha.inputs import (
     is_identity_name,
 )
 from shesha.inputs.column_words import TOKENS, label_like_names
+from shesha.inputs.columns import Column, Kind
 from shesha.inputs.matrix_shapes import is_one_hot
 from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, refuse_neighbours, scale_names, zero_names
+from shesha.inputs.table_columns import find_whole
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
 from shesha.support import files
 from shesha.support.layer_axis import MASK, MOST_LAYERS, LayerAxis, Split, refuse_padding, refuse_tokens, split
@@ -150,6 +152,8 @@ class Contents:
         Names of the features of all matrices, such as those of the columns of a table; None if there are none.
     names_by_array : dict of str to Names
         Row names of representations whose group of the file contains names of its own.
+    whole : str
+        Name of an array of documents or subjects that several rows share; empty if there is none.
     """
 
     representations: dict[str, Array]
@@ -159,6 +163,7 @@ class Contents:
     row_names: Names | None = field(default=None, compare=False)
     column_names: Names | None = field(default=None, compare=False)
     names_by_array: dict[str, Names] = field(default_factory=dict, compare=False)
+    whole: str = field(default="", compare=False)
 
     def names_of(self, name: str) -> Names | None:
         """Return the row names of one representation: those of its group of the file, or those of the file."""
@@ -278,16 +283,27 @@ def contents(
     rows = {len(matrix) for matrix in representations.values()}
     columns = {matrix.shape[-1] for matrix in representations.values()}
     selected = {name for _, name, _ in chosen}
-    labels = (name for name, array in arrays.items() if array.is_label_like and array.shape[0] in rows)
+    labels = [name for name, array in arrays.items() if array.is_label_like and array.shape[0] in rows]
+    row_names = None if distances else _identity(arrays, rows, selected)
     return Contents(
         representations,
         skipped,
         tuple(labels),
         split={name: splits[name] for name in used},
-        row_names=None if distances else _identity(arrays, rows, selected),
+        row_names=row_names,
         column_names=None if distances or columns == rows else _identity(arrays, columns, selected),
         names_by_array={} if distances else _identities(arrays, {key: name for key, name, _ in chosen}, rows),
+        whole="" if distances else find_whole(_as_columns(arrays, labels, row_names)),
     )
+
+
+def _as_columns(arrays: Mapping[str, StoredArray], labels: Iterable[str], row_names: Names | None) -> list[Column]:
+    """Return arrays of one value per row as columns, without the one that identifies the rows."""
+    names = [name for name in labels if row_names is None or not row_names.distinct or name != row_names.column]
+    kinds: dict[str, Kind] = {name: "text" if arrays[name].dtype.kind in "UST" else "numbers" for name in names}
+    return [
+        Column(name, kind, "", lambda: [], lambda name=name: plain(arrays[name].load())) for name, kind in kinds.items()
+    ]
 
 
 def _identities(arrays: Mapping[str, StoredArray], chosen: Mapping[str, str], n_rows: set[int]) -> dict[str, Names]:
