@@ -308,6 +308,29 @@ def test_tokens_of_single_inputs_are_refused(audit, tmp_path):
     assert "got 3 lists in row 1 and 4 in row 2, which look like the tokens of each row" in audit("x.json").err
 
 
+NUMBERED = {
+    "documents": ("doc-{}", [6] * 9, "9 matrices of 6 rows, which look like the tokens or times of one input each"),
+    "images": ("train/img_{:03}/patches", [6] * 9, "look like the tokens"),
+    "few documents": ("doc_{}", [6, 8, 7], "3 matrices of 6 to 8 rows, which look like the tokens"),
+    "few alike": ("doc_{}", [6] * 7, ""),
+    "layers of a text": ("text_encoder.layer.{}", [6] * 9, ""),
+    "layers of an image": ("img_3/block_{}", [6] * 9, ""),
+    "seeds": ("seed{}", [6] * 9, ""),
+    "unknown": ("a{}", [6] * 21, "or the mean of each if each is one input"),
+}
+
+
+@pytest.mark.parametrize("kind", NUMBERED)
+def test_numbered_arrays_of_single_inputs_are_refused(audit, tmp_path, kind):
+    name, lengths, said = NUMBERED[kind]
+    rows = np.random.default_rng(0).standard_normal((8, D))
+    np.savez("a.npz", **{name.format(place): rows[:n] for place, n in enumerate(lengths)})
+    ended = audit("a.npz")
+    printed = one_line(ended.err + ended.out)
+    assert said in printed and ("one input" in printed) == bool(said)
+    assert ("look like the tokens" in ended.err) == (ended.status == 2) == (kind in list(NUMBERED)[:3])
+
+
 @pytest.mark.filterwarnings("ignore:left out", "ignore:skipped")
 def test_files_that_are_no_matrix_are_stated(audit, tmp_path):
     (tmp_path / "f").mkdir()
