@@ -7,6 +7,7 @@ import contextlib
 import importlib
 import json
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -111,17 +112,24 @@ def load_libraries(root: Path, tests: list[str]) -> None:
 def run_tests(
     copy: Path, tests: list[str], limit: float | None = None, notes: Path | None = None, most: float | None = None
 ) -> Outcome:
-    """Run tests in a fork, which is killed after `limit` seconds; no test starts after `most` seconds."""
+    """Run tests in a fork; no test starts after `most` seconds.
+
+    The fork is killed after `limit` seconds of the processor, which other work on the machine does not shorten, or if
+    it waits ten times as long.
+    """
     out = copy.parent / f"{copy.name}.outcome"
     out.unlink(missing_ok=True)
     child = os.fork()
     if child == 0:
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_CPU, (round(limit), round(limit) + 10))
         _run_and_exit(copy, tests, out, notes, most)
-    status = _wait(child, limit)
+    status = _wait(child, None if limit is None else 10 * limit)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
     if status is None:
         os.waitpid(child, 0)
+    if status is None or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU):
         return Outcome("timed out", {}, {}, [])
     if not out.exists():
         return Outcome("killed" if os.WIFSIGNALED(status) else "not judged", {}, {}, [_last_line(copy)])

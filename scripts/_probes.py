@@ -77,7 +77,7 @@ def find_place(tree: ast.Module, one: Mutation) -> int | None:
 
 
 class Recorder:
-    """Record the seconds and the fixtures of each test, and name a shared fixture while it is created.
+    """Record the processor seconds and the fixtures of each test, and name a shared fixture while it is created.
 
     No further test starts after `most` seconds. The first case of every test runs before the second case of any test,
     so skipped cases only repeat tests that were run.
@@ -88,6 +88,7 @@ class Recorder:
         self.seconds: dict[str, float] = defaultdict(float)
         self.fixtures: dict[str, list[str]] = {}
         self.failed: list[str] = []
+        self.began = 0.0
         self.session: pytest.Session | None = None
 
     @pytest.hookimpl(trylast=True)
@@ -101,7 +102,11 @@ class Recorder:
                 seen[name] += 1
             items[:] = [items[at] for at in sorted(range(len(items)), key=lambda at: turns[at])]
 
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.began = sum(os.times()[:4])
+
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self.seconds[nodeid] += sum(os.times()[:4]) - self.began
         if self.stop is not None and time.monotonic() > self.stop and self.session is not None:
             self.session.shouldstop = "no time is left"
 
@@ -112,7 +117,6 @@ class Recorder:
         self.fixtures[item.nodeid] = list(getattr(item, "fixturenames", []))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.seconds[report.nodeid] += report.duration
         if report.failed:
             self.failed.append(report.nodeid)
 

@@ -33,6 +33,7 @@ from shesha.comparison.engine import Evidence
 from shesha.doubting import find_near_copies, warn_of_pair_doubts
 from shesha.drift.canary_check import Choice, choose_measures
 from shesha.inputs import MissingRows, Names, RowChoice, find_row_order, validation as check
+from shesha.inputs.class_labels import class_codes
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.measures import Measure, choose
 from shesha.nulls.dependence import stretches
@@ -326,7 +327,7 @@ def _warn_of_doubts(
     signs = "" if "groups" in known else find_undeclared_dependence([side.rows for side in sides])
     if signs and "labels" in known:
         # Rows that are sorted by class, or alternate, need not depend on one another.
-        codes = np.unique(known["labels"][rows].astype(str), return_inverse=True)[1]
+        codes = class_codes(known["labels"][rows])[0]
         signs = find_undeclared_dependence(subtract_class_means([side.rows for side in sides], codes))
     if signs:
         warn(f"intervals may be too narrow: {signs}", CalibrationWarning)
@@ -372,7 +373,7 @@ def _index(
         state(f"index tested on {name}")
     chosen = draw_rows(rows, _INDEXED, seed)
     before, after, *again = (side[name].take_rows(chosen).whole for side in (sides.before, sides.after, *sides.again))
-    groups = np.unique(known["groups"][chosen], return_inverse=True)[1] if "groups" in known else None
+    groups = class_codes(known["groups"][chosen])[0] if "groups" in known else None
     found = index_change(name, before, after, again, IndexTest(metric, k, loss, confidence, groups=groups, seed=seed))
     undecided = _describe_order(before.to_numpy.rows, after.to_numpy.rows)
     if not undecided and found.advice != "keep":

@@ -22,6 +22,7 @@ from shesha.changes.layer_sources import NoiseFloor
 from shesha.comparison.engine import Evidence, Group, make_score
 from shesha.descriptors.spectrum_and_dimension import anisotropy, participation_ratio
 from shesha.drift.canary_check import drifts
+from shesha.inputs.class_labels import class_codes
 from shesha.kernels.mean_intervals import t_margin
 from shesha.kernels.neighbours import nearest_by_product, shared_entries
 from shesha.kernels.regression import decompose_folds, predict_held_out
@@ -30,8 +31,9 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
 from shesha.nulls.design_warnings import find_undeclared_dependence
 from shesha.results.diff import Kind, LayerChange, MeasureChange, SeparationChange, StructureChange
+from shesha.support.device_arrays import squared_lengths
 from shesha.support.seeds import spawn
-from shesha.support.types import Array, Index, Labels, Matrix, Seed, Vector
+from shesha.support.types import Array, Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Representation
 
@@ -117,8 +119,12 @@ def structure_change(pair: LayerPair, fold: Index, *, beyond_noise: bool) -> Str
         unexplained = float(np.clip(1.0 - linear / ceiling, 0.0, 1.0)) if ceiling > 0 else float("nan")
         ranks = [participation_ratio(rows) for rows in (X, Y)]
         shared = _squared_cosine(old, new) if sides[0].shape == sides[1].shape else NAN
+        differs = _rows_that_differ(*sides, pair.error_limit)
         if beyond_noise:
-            if ranks[1] <= COLLAPSED * ranks[0] and (kind is None or _lost_features(*sides, kind)):
+            if 0 < differs.mean() <= _FEW_ROWS:
+                # A few rows may fit any of the maps.
+                kind, explained, recovered = "some rows", NAN, NAN
+            elif ranks[1] <= COLLAPSED * ranks[0] and (kind is None or _lost_features(*sides, kind)):
                 kind = "collapse"
             elif kind in (None, "none"):
                 kind = _less_specific(shared, unexplained, old, new, fold)
@@ -141,7 +147,21 @@ def structure_change(pair: LayerPair, fold: Index, *, beyond_noise: bool) -> Str
         neighbours=recovered,
         n_rows=len(X),
         n_features=max(rows.shape[1] for rows in sides),
+        n_moved=int(differs.sum()),
     )
+
+
+_FEW_ROWS = 0.5
+"""Share of rows up to which those that differ are named as the change, if all others are the same up to noise."""
+
+
+def _rows_that_differ(before: Matrix, after: Matrix, limit: float) -> Mask:
+    """Return which rows differ by more than noise; all of them if the features differ."""
+    if before.shape != after.shape:
+        return np.ones(len(before), dtype=bool)
+    errors = squared_lengths(after - before)
+    spread = float(squared_lengths(after - after.mean(axis=0)).mean())
+    return np.asarray(errors > limit * spread)
 
 
 Candidate = tuple[Kind, float, float]
@@ -543,14 +563,16 @@ def layer_details(
     """
     if any(np.ptp(side.rows, axis=0).max() == 0 for side in (pair.before, pair.after)):
         return {}, ()
-    groups, blocks = (_codes(known[name][rows]) if name in known else None for name in ("groups", "blocks"))
+    groups, blocks = (class_codes(known[name][rows])[0] if name in known else None for name in ("groups", "blocks"))
     fold = deal_units(len(rows), groups, FOLDS, spawn(seed, _DEALING))
     details: dict[str, Any] = {"structure": structure_change(pair, fold, beyond_noise=beyond_noise)}
     classes = comparable_classes(known["labels"], rows) if "labels" in known else None
     if classes is None:
         return details, ()
     chosen, codes, names = classes
-    groups, blocks = (None if labels is None else _codes(labels[chosen]) for labels in (groups, blocks))
+    groups, blocks = (
+        None if labels is None else class_codes(np.asarray(labels)[chosen])[0] for labels in (groups, blocks)
+    )
     sides = pair.before, pair.after, *sum(pair.unchanged, ())
     before, after, *unchanged = (narrow(side).take_rows(chosen) for side in sides)
     noise = list(zip(unchanged[::2], unchanged[1::2], strict=True))
@@ -572,12 +594,3 @@ def layer_details(
 def _is_one_map(structure: StructureChange, pair: LayerPair) -> bool:
     """Whether one map explains the change up to noise, so that no class moved by itself."""
     return structure.kind in _SAME_FOR_ALL and 1 - structure.explained <= pair.error_limit
-
-
-def _codes(values: Array | Labels) -> Labels:
-    array = np.asarray(values)
-    types = set(map(type, array.tolist())) if array.dtype.kind == "O" else set()
-    # Labels of several types, or of types of their own, have no order.
-    has_order = len(types) <= 1 and all(issubclass(one, str | float | int | np.generic) for one in types)
-    codes: Labels = np.unique(array if has_order else array.astype(str), return_inverse=True)[1]
-    return codes

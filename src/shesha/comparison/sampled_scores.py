@@ -62,9 +62,17 @@ def tuple_distances(source: RowSource, tuples: Index, metric: Metric) -> Matrix:
         rows, unit = _standardised_rows(source, metric)
         find = _panel_distances if _DENSE * len(tuples) > n_pairs(source.n_rows) else pair_distances
         for column, (i, j) in enumerate(places):
-            out[:, column] = unit * find(rows, tuples[:, i], tuples[:, j], metric)
+            out[:, column] = _multiply(find(rows, tuples[:, i], tuples[:, j], metric), unit)
         return out
     return _read_in_pieces(source, tuples, metric, places, out)
+
+
+def _multiply(distances: Vector, unit: float) -> Vector:
+    with np.errstate(over="ignore"):
+        out = distances * unit
+    if not np.isfinite(out).all():
+        raise NotEstimable("distances between rows exceed the largest number")
+    return out
 
 
 def _standardised_rows(source: RowSource, metric: Metric) -> tuple[Matrix, float]:
@@ -115,7 +123,7 @@ def _read_in_pieces(
         rows = rows / unit if metric == "euclidean" else standardise(rows, metric, numbers=numbers)
         positions = positions.reshape(-1, tuples.shape[1])
         for column, (i, j) in enumerate(places):
-            out[piece, column] = unit * pair_distances(rows, positions[:, i], positions[:, j], metric)
+            out[piece, column] = _multiply(pair_distances(rows, positions[:, i], positions[:, j], metric), unit)
 
     at_once = 1 if source.is_stored else max(1, budget // (8 * _COPIES * _SHARE * piece_bytes))
     for _ in parallel(fill, range(0, len(tuples), step), at_once=at_once):

@@ -16,7 +16,7 @@ from shesha.kernels.condensed_matrices import square, take_condensed
 from shesha.kernels.distances import PANEL, Metric, condensed_distances, n_pairs
 from shesha.kernels.neighbours import distinct_rows, neighbour_distances
 from shesha.kernels.pairs import condensed_index
-from shesha.kernels.rounding_and_scaling import length_unit
+from shesha.kernels.rounding_and_scaling import length_unit, safe_unit
 from shesha.kernels.topology import heat_trace
 from shesha.support.device_arrays import is_numpy, largest, take_rows, to_host
 from shesha.support.types import Index, Matrix, Vector
@@ -549,14 +549,18 @@ def _ranks(lists: Index, others: Index) -> Index:
 
 
 def _standard(source: RowSource, queries: Index, metric: Standard) -> kernel.RowBlocks:
-    if metric == "dot":
-        return kernel.RowBlocks(source.n_rows, source.read, source.starts, source.block)
+    unit, origin = 1.0, np.zeros(source.n_features)
+    if metric in ("euclidean", "dot"):
+        # The order of neighbours depends on neither the unit nor, for distances, the origin. Squares of very large
+        # numbers would overflow, and an origin near the rows keeps distances precise.
+        unit = safe_unit(np.array([[largest(source.block(start)) for start in source.starts]]))
     if metric == "euclidean":
-        # Distances do not depend on the origin, and an origin near the rows keeps them precise.
-        origin = np.median(source.read(np.sort(queries)), axis=0)
+        origin = np.median(source.read(np.sort(queries)) / unit, axis=0)
 
     def transform(rows: Matrix, numbers: Index) -> Matrix:
-        return rows - origin if metric == "euclidean" else standardise(rows, metric, numbers=numbers)
+        if metric == "euclidean" or metric == "dot":
+            return rows / unit - origin
+        return standardise(rows, metric, numbers=numbers)
 
     def block(start: int) -> Matrix:
         rows = source.block(start)
