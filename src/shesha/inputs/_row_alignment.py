@@ -451,7 +451,7 @@ class _Search(NamedTuple):
     @property
     def moved(self) -> Mask:
         """Whether each row has the vector of a row in another place."""
-        return (self.rows != self.places) & (self.nearest < _SAME**2 * np.minimum(self.second, self.own))
+        return np.asarray((self.rows != self.places) & (self.nearest < _SAME**2 * np.minimum(self.second, self.own)))
 
 
 def _search_rows(X: Any, Y: Any, unit: float, middle: NDArray[np.float64], n_searched: int) -> _Search:

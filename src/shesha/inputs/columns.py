@@ -61,15 +61,13 @@ def record_fields(column: Column) -> list[Column]:
     ):
         return []
 
-    def values(key: str) -> Any:
-        entries = [(_record(value) or {}).get(key) for value in column.values()]
+    def values(key: str, n: int | None = None) -> Any:
+        entries = [(_record(value) or {}).get(key) for value in column.values()[:n]]
         return np.array([entry if isinstance(entry, str | int | float) else None for entry in entries], dtype=object)
 
     fields = {str(key): value for record in reversed(known) for key, value in record.items()}
     return [
-        Column(
-            f"{column.name}.{key}", *kind_of_value(value), lambda key=key: values(key)[:SAMPLE], partial(values, key)
-        )
+        Column(f"{column.name}.{key}", *kind_of_value(value), partial(values, key, SAMPLE), partial(values, key))
         for key, value in fields.items()
     ]
 

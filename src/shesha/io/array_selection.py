@@ -25,7 +25,7 @@ from shesha.inputs import (
     is_identity_name,
 )
 from shesha.inputs.column_words import ITEM, LAYER, TOKENS, label_like_names
-from shesha.inputs.columns import Column, Kind
+from shesha.inputs.columns import Column
 from shesha.inputs.matrix_shapes import is_one_hot
 from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, refuse_neighbours, scale_names, zero_names
 from shesha.inputs.table_columns import find_whole
@@ -299,11 +299,12 @@ def contents(
 
 def _as_columns(arrays: Mapping[str, StoredArray], labels: Iterable[str], row_names: Names | None) -> list[Column]:
     """Return arrays of one value per row as columns, without the one that identifies the rows."""
-    names = [name for name in labels if row_names is None or not row_names.distinct or name != row_names.column]
-    kinds: dict[str, Kind] = {name: "text" if arrays[name].dtype.kind in "UST" else "numbers" for name in names}
-    return [
-        Column(name, kind, "", lambda: [], lambda name=name: plain(arrays[name].load())) for name, kind in kinds.items()
-    ]
+    identity = row_names.column if row_names is not None and row_names.distinct else ""
+
+    def column(name: str, array: StoredArray) -> Column:
+        return Column(name, "text" if array.dtype.kind in "UST" else "numbers", "", list, lambda: plain(array.load()))
+
+    return [column(name, arrays[name]) for name in labels if name != identity]
 
 
 def _identities(arrays: Mapping[str, StoredArray], chosen: Mapping[str, str], n_rows: set[int]) -> dict[str, Names]:
