@@ -17,4 +17,8 @@ from shesha.doubting.doubts import (
     warn_of_pair_doubts as warn_of_pair_doubts,
     warn_of_row_doubts as warn_of_row_doubts,
 )
-from shesha.doubting.row_doubts import association as association, describe_code as describe_code
+from shesha.doubting.row_doubts import (
+    association as association,
+    describe_code as describe_code,
+    find_near_copies as find_near_copies,
+)

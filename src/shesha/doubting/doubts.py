@@ -311,7 +311,7 @@ def _zero_rows(rows: Index, n: int, where: str) -> Doubt:
     )
 
 
-_ONLY_STATED = ("copies", "equal rows", "offset", "repeated rows", "zero rows")
+_ONLY_STATED = ("copies", "equal rows", "near copies", "offset", "repeated rows", "zero rows")
 """Doubts about data that may be as intended, such as features of nonnegative values; answers state them."""
 _NO_WARNING = ("order", "alternating order", "duplicates")
 """Doubts that raise no warning, because another warning already shows the problem."""

@@ -163,6 +163,13 @@ FAMILY = Words(
 """Last words in names of numbered columns that form a matrix, whatever else the table contains."""
 LAYER = Words({"layer": "layers?|l|h|hidden|blocks?|models?|states?"})
 """Words in names of numbered columns of several layers, which are not one matrix."""
+ITEM = Words(
+    {
+        "doc": "(doc(ument)?|text|sent(ence)?|passage|paragraph|query|question|answer|prompt|input|example|review|tweet"
+        "|image|img|picture|photo|video|clip|audio|utt(erance)?|recording|song|protein|seq(uence)?|trial)s?"
+    }
+)
+"""Words in names of numbered arrays of one input each, such as its tokens."""
 
 FEATURE_NAME = Words(
     {
@@ -187,7 +194,7 @@ PART = Words(
 WHOLE = Words(
     {
         "metadata.source": "?metadata (doc(ument)?|source|file|article|book|video|clip|url|path|author|speaker|spk|user"
-        "|customer)(_?name)?"
+        "|customer|conversation|thread|recording|song|donor|patient|subject|participant|person)(_?name)?"
     }
 )
 """Columns of text for documents, recordings or persons, whose parts another column may number."""

@@ -24,9 +24,11 @@ from shesha.inputs import (
     is_certain_identity,
     is_identity_name,
 )
-from shesha.inputs.column_words import TOKENS, label_like_names
+from shesha.inputs.column_words import ITEM, LAYER, TOKENS, label_like_names
+from shesha.inputs.columns import Column
 from shesha.inputs.matrix_shapes import is_one_hot
 from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, refuse_neighbours, scale_names, zero_names
+from shesha.inputs.table_columns import find_whole
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
 from shesha.support import files
 from shesha.support.layer_axis import MASK, MOST_LAYERS, LayerAxis, Split, refuse_padding, refuse_tokens, split
@@ -150,6 +152,8 @@ class Contents:
         Names of the features of all matrices, such as those of the columns of a table; None if there are none.
     names_by_array : dict of str to Names
         Row names of representations whose group of the file contains names of its own.
+    whole : str
+        Name of an array of documents or subjects that several rows share; empty if there is none.
     """
 
     representations: dict[str, Array]
@@ -159,6 +163,7 @@ class Contents:
     row_names: Names | None = field(default=None, compare=False)
     column_names: Names | None = field(default=None, compare=False)
     names_by_array: dict[str, Names] = field(default_factory=dict, compare=False)
+    whole: str = field(default="", compare=False)
 
     def names_of(self, name: str) -> Names | None:
         """Return the row names of one representation: those of its group of the file, or those of the file."""
@@ -278,16 +283,28 @@ def contents(
     rows = {len(matrix) for matrix in representations.values()}
     columns = {matrix.shape[-1] for matrix in representations.values()}
     selected = {name for _, name, _ in chosen}
-    labels = (name for name, array in arrays.items() if array.is_label_like and array.shape[0] in rows)
+    labels = [name for name, array in arrays.items() if array.is_label_like and array.shape[0] in rows]
+    row_names = None if distances else _identity(arrays, rows, selected)
     return Contents(
         representations,
         skipped,
         tuple(labels),
         split={name: splits[name] for name in used},
-        row_names=None if distances else _identity(arrays, rows, selected),
+        row_names=row_names,
         column_names=None if distances or columns == rows else _identity(arrays, columns, selected),
         names_by_array={} if distances else _identities(arrays, {key: name for key, name, _ in chosen}, rows),
+        whole="" if distances else find_whole(_as_columns(arrays, labels, row_names)),
     )
+
+
+def _as_columns(arrays: Mapping[str, StoredArray], labels: Iterable[str], row_names: Names | None) -> list[Column]:
+    """Return arrays of one value per row as columns, without the one that identifies the rows."""
+    identity = row_names.column if row_names is not None and row_names.distinct else ""
+
+    def column(name: str, array: StoredArray) -> Column:
+        return Column(name, "text" if array.dtype.kind in "UST" else "numbers", "", list, lambda: plain(array.load()))
+
+    return [column(name, arrays[name]) for name in labels if name != identity]
 
 
 def _identities(arrays: Mapping[str, StoredArray], chosen: Mapping[str, str], n_rows: set[int]) -> dict[str, Names]:
@@ -422,7 +439,10 @@ def check_names(keys: Iterable[str]) -> list[str]:
 
 
 _MANY, _SPREAD = 8, 3
-"""Numbers of matrices, and of their numbers of rows, from which on each seems to belong to one input."""
+"""Numbers of matrices, and of their numbers of rows, from which on each seems to belong to one input.
+
+Of matrices that are named like inputs, the smaller number suffices if they have different numbers of rows.
+"""
 
 
 def _hold_one_input_each(matrices: Mapping[str, Any]) -> bool:
@@ -432,6 +452,8 @@ def _hold_one_input_each(matrices: Mapping[str, Any]) -> bool:
     return len(matrices) >= _MANY and len(columns) == 1 and len(rows) >= _SPREAD and 2 * usual <= len(matrices)
 
 
+_MOST_MODELS = 20
+"""Number of numbered matrices of the same rows from which on the answer states that each is a representation."""
 _RANGE = "#-#"
 _NAMED_MATRIX = re.compile(r"(?:^|[./_-])(?:embeddings?|embs?|vectors?|features?|feats?)[./_-]?#")
 _NAMED_PART = re.compile(r"(?:^|[./_-])(?:batch|chunk|part|shard|rank|worker)e?s?\W?_?#")
@@ -455,18 +477,24 @@ def refuse_parts(path: Path | str, matrices: Mapping[str, Any]) -> None:
         rows = [matrices[name].shape[0] for name in names]
         if len(names) < 2 or len({matrices[name].shape[1] for name in names}) > 1:
             continue
-        if template.endswith("[#]") and len(set(rows[:-1])) > 1:
+        is_layer, enough = LAYER.fit_one_word(template), _MANY if len(set(rows)) == 1 else _SPREAD
+        is_item = len(names) >= enough and ITEM.fit_one_word(template) and not is_layer
+        if is_item or (template.endswith("[#]") and len(set(rows[:-1])) > 1):
             raise UnreadableFileError(
-                f"{path} must contain one matrix for all inputs, got {len(names)} matrices of {min(rows)} to "
-                f"{max(rows)} rows, which look like the tokens or times of one input each. Average the rows of each, "
-                "or name those to read with keys= (--key)"
+                f"{path} must contain one matrix for all inputs, got {len(names)} matrices of "
+                f"{' to '.join(map(str, sorted({min(rows), max(rows)})))} rows, which look like the "
+                f"tokens or times of one input each ({names[0]}, ...). Average the rows of each; or concatenate all of "
+                "them, if each token is to be a row; or name those to read with keys= (--key)"
             )
         # Over several files, these are also the layers of 3-D arrays.
         is_list = bool(lists) and template == lists[0] and isinstance(path, Path)
-        if set(rows) == {rows[0]} and (is_list or _NAMED_MATRIX.search(template)):
+        many = len(names) > _MOST_MODELS and not is_layer
+        if set(rows) == {rows[0]} and (is_list or many or _NAMED_MATRIX.search(template)):
             state(
                 f"{names[0]} to {names[-1]} are read as {len(names)} representations of the same {rows[0]:,} rows; if "
                 "they are parts of one matrix, save them as one (numpy.concatenate)"
+                + ", or the mean of each if each is one input"
+                * many
             )
         shorter = len(names) > 2 and len(set(rows[:-1])) == 1 and rows[-1] < rows[0]
         if shorter or template.endswith(_RANGE) or _NAMED_PART.search(template):

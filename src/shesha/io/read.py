@@ -27,6 +27,7 @@ from shesha.inputs import (
 from shesha.inputs.column_words import SIDE
 from shesha.inputs.identity import describe_transposed, words_of
 from shesha.inputs.matrix_shapes import one_row_per_input
+from shesha.inputs.table_columns import state_whole
 from shesha.io._unsupported_formats import Format, unsupported
 from shesha.io.array_selection import Contents
 from shesha.io.file_checks import UnreadableFileError, require_existing, require_file
@@ -197,6 +198,8 @@ def open_file(
     else:
         names_of_rows = () if ids is None else (ids, *(part.strip() for part in ids.split(",")))
         found = file_format.contents(target, keys, (*columns, *names_of_rows), axis)
+        if found.whole not in (*columns, *names_of_rows):
+            state_whole(found.whole)
     if not distances and keys is None and any(name.startswith(_PATTERNS) for name in found.skipped):
         raise UnreadableFileError(
             f"{path} must contain features, got the distances of rsatoolbox; pass --rdm to use them"
