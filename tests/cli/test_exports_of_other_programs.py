@@ -320,6 +320,24 @@ NUMBERED = {
 }
 
 
+BESIDE = {
+    "doclens": ([4, 6, 5, 3, 6], "doclens has the numbers of rows of parts"),
+    "offsets": ([0, 4, 10, 15, 18, 24], "offsets has the first rows of parts"),
+    "row_starts": ([0, 4, 10, 15, 18], "row_starts has the first rows of parts"),
+    "cluster_sizes": ([4, 6, 5, 3, 6], ""),
+    "steps": ([0, 4, 10, 15, 18, 24], ""),
+    "lengths": ([4, 6, 5, 3, 5], ""),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_lengths_of_documents_beside_their_tokens_are_named(audit, name):
+    values, said = BESIDE[name]
+    np.savez("a.npz", vectors=X, **{name: np.array(values)})
+    printed = one_line(audit("a.npz").out)
+    assert said in printed and ("tokens or chunks" in printed) == bool(said)
+
+
 @pytest.mark.parametrize("kind", NUMBERED)
 def test_numbered_arrays_of_single_inputs_are_refused(audit, tmp_path, kind):
     name, lengths, said = NUMBERED[kind]

@@ -32,7 +32,7 @@ from shesha.inputs.table_columns import find_whole
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
 from shesha.support import files
 from shesha.support.layer_axis import MASK, MOST_LAYERS, LayerAxis, Split, refuse_padding, refuse_tokens, split
-from shesha.support.provenance import state
+from shesha.support.provenance import state, state_warning
 from shesha.support.types import Array
 from shesha.support.wording import in_natural_order, join_names, natural_key, visible_name
 
@@ -285,6 +285,8 @@ def contents(
     selected = {name for _, name, _ in chosen}
     labels = [name for name, array in arrays.items() if array.is_label_like and array.shape[0] in rows]
     row_names = None if distances else _identity(arrays, rows, selected)
+    if not distances and len(rows) == 1:
+        skipped |= _lengths_of_parts(arrays, next(iter(rows)))
     return Contents(
         representations,
         skipped,
@@ -295,6 +297,35 @@ def contents(
         names_by_array={} if distances else _identities(arrays, {key: name for key, name, _ in chosen}, rows),
         whole="" if distances else find_whole(_as_columns(arrays, labels, row_names)),
     )
+
+
+def _lengths_of_parts(arrays: Mapping[str, StoredArray], n_rows: int) -> dict[str, str]:
+    """Warn of an array with the numbers of rows, or the first rows, of documents whose tokens or chunks are the rows.
+
+    Return what it is, by its name.
+    """
+    for name, array in arrays.items():
+        n = array.shape[0] if array.is_label_like else 0
+        if array.dtype.kind not in "iu" or not _FEWEST_PARTS <= n <= n_rows / 2 + 1 or _SIZES.search(name):
+            continue
+        values = np.asarray(array.load()).astype(np.int64)
+        are_starts = values[0] == 0 and values[-1] <= n_rows and bool((np.diff(values) > 0).all())
+        what = "the first rows" if are_starts and _STARTS.search(name) else ""
+        what = "the numbers of rows" if int(values.sum()) == n_rows and int(values.min()) > 0 else what
+        if what:
+            state_warning(
+                f"{name} has {what} of parts, so that rows seem to be tokens or chunks of documents, which resemble "
+                "one another: average the rows of each, or declare them as groups"
+            )
+            return {name: f"is 1-D with {what} of parts"}
+    return {}
+
+
+_FEWEST_PARTS = 4
+_STARTS = re.compile(r"offset|start|first|ptr|boundar|splits|cu_?seq", re.IGNORECASE)
+_SIZES = re.compile(r"cluster|class|label|bin|hist", re.IGNORECASE)
+"""Smallest number of documents whose lengths are recognised, names of arrays of their first rows, and names of numbers
+of rows that need not follow one another."""
 
 
 def _as_columns(arrays: Mapping[str, StoredArray], labels: Iterable[str], row_names: Names | None) -> list[Column]:
