@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from shesha.inputs.identity import words_of
+from shesha.inputs.identity import is_identity_name, words_of
+from shesha.support.sampling_units import is_batch_name, is_unit_name
 
 
 class Words:
@@ -103,6 +104,8 @@ CLUSTERS = Words(
     }
 )
 """Columns that clustering programs write."""
+CLASS = Words({"cell_type": "?* type|celltypes?|class|category|annotation|species|tissue|organ"})
+"""Columns of classes that people assign to rows, unlike clusters."""
 TRIAL = Words({"trial_number": "trials?|trial_?type|stim(ulus|uli)?|rts?|reaction_time|choices?"})
 """Words in names of columns of tables with one trial per row."""
 BEHAVIOUR = Words(
@@ -216,6 +219,28 @@ PICTURE_COLUMNS = 3
 def label_like_names(names: Iterable[str]) -> list[str]:
     """Return those names that usually denote labels."""
     return [name for name in names if name.lower() in LABELS]
+
+
+def is_part_name(name: str) -> bool:
+    """Return whether a column is named like documents, persons or sessions, of which several rows may come.
+
+    Examples
+    --------
+    >>> [name for name in ("doc_id", "speaker", "session_id", "n_genes") if is_part_name(name)]
+    ['doc_id', 'speaker', 'session_id']
+    """
+    return WHOLE.fit(name) or LEVEL.fit(name) or is_identity_name(name)
+
+
+def is_design_name(name: str) -> bool:
+    """Return whether a column is named like batches, sampling units, their parts or classes, which are facts on rows.
+
+    Examples
+    --------
+    >>> [name for name in ("donor_id", "cell_type", "leiden", "n_genes") if is_design_name(name)]
+    ['donor_id', 'cell_type']
+    """
+    return is_batch_name(name) or is_unit_name(name) or is_part_name(name) or CLASS.fit(name)
 
 
 def is_picture(name: str, n_columns: int) -> bool:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from shesha.inputs import (
     require_same_conditions,
     validation as check,
 )
-from shesha.inputs.column_words import SIDE
+from shesha.inputs.column_words import SIDE, is_design_name
 from shesha.inputs.identity import describe_transposed, words_of
 from shesha.inputs.matrix_shapes import one_row_per_input
 from shesha.inputs.table_columns import state_whole
@@ -218,8 +219,11 @@ def open_file(
         _state_neurons_in_rows(target, found)
         _warn_of_named_columns(target, found)
     if ids is None:
+        if found.row_names is not None and not found.row_names.columns:
+            found.row_names.columns = _design_columns(target, found)
         return found
     names = _read_ids(target, file_format, ids)
+    names.columns = _design_columns(target, found)
     for name, matrix in found.representations.items():
         if not distances and len(matrix) != len(names):
             raise ValueError(
@@ -228,6 +232,24 @@ def open_file(
             )
     skipped = {name: reason for name, reason in found.skipped.items() if name != ids}
     return replace(found, skipped=skipped, row_names=names)
+
+
+def _design_columns(path: Path, found: Contents) -> dict[str, Names]:
+    """Return the columns, read when they are needed, that show whether rows of one name are other inputs."""
+
+    def load(column: str) -> Array:
+        unknown = np.full(len(next(iter(found.representations.values()))), "")
+        try:
+            labels: Any = read_labels(path, column)
+        except (ValueError, TypeError, OSError):
+            return unknown
+        rows = found.row_names
+        if isinstance(labels, NamedRows) and rows is not None and not labels.known.has_same_order(rows):
+            value = dict(zip(labels.names.tolist(), np.asarray(labels).tolist(), strict=True))
+            return np.array([value.get(name, "") for name in rows.values.tolist()], dtype=object)
+        return np.asarray(labels) if np.shape(labels) == unknown.shape else unknown
+
+    return {name: Names(partial(load, name)) for name in found.labels_available if is_design_name(name)}
 
 
 def state_skipped(path: Path, found: Contents, used: Iterable[str | None] = ()) -> None:
