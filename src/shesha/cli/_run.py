@@ -266,9 +266,12 @@ def _read(option: str, value: str, first: Path, rows: RowOptions) -> Any:
             place = first if path is None else path
             reason = f"--{option} must be a file, or a column of {place}, got {value!r}: {reason}"
         raise ValueError(reason) from error
-    if path is not None and path != first and not rows.by_position and not isinstance(labels, NamedRows):
-        with ignore_statements():
-            check_label_order(first, path)
+    is_named = isinstance(labels, NamedRows)
+    if path is None or path == first or rows.by_position or (is_named and labels.known.distinct):
+        return labels
+    with ignore_statements():
+        check_label_order(first, path)
+    if not is_named:
         state(f"{option} paired with the rows by position: {path.name} has no row names")
     return labels
 

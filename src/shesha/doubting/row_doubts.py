@@ -594,12 +594,12 @@ def known_column(subject: Subject, side: int) -> Doubt | None:
     variances = sample.var(axis=0)
     shares = variances / (variances.sum() or 1.0)
     found = []
-    for column in np.flatnonzero(shares >= _LEAST_SHARE):
+    for column in np.flatnonzero(shares >= _LEAST_SHARE).tolist():
         ranks = midranks(np.ascontiguousarray(sample[:, column]))[0]
         for name, quantity in subject.known.items():
             strength, p_value = _column_association(ranks, quantity[subject.places])
             if strength**2 * shares[column] >= _LEAST_SHARE and p_value * sample.shape[1] <= _CONFOUNDED_LEVEL:
-                found.append((abs(strength), int(column), name, p_value, strength))
+                found.append((abs(strength), column, name, p_value, strength))
     if not found or (strongest := max(found))[0] < _ONE_COLUMN:
         return None
     size, column, name, p_value, strength = strongest
@@ -622,7 +622,7 @@ def _column_association(ranks: Vector, quantity: Vector | Labels) -> tuple[float
         return 0.0, 1.0
     if quantity.dtype.kind != "f":
         return association(np.unique(quantity, return_inverse=True)[1], ranks)
-    strength, p_value = pearsonr(ranks, midranks(quantity)[0])
+    strength, p_value = pearsonr(ranks, midranks(quantity.astype(np.float64))[0])
     return float(strength), float(p_value)
 
 

@@ -128,6 +128,14 @@ class UnknownKeyError(ValueError):
     """A file contains no representation of the requested name."""
 
 
+class UnknownColumnError(ValueError):
+    """A file contains no labels of the requested name."""
+
+    def __init__(self, path: Path, columns: Sequence[str], column: str) -> None:
+        super().__init__(f"column must be among {join_names(columns)} in {path}, got {column!r}")
+        self.columns = tuple(columns)
+
+
 @dataclass(frozen=True)
 class Contents:
     """The representations in a file, and a description of its other contents.
@@ -759,7 +767,7 @@ def pick(path: Path, candidates: Sequence[str], column: str | None) -> str:
     """Return the requested column, the sole candidate, or the sole one with a name like 'label'."""
     if column is not None:
         if column not in candidates:
-            raise ValueError(f"column must be among {join_names(candidates)} in {path}, got {column!r}")
+            raise UnknownColumnError(path, candidates, column)
         return column
     others = [name for name in candidates if not is_identity_name(name)]
     likely = next((names for names in (candidates, others) if len(names) == 1), label_like_names(candidates))
