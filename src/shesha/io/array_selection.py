@@ -24,7 +24,7 @@ from shesha.inputs import (
     is_certain_identity,
     is_identity_name,
 )
-from shesha.inputs.column_words import TOKENS, label_like_names
+from shesha.inputs.column_words import LAYER, TOKENS, label_like_names
 from shesha.inputs.matrix_shapes import is_one_hot
 from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, refuse_neighbours, scale_names, zero_names
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
@@ -232,6 +232,8 @@ def contents(
     arrays = visible_names(path, arrays)
     if isinstance(keys, list | tuple):
         keys = [visible_name(key) if isinstance(key, str) else key for key in keys]
+    if not distances and not set(arrays) & set(keys or ()):
+        arrays = _stack_trials(path, arrays)
     reasons = {name: why_not(array, layer_axis, distances) for name, array in arrays.items()}
     skipped = {name: reason for name, reason in reasons.items() if reason is not None}
     if keys is None:
@@ -440,6 +442,59 @@ def _hold_one_input_each(matrices: Mapping[str, Any]) -> bool:
     return len(matrices) >= _MANY and len(columns) == 1 and len(rows) >= _SPREAD and 2 * usual <= len(matrices)
 
 
+_TRIAL = re.compile(r"(?:trials?|sweeps?)(?:_?data)?", re.IGNORECASE)
+"""Names of lists with one matrix for each trial."""
+
+
+def _stack_trials(path: Path, arrays: Mapping[str, StoredArray]) -> Mapping[str, StoredArray]:
+    """Return lists of equal matrices that are one trial each as matrices with a row for each trial.
+
+    They are named like trials, or the file has as many classes, which repeat, and none for the rows of the matrices.
+    """
+    lists: dict[str, list[str]] = defaultdict(list)
+    for name, array in arrays.items():
+        if len(array.shape) == 2 and array.refusal is None and (found := re.fullmatch(r"(.+)\[\d+\]", name)):
+            lists[found[1]].append(name)
+    stacked: dict[str, StoredArray] = {}
+    for group, names in lists.items():
+        parts = [arrays[name] for name in names]
+        word = _SEPARATORS.split(group)[-1]
+        rows = {part.shape[0] for part in parts}
+        classes = dict.fromkeys((len(names), *rows), "")
+        for name, array in arrays.items():
+            if (
+                len(names) >= _MANY
+                and array.is_label_like
+                and array.shape[0] in classes
+                and not LAYER.fit_one_word(name)
+            ):
+                values = plain(array.load()).tolist()
+                classes[array.shape[0]] += name if len(set(values)) < len(values) else ""
+        beside, *others = classes.values()
+        is_evidence = beside and not any(others) and len(names) not in rows
+        if LAYER.fit_last_word(word) or not (_TRIAL.fullmatch(word) or is_evidence):
+            continue
+        shapes = {part.shape for part in parts}
+        if len(shapes) > 1:
+            raise UnreadableFileError(
+                f"{group} in {path} must be matrices of one shape, because each is a trial, got {len(names)} of "
+                f"{' or '.join(' x '.join(map(str, shape)) for shape in sorted(shapes)[:3])}; cut all to the same times"
+            )
+        stacked[group] = stack_vectors(path, group, parts)
+        size = " x ".join(map(str, parts[0].shape))
+        evidence = f", as many as there are entries of {beside}" if beside else ""
+        state(f"{group}: {len(names)} matrices of {size}{evidence}, each read as one row (trial)")
+    if not stacked:
+        return arrays
+    members = {name for group in stacked for name in lists[group]}
+    arrays = stacked | {name: array for name, array in arrays.items() if name not in members}
+    matrices = [name for name, array in arrays.items() if len(array.shape) == 2]
+    about = [name for name in matrices if _ABOUT_TRIALS.fullmatch(_SEPARATORS.split(name)[-1])]
+    return arrays | dict.fromkeys(about, refused("describes the trials"))
+
+
+_ABOUT_TRIALS = re.compile(r"times?|timestamps?|(?:sample|trial)_?info", re.IGNORECASE)
+"""Names of arrays beside trials that describe them."""
 _RANGE = "#-#"
 _NAMED_MATRIX = re.compile(r"(?:^|[./_-])(?:embeddings?|embs?|vectors?|features?|feats?)[./_-]?#")
 _NAMED_PART = re.compile(r"(?:^|[./_-])(?:batch|chunk|part|shard|rank|worker)e?s?\W?_?#")
@@ -474,7 +529,8 @@ def refuse_parts(path: Path | str, matrices: Mapping[str, Any]) -> None:
         if set(rows) == {rows[0]} and (is_list or _NAMED_MATRIX.search(template)):
             state(
                 f"{names[0]} to {names[-1]} are read as {len(names)} representations of the same {rows[0]:,} rows; if "
-                "they are parts of one matrix, save them as one (numpy.concatenate)"
+                "they are parts of one matrix, save them as one (numpy.concatenate), and if each is one input, such as "
+                "a trial, as its rows (numpy.stack(PARTS).reshape(len(PARTS), -1))"
             )
         shorter = len(names) > 2 and len(set(rows[:-1])) == 1 and rows[-1] < rows[0]
         if shorter or template.endswith(_RANGE) or _NAMED_PART.search(template):
@@ -766,9 +822,11 @@ def strings(values: Iterable[Any]) -> Array:
 def pick(path: Path, candidates: Sequence[str], column: str | None) -> str:
     """Return the requested column, the sole candidate, or the sole one with a name like 'label'."""
     if column is not None:
-        if column not in candidates:
+        # Most names are known by their last part.
+        ends = [name for name in candidates if name.endswith((f"/{column}", f".{column}"))]
+        if column not in candidates and len(ends) != 1:
             raise UnknownColumnError(path, candidates, column)
-        return column
+        return column if column in candidates else ends[0]
     others = [name for name in candidates if not is_identity_name(name)]
     likely = next((names for names in (candidates, others) if len(names) == 1), label_like_names(candidates))
     if len(likely) != 1:
