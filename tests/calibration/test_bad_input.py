@@ -50,7 +50,7 @@ def test_given_permutations_come_alone(either, given):
 def test_too_few_distinct_permutations_are_counted(either):
     """Four pairs of rows can be exchanged: 16 permutations do not reach 0.05, but they reach 0.1."""
     blocks = np.concatenate([np.repeat(np.arange(4), 2), np.arange(4, 36)])
-    with pytest.raises(ValueError, match=r"at least 1 / alpha = 20 distinct permutations, got 16 \(within blocks\)"):
+    with pytest.raises(ValueError, match=r"at least 20 distinct permutations for p <= 0.05, got 16 \(within blocks\)"):
         either(blocks=blocks)
     assert either(blocks=blocks, alpha=0.1).exchanged == "within blocks"
 
@@ -58,7 +58,7 @@ def test_too_few_distinct_permutations_are_counted(either):
 def test_groups_of_unequal_sizes_cannot_take_each_others_place(pair):
     X, Y = pair[0][:36], pair[1][:36]
     sizes = np.repeat(np.arange(8), np.arange(1, 9))
-    with pytest.raises(ValueError, match=r"distinct permutations, got 1 \(whole groups\); .*groups of equal size"):
+    with pytest.raises(ValueError, match=r"p <= 0.05, got 1 \(whole groups\); .*groups of equal size"):
         calibrate(X, Y, groups=sizes, n_permutations=K)
     twice = np.repeat(np.arange(6), [5, 5, 5, 5, 8, 8])
     assert calibrate(X, Y, groups=twice, n_permutations=K, seed=0).exchanged == "whole groups"

@@ -146,3 +146,15 @@ def test_cut_vectors_of_unit_length_are_named(vectors, way, metric, named):
     rows = X / np.linalg.norm(X, axis=1, keepdims=True) if vectors == "unit" else X
     found = stored_vectors(rows, [way], k=5, index_metric=metric)
     assert any("vectors have one length, but their first dimensions have not" in text for text in found.inputs) == named
+
+
+@pytest.mark.parametrize(
+    ("given", "metric", "named"),
+    [("cut", "ip", True), ("cut", "cosine", False), ("cut to unit length", "ip", False), ("rounded", "ip", False)],
+)
+def test_given_vectors_that_lost_their_unit_length_are_named(given, metric, named):
+    rows = X / np.linalg.norm(X, axis=1, keepdims=True)
+    cut = rows[:, :8]
+    ways = {"cut": cut, "cut to unit length": cut / np.linalg.norm(cut, axis=1, keepdims=True)}
+    found = stored_vectors(rows, {given: (ways | {"rounded": rows.round(2)})[given]}, k=5, index_metric=metric)
+    assert any(f"vectors have one length, but those of {given} have not" in text for text in found.inputs) == named

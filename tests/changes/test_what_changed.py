@@ -35,6 +35,18 @@ def test_kinds_of_change_are_told_apart(rows, rng):
     assert kind(rows, rows @ rng.standard_normal((16, 16))) in ("mixing of features", "collapse")
     assert kind(rows, rows @ np.diag([1, 1] + [0.01] * 14)) == "collapse"
     assert kind(rows, rng.standard_normal((300, 16))) == "new structure"
+    assert kind(rows, np.where(np.arange(300)[:, None] % 9 == 0, rows[::-1], rows)) == "some rows"
+
+
+def test_rows_that_differ_are_counted_where_others_stayed(rows, rng):
+    """One common target of a few rows is no offset of all."""
+    few = rng.permutation(300) < 28
+    found = shesha.diff(rows, np.where(few[:, None], 0.4 * rows + 3.0, rows), max_rows=None)
+    assert found.structure.n_moved == 28
+    assert (
+        "only 28 of 300 vectors differ by more than noise, and all others stayed the same"
+        in str(found).replace("\n  ", " ").lower()
+    )
 
 
 def test_few_rows_make_no_structure_new(rng):

@@ -33,12 +33,15 @@ def test_codes_and_bits_are_recognised(n, d):
     np.testing.assert_array_equal(decode((packed.astype(int) - 128).astype(np.int8), "X"), signs)
 
 
-@pytest.mark.parametrize(("n", "d"), [(80, 24), (300, 64)])
-def test_codes_and_bits_of_clusters_are_recognised(n, d):
-    centres = 2 * RNG.standard_normal((5, 32))
-    X = (centres[RNG.integers(5, size=n)] + 0.4 * RNG.standard_normal((n, 32))) @ RNG.standard_normal((32, 8 * d))
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(("n", "d"), [(30, 24), (80, 24), (300, 64)])
+def test_codes_and_bits_of_clusters_are_recognised(n, d, seed):
+    rng = np.random.default_rng(seed)
+    centres = 2 * rng.standard_normal((5, 32))
+    X = (centres[rng.integers(5, size=n)] + 0.4 * rng.standard_normal((n, 32))) @ rng.standard_normal((32, 8 * d))
     assert infer_storage(codes_of(X[:, :d])[0]) != "bits"
     assert infer_storage(np.packbits(X > 0, axis=1)) == "bits"
+    assert infer_storage(np.packbits(rng.standard_normal((n, 8 * d)) > 0, axis=1)) == "bits"
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i8"])

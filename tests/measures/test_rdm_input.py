@@ -191,6 +191,19 @@ ZEROS = {
 }
 
 
+@pytest.mark.parametrize("code", [1e10, -1.0, 5.0, 1.0])
+@pytest.mark.parametrize("unknown", ["rows", "pairs"])
+def test_codes_for_missing_distances_are_doubted(code, unknown):
+    filled = np.isin(np.arange(20), (3, 9, 12))[:, None] if unknown == "rows" else squareform(DISTANCES) < 1
+    rows = squareform(np.where(filled | filled.T, code, squareform(DISTANCES / DISTANCES.max())), checks=False)
+    with collect_statements() as statements:
+        Rdm(rows)
+    # A code among pairs that is near the other distances may be their largest value.
+    assert any("like a code for missing distances" in text for text in statements) == (
+        unknown == "rows" or code == 1e10
+    ), statements
+
+
 @pytest.mark.parametrize("kind", ZEROS)
 def test_zeros_that_contradict_other_distances_are_doubted(kind):
     distances, doubted = ZEROS[kind]

@@ -5,6 +5,7 @@ from dataclasses import replace
 from statistics import fmean, stdev
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm
 
@@ -12,6 +13,7 @@ from shesha import (
     CalibrationWarning,
     Moments,
     Rdm,
+    audit,
     calibrate,
     calibrate_layers,
     compare,
@@ -399,3 +401,37 @@ def test_the_first_number_is_compared_with_a_normal_prediction_from_the_others(r
     first, *others = values = rng.standard_normal(7)
     spread = stdev(others) * np.sqrt(1 + 1 / 6)
     assert p_of_first(values) == pytest.approx(norm.sf((first - fmean(others)) / spread))
+
+
+RNG = np.random.default_rng(5)
+TEXTS = RNG.permutation(np.repeat(np.arange(20), 6))
+NAMED = {
+    "chunks": [f"doc{text}_chunk{row}" for row, text in enumerate(TEXTS)],
+    "parts after a space": [f"report {text}.pdf | {row}" for row, text in enumerate(TEXTS)],
+    "names of their own": [f"text{row}" for row in range(120)],
+    "other groups": [f"doc{row % 20}_chunk{row}" for row in range(120)],
+}
+
+
+@pytest.mark.parametrize("named", NAMED)
+def test_rows_whose_names_have_one_beginning_are_looked_at(named):
+    X, Y = (
+        pd.DataFrame(RNG.standard_normal((20, 12))[TEXTS] + RNG.standard_normal((120, 12)), index=NAMED[named])
+        for _ in range(2)
+    )
+    calls = (
+        lambda **design: compare(X, Y, "CKA", calibrate=True, n_permutations=19, **design),
+        lambda **design: audit(X, n_bootstrap=3, n_permutations=19, **design),
+    )
+    for call in calls:
+        assert warned(call) == (named in ("chunks", "parts after a space"))
+        assert not warned(lambda call=call: call(groups=TEXTS))
+    # Rows may be named after their class.
+    assert not warned(lambda: audit(X, TEXTS, n_bootstrap=3, n_permutations=19))
+
+
+def warned(call):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        call()
+    return any("rows whose names differ only in the last number, such as" in str(one.message) for one in found)

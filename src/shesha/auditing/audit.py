@@ -59,6 +59,7 @@ from shesha.views import (
     rows_or_distances,
     warn_of_misnamed_labels,
     warn_of_other_order,
+    warn_of_resemblance_by_name,
 )
 
 WIDTHS = "width"
@@ -491,6 +492,8 @@ def audit(
         if y is not None and not has_files and (first := next(iter(subjects.values()), None)) is not None:
             warn_of_misnamed_labels(first.place.rows(), "y", y)
         subjects, along = restrict(subjects, along, rows=rows, missing=missing, metric=metric, align=True)
+        for name, subject in list(subjects.items())[:1]:
+            warn_of_resemblance_by_name({name: subject.place.rows()}, along)
         y, known = along.pop("y"), along.pop("known")
         settings = replace(settings, design=cast(Design, along), known=known or {})
         y, settings = align_with_rows([subject.names for subject in subjects.values()], y, settings)

@@ -225,8 +225,6 @@ def _score(variant: Variant, rows: Rows | Rdm, y: Any, settings: Settings) -> Es
     )
     few = too_few_permutations([request], settings.n_permutations, ALPHA) if request.n_permutations else ""
     if few:
-        # An audit has no option for the level.
-        few = few.replace("1 / alpha = ", "").replace(", or a larger alpha", "")
         request = replace(request, n_permutations=0)
     found = as_estimate(request, evaluate(request), settings.confidence, ALPHA)
     return replace(found, notes=(*found.notes, f"{NO_LEVEL}{few}")) if few else found

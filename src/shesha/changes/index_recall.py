@@ -493,12 +493,13 @@ def stored_vectors(
                 raise ValueError(check.zero_rows(names_of_ways.get(name, name), zero, n, known))
     if queries is None:
         arrays = {name: check.require_squarable(check.matrix(array, name)) for name, array in arrays.items()}
-    if metric != "cosine" and not own and any("dimension" in name for name in encoders):
-        lengths = np.linalg.norm(RowSource(arrays["X"]).read(np.arange(min(n, _QUERIES))), axis=1)
-        if np.ptp(lengths) < _ONE_LENGTH * lengths.max():
+    if metric != "cosine" and _spread_of_lengths(arrays["X"]) < _ONE_LENGTH:
+        others = [names_of_ways[name] for name in given if _spread_of_lengths(arrays[name]) > _OTHER_LENGTHS]
+        if others or (not own and any("dimension" in name for name in encoders)):
+            whose = f"those of {join_names(others)}" if others else "their first dimensions"
             state_warning(
-                "vectors have one length, but their first dimensions have not, which changes these neighbours; divide "
-                "cut vectors by their lengths, as index_metric='cosine' (--index-metric cosine) does"
+                f"vectors have one length, but {whose} have not, which changes these neighbours; divide stored vectors "
+                "by their lengths, as index_metric='cosine' (--index-metric cosine) does"
             )
     for name in given if metric == "cosine" else ():
         _state_lengths(arrays["X"], arrays[name], names_of_ways[name], queries)
@@ -575,7 +576,7 @@ def _copies_share(vectors: Array, k: int) -> float:
 
 _ANGLES = ("few rows", "offset", "rare cluster", "copies", "row lengths", "raw counts")
 """Doubts that hardly change neighbours by angle, or that the answer states itself."""
-_ONE_LENGTH = 1e-3
+_ONE_LENGTH, _OTHER_LENGTHS = 1e-3, 0.1
 """Largest difference between lengths, as a share of them, that half precision causes."""
 _INTERRUPTED = "Interrupted: the remaining ways of storing vectors were not searched."
 _ROUGH_ROWS = 2_000
@@ -591,6 +592,11 @@ def _draw_queries(n: int, width: int, exact: Exact, seed: Seed) -> Index | None:
     size = int(MINUTE / 6 / search_seconds(1, n, width))
     size = min(n, _QUERIES, max(_FEWEST_QUERIES, size))
     return np.sort(spawn(seed, _QUERYING).choice(n, size, replace=False))
+
+
+def _spread_of_lengths(X: Array) -> float:
+    lengths = np.linalg.norm(RowSource(X).read(np.arange(min(len(X), _QUERIES))), axis=1)
+    return float(np.ptp(lengths) / (lengths.max() or 1.0))
 
 
 def _state_lengths(vectors: Array, other: Array, name: str, queries: Index | None) -> None:

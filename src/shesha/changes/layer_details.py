@@ -31,8 +31,9 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
 from shesha.nulls.design_warnings import find_undeclared_dependence
 from shesha.results.diff import Kind, LayerChange, MeasureChange, SeparationChange, StructureChange
+from shesha.support.device_arrays import squared_lengths
 from shesha.support.seeds import spawn
-from shesha.support.types import Array, Index, Labels, Matrix, Seed, Vector
+from shesha.support.types import Array, Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Representation
 
@@ -118,8 +119,12 @@ def structure_change(pair: LayerPair, fold: Index, *, beyond_noise: bool) -> Str
         unexplained = float(np.clip(1.0 - linear / ceiling, 0.0, 1.0)) if ceiling > 0 else float("nan")
         ranks = [participation_ratio(rows) for rows in (X, Y)]
         shared = _squared_cosine(old, new) if sides[0].shape == sides[1].shape else NAN
+        differs = _rows_that_differ(*sides, pair.error_limit)
         if beyond_noise:
-            if ranks[1] <= COLLAPSED * ranks[0] and (kind is None or _lost_features(*sides, kind)):
+            if 0 < differs.mean() <= _FEW_ROWS:
+                # A few rows may fit any of the maps.
+                kind, explained, recovered = "some rows", NAN, NAN
+            elif ranks[1] <= COLLAPSED * ranks[0] and (kind is None or _lost_features(*sides, kind)):
                 kind = "collapse"
             elif kind in (None, "none"):
                 kind = _less_specific(shared, unexplained, old, new, fold)
@@ -142,7 +147,21 @@ def structure_change(pair: LayerPair, fold: Index, *, beyond_noise: bool) -> Str
         neighbours=recovered,
         n_rows=len(X),
         n_features=max(rows.shape[1] for rows in sides),
+        n_moved=int(differs.sum()),
     )
+
+
+_FEW_ROWS = 0.5
+"""Share of rows up to which those that differ are named as the change, if all others are the same up to noise."""
+
+
+def _rows_that_differ(before: Matrix, after: Matrix, limit: float) -> Mask:
+    """Return which rows differ by more than noise; all of them if the features differ."""
+    if before.shape != after.shape:
+        return np.ones(len(before), dtype=bool)
+    errors = squared_lengths(after - before)
+    spread = float(squared_lengths(after - after.mean(axis=0)).mean())
+    return np.asarray(errors > limit * spread)
 
 
 Candidate = tuple[Kind, float, float]

@@ -292,7 +292,7 @@ class StoredComparisons:
     def _stored_pairs(self, measure: Measure) -> dict[Pair, StoredScore]:
         prefix, stored = self._prefixes[measure.name], dict[Pair, StoredScore]()
         for key, text in self.store.items(self._kind, prefix):
-            first, second = key[len(prefix) :].split("/")
+            first, _, second = key[len(prefix) :].partition("/")
             if first in self.places and second in self.places:
                 with self.store.decoding():
                     result = StoredScore.parse(text)

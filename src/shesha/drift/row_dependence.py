@@ -112,27 +112,6 @@ def dependence_text(rows: Matrix, what: str, unit: str = "row", *, group_advice:
     return f"neighbouring {unit}s of the {what} depend on each other ({significance}). {advice}"
 
 
-def group_resemblance(rows: Matrix, codes: Labels) -> float:
-    """Return the p-value that rows of one group are closer than others; 1 unless they are closer by a material extent.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> rows, codes = rng.standard_normal((60, 4)), np.arange(60) // 6
-    >>> group_resemblance(rows, codes), group_resemblance(rows + 2 * rng.standard_normal((10, 4))[codes], codes) < 1e-6
-    (1.0, True)
-    """
-    rng = np.random.default_rng(0)
-    centred = (rows - rows.mean(axis=0)) / (float(np.abs(rows).max()) or 1.0)
-    groups = np.zeros((codes.max() + 1, len(rows)))
-    groups[codes, np.arange(len(rows))] = 1.0
-    groups /= np.sqrt(groups.sum(axis=1, keepdims=True))
-    orders = [np.arange(len(rows)), *(rng.permutation(len(rows)) for _ in range(_N_ORDERS))]
-    shares = np.array([((groups @ centred[order]) ** 2).sum() for order in orders]) / ((centred**2).sum() or 1.0)
-    p = p_of_first(shares)
-    return p if p <= LEVEL and shares[0] - shares[1:].mean() >= _MATERIAL else 1.0
-
-
 def group_means(rows: Matrix, groups: Labels) -> Matrix:
     """Return the mean row of each group, in the order of the groups' first rows.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,11 +13,12 @@ from numpy.typing import ArrayLike
 from shesha.doubting import warn_of_row_doubts
 from shesha.doubting.row_lengths import describe_lengths
 from shesha.drift.canary_check import p_value, threshold
-from shesha.drift.row_dependence import dependence_text, group_resemblance, n_equal_rows
+from shesha.drift.row_dependence import dependence_text, n_equal_rows
 from shesha.inputs import MissingRows, Names, align_features, split_names, validation as check
 from shesha.inputs.table_columns import column_names
 from shesha.inputs.validation import require_squarable
 from shesha.kernels.threads import single_threaded_blas
+from shesha.nulls.dependence import resemblance_by_name
 from shesha.nulls.null_summary import holm, number_against_null, undecided
 from shesha.results import TwoSample, sentence_parts as say
 from shesha.results.number import Number, NumberTable
@@ -88,27 +88,12 @@ def _same_features(reference: ArrayLike, window: ArrayLike) -> tuple[dict[str, A
 
 
 def _dependence_by_name(sides: dict[str, Any]) -> str:
-    """Describe that rows with names of one beginning, such as chunks of a document, are alike; empty if not."""
+    """Describe that rows of a sample with names of one beginning, such as chunks of a document, are alike."""
     for name, side in sides.items():
         rows, names = split_names(side)
-        if names is None or names.counts_rows or len(getattr(rows, "shape", ())) != 2:
-            continue
-        values = names.values[:_MOST_ROWS].astype(str)
-        starts, codes = np.unique([_LAST_NUMBER.sub("", value) for value in values], return_inverse=True)
-        if not _FEWEST_STARTS <= len(starts) <= len(values) / 2:
-            continue
-        if (p := group_resemblance(check.matrix(rows[:_MOST_ROWS], name), codes)) < 1:
-            one = values[np.flatnonzero(codes == codes[0])[:2]]
-            return (
-                f"rows of the {name} whose names differ only in the last number, such as {join_items(one)}, resemble "
-                f"one another ({say.equal_p(p)}). Pass one row, such as the mean, of each of the {len(starts):,} groups"
-            )
+        if len(getattr(rows, "shape", ())) == 2 and (sign := resemblance_by_name(names, check.matrix(rows, name))):
+            return f"in the {name}, {sign}. Pass one row, such as the mean, of each group"
     return ""
-
-
-_LAST_NUMBER = re.compile(r"[^0-9a-zA-Z]*\d+$")
-"""The number of a part in a name, such as that of a chunk in 'report.pdf | 3' or 'report_3'."""
-_FEWEST_STARTS = 4
 
 
 @keep_statements

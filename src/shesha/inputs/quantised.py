@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from shesha.support.provenance import state
 from shesha.support.types import Array
@@ -92,7 +93,7 @@ def infer_storage(codes: Array) -> Storage:
     differ = float((((values >> 7) ^ (values >> 6)) & 1).mean())
     extremes = float(((values < 16) | (values >= 240)).mean())
     high, low = _variation_between_columns(values)
-    alike = low >= _LIKE * high
+    alike = low >= _LIKE * high and _low_bits_agree(values)
     if alike and _bits_are_balanced(values):
         uniform = 0.3 < differ < 0.57 and extremes > 0.06 and values.std() > 60
         if uniform or (values.std() > 40 and low > _MUCH):
@@ -160,6 +161,29 @@ def _variation_between_columns(values: Array) -> tuple[float, float]:
     shares = np.unpackbits(values, axis=1).reshape(len(values), -1, 8).mean(axis=0)
     spread = 4 * len(values) * ((shares - 0.5) ** 2).mean(axis=0)
     return float(spread[:3].mean()), float(spread[5:].mean())
+
+
+def _low_bits_agree(values: Array) -> bool:
+    """Return whether near rows agree in their low bits as in their high bits, unless they hardly agree at all.
+
+    They do so in packed signs. The low bits of codes are noise, also between near rows.
+    """
+    some = values[:_PAIRED].astype(np.int16)
+    agreement, copies = np.zeros(8), np.unique(some, axis=0, return_inverse=True)[1].ravel()
+    # Rows that are near in every second column need not agree in the other columns by chance.
+    for first in (0, 1):
+        near, rest = some[:, first::2], some[:, 1 - first :: 2]
+        distances = cdist(near, near, "cityblock")
+        distances[copies[:, None] == copies] = np.inf
+        differing = (rest ^ rest[distances.argmin(axis=1)]).astype(np.uint8)
+        agreement += 0.25 - np.unpackbits(differing, axis=1).reshape(len(some), -1, 8).mean(axis=(0, 1)) / 2
+    high, low = agreement[:3].mean(), agreement[5:].mean()
+    return bool(high < _AGREEING or low > _AS_HIGH * high)
+
+
+_PAIRED, _AGREEING, _AS_HIGH = 200, 0.08, 0.4
+"""Number of rows compared, excess of the agreement of near rows over chance that is clear, and smallest ratio of that
+of low bits to that of high bits."""
 
 
 def decode(codes: Array, name: str, others: Mapping[str, Any] | None = None) -> Array:

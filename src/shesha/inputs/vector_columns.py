@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,8 @@ _BITS, _HEX = re.compile(r"[01]{16,}"), re.compile(r"(\\x)?([0-9a-fA-F]{2}){8,}"
 _FLOATS = (np.float32, np.float16, np.float64)
 _MOST_SPREAD = 5.0
 """Largest standard deviation of the binary exponents of the values of a vector; wrong types have about 9 or more."""
+_ONE_SIZE, _OF_EACH_SIGN = 0.7, 0.1
+"""Standard deviation of the binary exponents below which values have one size, and smallest share of each sign."""
 _CHUNK_BYTES = 1 << 25
 _SHOWN = 40
 _NUMPY_FILE, _PICKLE = b"\x93NUMPY", b"\x80"
@@ -195,13 +198,40 @@ def _find_bytes(present: Sequence[bytes]) -> Vectors | None:
         return _unreadable(f"contains bytes of different lengths, {len(present[0])} and {max(lengths)}")
     dtype = _float_type(present)
     if dtype is None:
-        return _unreadable(f"contains {len(present[0])} bytes per row that are not float32, float16 or float64")
+        return _unreadable(
+            f"contains {len(present[0])} bytes per row that are not float16, bfloat16, float32 or float64"
+        )
+
+    is_wide = dtype is np.float16 and _are_bfloat16(b"".join(present))
 
     def parse(values: Sequence[Any], name: str, first_row: int) -> Array:
-        rows = [None if is_missing(value) else np.frombuffer(value, dtype) for value in values]
+        read = partial(np.frombuffer, dtype=np.uint16 if is_wide else dtype)
+        rows = [None if is_missing(value) else to_float32(read(value)) if is_wide else read(value) for value in values]
         return _stack(rows, name, first_row)
 
-    return Vectors(f"{np.dtype(dtype)} bytes", parse, len(present[0]) // np.dtype(dtype).itemsize)
+    form = "bfloat16" if is_wide else f"{np.dtype(dtype)}"
+    return Vectors(f"{form} bytes", parse, len(present[0]) // np.dtype(dtype).itemsize)
+
+
+def _are_bfloat16(joined: bytes) -> bool:
+    """Return whether bytes that can be float16 are the bfloat16 of values with both signs and of different sizes.
+
+    As float16, these have nearly one size, because its exponent has three bits fewer. Values of bfloat16 below 2 then
+    have sizes between 0.1 and 2, however small they are.
+    """
+    halves = np.abs(np.frombuffer(joined, np.float16).astype(np.float64))
+    values = to_float32(np.frombuffer(joined, np.uint16)).astype(np.float64)
+    if not (np.isfinite(values).all() and halves.all() and _OF_EACH_SIGN < (values < 0).mean() < 1 - _OF_EACH_SIGN):
+        return False
+    spread, narrow = (float(np.std(np.log2(sizes))) for sizes in (np.abs(values), halves))
+    return narrow < _ONE_SIZE < spread < _MOST_SPREAD
+
+
+def to_float32(halves: Array) -> Array:
+    """Convert bfloat16 values, given as 16-bit integers, to the float32 values whose upper halves they are."""
+    widened = halves.astype(np.uint32)
+    widened <<= 16
+    return widened.view(np.float32)
 
 
 def _unreadable(problem: str) -> Vectors:

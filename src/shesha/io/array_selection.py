@@ -807,13 +807,6 @@ def refuse_weights(path: Path, arrays: Mapping[str, StoredArray], keys: Keys) ->
         )
 
 
-def to_float32(halves: Array) -> Array:
-    """Convert bfloat16 values, given as 16-bit integers, to the float32 values whose upper halves they are."""
-    widened = halves.astype(np.uint32)
-    widened <<= 16
-    return widened.view(np.float32)
-
-
 def strings(values: Iterable[Any]) -> Array:
     """Return texts, given as text or bytes, as an array of text."""
     return np.array([value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values])

@@ -15,6 +15,7 @@ from scipy.spatial.distance import squareform
 from shesha.inputs import Names
 from shesha.inputs.class_labels import describe_unit_quality
 from shesha.inputs.column_words import QUALITY
+from shesha.inputs.vector_columns import to_float32
 from shesha.io.array_selection import (
     Keys,
     NamedArrays,
@@ -24,7 +25,6 @@ from shesha.io.array_selection import (
     in_memory,
     refused,
     strings,
-    to_float32,
 )
 from shesha.io.file_checks import (
     UnreadableFileError,

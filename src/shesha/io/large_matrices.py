@@ -23,8 +23,9 @@ import numpy as np
 
 from shesha.inputs import Names
 from shesha.inputs.table_columns import decide, state_layout
+from shesha.inputs.vector_columns import to_float32
 from shesha.io._zarr import open_zarr_matrix
-from shesha.io.array_selection import StoredArray, in_order, refused, strings, to_float32
+from shesha.io.array_selection import StoredArray, in_order, refused, strings
 from shesha.io.file_checks import (
     UnreadableFileError,
     dense_from_sparse,

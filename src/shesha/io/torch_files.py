@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from shesha.inputs.vector_columns import to_float32
 from shesha.io.array_selection import (
     NamedArrays,
     StoredArray,
@@ -23,7 +24,6 @@ from shesha.io.array_selection import (
     in_memory,
     in_order,
     refused,
-    to_float32,
 )
 from shesha.io.file_checks import UnreadableFileError, optional, reading, require_memory, require_plausible
 from shesha.support.memory import format_bytes, memory_budget

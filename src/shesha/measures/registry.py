@@ -485,4 +485,5 @@ def measure(
 def metric_of_rows(measures: Iterable[Measure]) -> dict[str, Any]:
     """Return the options of `select_rows` for the directions that the rows need for some measures."""
     needed = {measure.row_metric for measure in measures} - {"euclidean"}
-    return {"metric": max(needed, default="cosine"), "directed": bool(needed)}
+    # Constant rows have no correlation distance; zero rows are constant as well.
+    return {"metric": min(needed, default="cosine"), "directed": bool(needed)}

@@ -33,7 +33,7 @@ from shesha.support.provenance import keep_statements
 from shesha.support.seeds import number
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.wording import agree
-from shesha.views.representation import Rdm, warn_of_contradictory_zeros
+from shesha.views.representation import Rdm, warn_of_unknown_distances
 
 Method = Literal["spearman", "pearson", "cosine"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -118,7 +118,7 @@ def noise_ceiling(
             raise ValueError("runs must be given together with conditions, got runs only")
         rdms, n_conditions = _rdms_as_matrix(rdms_or_trials)
         for repeat in rdms:
-            warn_of_contradictory_zeros(repeat, n_conditions)
+            warn_of_unknown_distances(repeat, n_conditions)
         draws = rdms[None]
     else:
         check.choice(metric, METRICS, "metric")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -11,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.inputs import validation as check
+from shesha.inputs import Names, validation as check
 from shesha.kernels.repeated_rows import Hashes, repeats, row_hashes
 from shesha.kernels.sorting import insertion_places
 from shesha.results import Dependence
 from shesha.results.doubts import LEVEL
-from shesha.support.types import Index, Mask, Matrix, Vector
+from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 
 FEWEST_ROWS = 12
 """Smallest number of rows in which dependence can be detected."""
@@ -513,3 +514,65 @@ def _ranks(values: Matrix, ranked: Vector) -> Matrix:
     place = insertion_places(levels, values)
     shares: Matrix = (below[place] + below[place + (np.append(levels, np.nan)[place] == values)]) / (2 * len(ranked))
     return shares
+
+
+_LAST_NUMBER = re.compile(r"[^0-9a-zA-Z]*\d+$")
+"""The number of a part in a name, such as that of a chunk in 'report.pdf | 3' or 'report_3'."""
+_FEWEST_BEGINNINGS, _MOST_NAMES, _MOST_RESEMBLING = 4, 1 << 16, 512
+"""Smallest number of beginnings, and largest numbers of names and rows that are looked at."""
+_MATERIAL = 0.1
+"""Share of the variance between groups, beyond chance, below which their resemblance hardly matters."""
+
+
+def resemblance_by_name(names: Names | None, side: NDArray[Any], labels: Any = None) -> str:
+    """Return the sign that rows whose names have one beginning, such as chunks of a document, resemble one another.
+
+    The result is empty without such a sign, or if the beginnings name the labels.
+
+    Examples
+    --------
+    >>> from shesha.inputs import Names
+    >>> rng = np.random.default_rng(0)
+    >>> texts, order = np.arange(60) % 15, rng.permutation(60)
+    >>> names = Names.build(np.array([f"text {text} part {row}" for row, text in enumerate(texts)], dtype=object))
+    >>> resemblance_by_name(names, rng.standard_normal((15, 9))[texts])
+    'rows whose names differ only in the last number, such as text 0 part 0 and text 0 part 15, resemble one another'
+    """
+    if names is None or names.kind != "text" or len(names) > _MOST_NAMES:
+        return ""
+    values = names.values.astype(str)
+    starts, codes = np.unique([_LAST_NUMBER.sub("", value) for value in values], return_inverse=True)
+    if not _FEWEST_BEGINNINGS <= len(starts) <= len(values) / 2:
+        return ""
+    if labels is not None and len(labels) == len(codes):
+        # Rows of one class may be named after it.
+        classes = np.unique(np.asarray(labels).astype(str), return_inverse=True)[1]
+        if len(np.unique(np.stack([codes, classes]), axis=1).T) == len(starts):
+            return ""
+    # Rows of one beginning are taken together, because few rows at random would hardly share any.
+    rows = np.argsort(codes, kind="stable")[:_MOST_RESEMBLING]
+    if not have_resembling_groups(np.asarray(side[rows], dtype=np.float64), codes[rows]):
+        return ""
+    one, other = values[rows[codes[rows] == np.bincount(codes[rows]).argmax()][:2]]
+    return f"rows whose names differ only in the last number, such as {one} and {other}, resemble one another"
+
+
+def have_resembling_groups(rows: Matrix, codes: Labels) -> bool:
+    """Return whether rows of one group are closer than under random orders, by a material extent.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> rows, codes = rng.standard_normal((60, 4)), np.arange(60) // 6
+    >>> [have_resembling_groups(X, codes) for X in (rows, rows + 2 * rng.standard_normal((10, 4))[codes])]
+    [False, True]
+    """
+    rng = np.random.default_rng(0)
+    centred = rows / largest(rows)
+    centred -= centred.mean(axis=0)
+    gram, sizes = centred @ centred.T, np.bincount(codes)
+    i, j = np.nonzero(codes[:, None] == codes)
+    orders = [np.arange(len(rows)), *(rng.permutation(len(rows)) for _ in range(_N_ORDERS))]
+    shares = np.array([(gram[order[i], order[j]] / sizes[codes[i]]).sum() for order in orders])
+    shares /= np.trace(gram) or 1.0
+    return p_of_first(shares) <= LEVEL and float(shares[0] - shares[1:].mean()) >= _MATERIAL

@@ -79,16 +79,16 @@ class Exchange:
         require_enough_draws(n_permutations, alpha)
         if self.log_count < log(1 / alpha) - 1e-9:
             raise ValueError(
-                f"the design must leave at least 1 / alpha = {1 / alpha:g} distinct permutations, got "
+                f"the design must leave at least {1 / alpha:g} distinct permutations for p <= {alpha:g}, got "
                 f"{round(np.exp(self.log_count))} ({self.text}); {self._remedy()}"
             )
 
     def _remedy(self) -> str:
         if self.shift:
-            return "use longer series, or a larger alpha"
+            return "use longer series"
         if self.block_length:
-            return "use shorter stretches, or a larger alpha"
-        remedy = "use larger blocks, more groups of equal size, or a larger alpha"
+            return "use shorter stretches"
+        remedy = "use larger blocks, or more groups of equal size"
         if self._fixed_rows:
             remedy += "; shesha.nulls.equal_groups(groups) chooses rows that make all groups equally large"
         return remedy

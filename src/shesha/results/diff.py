@@ -36,6 +36,7 @@ Kind = Literal[
     "new dimensions",
     "mixing of features",
     "small moves",
+    "some rows",
     "untested",
 ]
 _SAID: dict[str, str] = {
@@ -56,6 +57,7 @@ _SAID: dict[str, str] = {
     "new dimensions": "old vectors can be computed from the new ones, which have new dimensions",
     "mixing of features": "features were mixed by a linear map, which explains nearly all of the change",
     "small moves": "vectors moved slightly and kept the old features",
+    "some rows": "only {n_moved:,} of {n_rows:,} vectors differ by more than noise, and all others stayed the same",
     "untested": (
         "the features changed although the geometry did not, as after a rotation; {n_rows:,} rows are too few to test "
         "a map between {n_features:,} features"
@@ -95,12 +97,18 @@ class StructureChange(Result):
     """
     n_rows: int = 0
     n_features: int = 0
+    n_moved: int = 0
+    """Number of rows that differ by more than noise."""
 
     @property
     def in_words(self) -> str:
         """The kind of change, described with its numbers."""
         said = _SAID[self.kind].format(
-            scale=self.scale, neighbours=self.neighbours, n_rows=self.n_rows, n_features=self.n_features
+            scale=self.scale,
+            neighbours=self.neighbours,
+            n_rows=self.n_rows,
+            n_features=self.n_features,
+            n_moved=self.n_moved,
         )
         if self.kind not in _SPECTRUM:
             known = self.explained == self.explained and self.kind != "none"

@@ -15,6 +15,7 @@ from shesha.views._rows_by_name import (
     similarity_correlation as similarity_correlation,
     warn_of_misnamed_labels as warn_of_misnamed_labels,
     warn_of_other_order as warn_of_other_order,
+    warn_of_resemblance_by_name as warn_of_resemblance_by_name,
 )
 from shesha.views._scalar_summaries import (
     Concentricity as Concentricity,

@@ -28,14 +28,15 @@ from shesha.inputs.class_labels import lacks_label, state_suspicious_classes
 from shesha.inputs.identity import describe_transposed
 from shesha.inputs.table_columns import column_names
 from shesha.kernels.distances import Metric, find_undirected_rows
+from shesha.nulls.dependence import resemblance_by_name
 from shesha.support import memory
 from shesha.support.device_arrays import array_shape, take_rows as take_array_rows, to_host
 from shesha.support.provenance import ignore_statements, state, state_warning
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Seed, is_array, shape_of
-from shesha.support.warnings import RowNamesWarning, warn
+from shesha.support.warnings import CalibrationWarning, RowNamesWarning, warn
 from shesha.support.wording import join_items, plural
-from shesha.views.representation import Rdm, Representation, Rows, warn_of_contradictory_zeros
+from shesha.views.representation import Rdm, Representation, Rows, warn_of_unknown_distances
 
 S = TypeVar("S", Representation, Rows, Rows | Rdm)
 ROWS: tuple[RowChoice, ...] = ("same", "shared")
@@ -170,9 +171,15 @@ def select_rows(
             (_, message), *others = faults.items()
             raise ValueError(message + f". The same fault: {join_items(name for name, _ in others)}" * bool(others))
     warn_of_other_order({name: side.value for name, side in used.items()})
+    warn_of_resemblance_by_name({name: side.value for name, side in used.items()}, extra)
+    if metric == "correlation" and any(len(side.shape) == 2 and side.shape[1] == 2 for side in used.values()):
+        state_warning(
+            "correlation distances between rows of two columns are either 0 or 2; name another metric, such as "
+            "RSA(metric=euclidean)"
+        )
     for side in used.values():
         if isinstance(side.value, Rdm):
-            warn_of_contradictory_zeros(side.value.condensed, side.n_rows)
+            warn_of_unknown_distances(side.value.condensed, side.n_rows)
     for name, value in extra.items():
         if name in ("y", "labels") and _n_entries(value) == (n := next(iter(used.values())).n_rows) and n:
             warn_of_misnamed_labels(next(iter(used.values())).value, name, value)
@@ -251,6 +258,28 @@ def warn_of_other_order(arrays: Mapping[str, Any]) -> None:
         if warned := bool(text):
             state_warning(f"{text}, {remedy}", is_raised=True)
             warn(f"{text}, {remedy}", RowNamesWarning)
+
+
+def warn_of_resemblance_by_name(arrays: Mapping[str, Any], along: Mapping[str, Any]) -> None:
+    """Warn if rows are named like parts, such as chunks of documents, and are alike, but no design declares them."""
+    if "groups" not in along or any(along.get(name) is not None and along[name] is not False for name in _DESIGN):
+        return
+    found = [_matrix(X, name) for name, X in arrays.items()]
+    if not found or any(X is None or X.size > _CHECKED or not np.isfinite(X).all() for X, _ in found):
+        return
+    labels = next((along[name] for name in ("y", "labels") if along.get(name) is not None), None)
+    known = next((names for _, names in found if names is not None), None)
+    if all(signs := [resemblance_by_name(names or known, X, labels) for X, names in found if X is not None]):
+        text = (
+            f"p-values may be too small and intervals too narrow: {signs[0]}; if they are parts of one document or "
+            "recording, pass groups=, or one row of each, such as the mean"
+        )
+        state_warning(text, is_raised=True)
+        warn(text, CalibrationWarning)
+
+
+_DESIGN = ("groups", "blocks", "within", "shift", "block_length", "permutations")
+"""Arguments that declare which rows depend on one another."""
 
 
 def warn_of_misnamed_labels(rows: Any, name: str, value: Any) -> None:

@@ -558,7 +558,9 @@ def _standard(source: RowSource, queries: Index, metric: Standard) -> kernel.Row
         origin = np.median(source.read(np.sort(queries)) / unit, axis=0)
 
     def transform(rows: Matrix, numbers: Index) -> Matrix:
-        return rows / unit - origin if metric in ("euclidean", "dot") else standardise(rows, metric, numbers=numbers)
+        if metric == "euclidean" or metric == "dot":
+            return rows / unit - origin
+        return standardise(rows, metric, numbers=numbers)
 
     def block(start: int) -> Matrix:
         rows = source.block(start)

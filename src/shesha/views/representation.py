@@ -70,15 +70,36 @@ def _has_columns_in_other_order(table: Any) -> bool:
 
 
 _FEWEST_ZEROS, _SOME_ZEROS, _UNLIKE, _FEW_LEVELS, _MOST_ROWS = 3, 0.05, 0.8, 10, 60
-"""Fewest zeros and their smallest share, smallest ratio of the differences between the rows of a zero and between other
-rows, most values of ratings and models of categories, and most rows examined."""
+"""Fewest equal distances and their smallest share, smallest ratio of the differences between the rows of a zero and
+between other rows, most values of ratings and models of categories, and most rows examined."""
+_FAR_APART = 10
+"""How many times the range of the other distances a value is beyond them if it cannot be a distance."""
 
 
-def warn_of_contradictory_zeros(condensed: Vector, n: int) -> None:
-    """Warn if many distances are 0 although their rows differ in those to others, as for pairs that were never seen.
+def warn_of_unknown_distances(condensed: Vector, n: int) -> None:
+    """Warn if one value stands in many pairs in place of a distance.
 
-    Equal rows have equal distances to all others, and rows at a small distance nearly so.
+    It is far beyond all other distances, or the distance of some rows to all others. Or it is 0 between rows that
+    differ in their distances to others, as for pairs that were never seen: equal rows have equal distances to all
+    others, and rows at a small distance nearly so.
     """
+    finite = np.isfinite(condensed)
+    for extreme in (condensed.max(initial=-np.inf, where=finite), condensed.min(initial=np.inf, where=finite)):
+        filled = condensed == extreme
+        if filled.sum() < max(_FEWEST_ZEROS, _SOME_ZEROS * len(condensed)):
+            continue
+        others = condensed[finite & ~filled]
+        if len(np.unique(others)) < _FEW_LEVELS:
+            continue
+        beyond = max(float(extreme - others.max()), float(others.min() - extreme))
+        n_rows = int((square(filled, n).sum(axis=1) == n - 1).sum())
+        if n_rows > 1 or beyond > _FAR_APART * np.ptp(others):
+            where = f"{n_rows} of {n} rows to all others" if n_rows else f"{filled.mean():.0%} of the pairs"
+            state_warning(
+                f"{extreme:g} is the distance of {where}, beside distances from {others.min():.3g} to "
+                f"{others.max():.3g}, like a code for missing distances; if so, pass NaN"
+            )
+            return
     zero = condensed == 0
     if not max(_FEWEST_ZEROS, _SOME_ZEROS * len(condensed)) <= zero.sum() < len(condensed):
         return
@@ -132,7 +153,7 @@ class Rdm:
         self.condensed, self.n_rows = check.rdm(values, name)
         self.n_missing = int(np.isnan(self.condensed).sum())
         self.has_negative = bool((self.condensed < 0).any())
-        warn_of_contradictory_zeros(self.condensed, self.n_rows)
+        warn_of_unknown_distances(self.condensed, self.n_rows)
         self.precision = input_precision(values)
         # The names in a condensed triangle would be those of pairs.
         self.names: Names | None = names if len(array_shape(values)) == 2 else None
