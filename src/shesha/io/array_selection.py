@@ -151,6 +151,8 @@ class Contents:
         Names that `read_labels` accepts as `column`.
     split : dict of str to Split
         How each 3-D array was divided into layers; `describe()` returns this as text.
+    flattened : dict of str to tuple of int
+        The shapes of arrays of four dimensions, which were flattened to one row per entry of the first axis.
     row_names : Names, optional
         Row names from an index, obs_names, a column or array that is named like an identifier and has distinct values,
         or a first column of text; None if there are none.
@@ -164,6 +166,7 @@ class Contents:
     skipped: dict[str, str]
     labels_available: tuple[str, ...]
     split: dict[str, Split] = field(default_factory=dict)
+    flattened: dict[str, tuple[int, ...]] = field(default_factory=dict)
     row_names: Names | None = field(default=None, compare=False)
     column_names: Names | None = field(default=None, compare=False)
     names_by_array: dict[str, Names] = field(default_factory=dict, compare=False)

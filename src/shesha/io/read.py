@@ -206,7 +206,8 @@ def open_file(
             name: array if array.ndim == 3 else one_row_per_input(array, name)
             for name, array in found.representations.items()
         }
-        found = replace(found, representations=flat)
+        shapes = {name: tuple(array.shape) for name, array in found.representations.items() if array.ndim > 3}
+        found = replace(found, representations=flat, flattened=shapes)
     if transpose:
         found = _transpose(target, found)
         ids = None if file_format.table else ids
