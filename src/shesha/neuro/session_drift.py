@@ -274,7 +274,7 @@ def session_drift(
     -------
     SessionDrift
         For each pair of sessions, `n_shared`, `n_conditions`, `gain` and the `parts`. Each part has the `change` with
-        its interval, its p-value and a p-value corrected for all pairs and parts (`corrected_change_p_value`); `p_value`
+        its interval, its p-value and one corrected for all pairs and parts (`corrected_change_p_value`); `p_value`
         belongs to the agreement between the sessions. If the sessions share fewer than three neurons or conditions,
         `parts` is empty and `reason` says why. `rate` is NaN, with a reason, if responses were standardised. Without
         `tracked`, `matched` is False if neurons of reliable sessions agree no more than randomly matched ones; the
