@@ -71,6 +71,13 @@ FAULTS += ["labels and covariate", "copied features", "whitened", "principal com
 FAULTS += ["duplicates", "few coordinates", "ties", "raw counts", "missing codes"]
 
 
+@pytest.mark.parametrize(("metric", "named"), [("cosine", True), ("correlation", False), ("euclidean", False)])
+def test_a_common_level_is_an_offset_for_angles_alone(metric, named):
+    """Correlation distances remove the mean of each row, and so one level of all features."""
+    level = np.random.default_rng(0).standard_normal((N, D)) + 9
+    assert ("offset" in doubts(level, metric=metric)) == named
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_comes_first(fault):
     X, told = planted(fault, np.random.default_rng(1))
