@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 from math import gcd
 
@@ -18,7 +19,7 @@ from shesha.results import Doubt
 from shesha.results.doubts import LEVEL, describe_period
 from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.support.wording import count, join_items
+from shesha.support.wording import count, join_items, lowercase_start
 from shesha.views import Representation
 
 _HALF = 0.5
@@ -616,11 +617,20 @@ def _shuffle_classes(classes: Labels, rng: np.random.Generator) -> Index:
 _CONFOUNDED, _CONFOUNDED_LEVEL = 0.3, 1e-4
 _EXPLAINED, _LEAST = 0.2, 0.05
 """Smallest share of a score, and smallest absolute part, that a covariate must explain to be reported."""
+_ONE_COLUMN, _LEAST_SHARE = 0.8, 0.02
+"""Smallest correlation of a covariate with one column, and smallest share of the variance that it explains there."""
 
 
 @doubt("covariate", of="both")
 def covariate(subject: Subject) -> Doubt | None:
-    """Check whether a covariate explains which rows are close to each other."""
+    """Check whether a covariate explains which rows are close to each other, or a column that contributes to it."""
+    score, column = _explained_score(subject), known_column(subject)
+    if score is None or column is None:
+        return score or column
+    return replace(score, text=f"{column.text}; {score.text}", advice=column.advice)
+
+
+def _explained_score(subject: Subject) -> Doubt | None:
     headline = subject.headline
     if subject.known and len(subject.sides) == 1 and headline.value < _LEAST:
         # Halves of principal components share nothing that a covariate could explain.
@@ -642,13 +652,55 @@ def covariate(subject: Subject) -> Doubt | None:
         f"without the part of the distances that {name} explains (partial rank correlation), {headline.name} changes "
         f"from {headline.value:.2f} to {strongest.partial_score:.2f}"
     )
-    remedy = (
-        f"Pass {name} as groups="
-        if name == "groups"
-        else f"Pass {name} as covariates= (for stability, to shesha.estimate in Python), which removes its effect from "
-        "the features, or as within=, which permutes only similar rows"
+    return Doubt("covariate", strongest.effect, p_value, text, _covariate_remedy(name))
+
+
+def _covariate_remedy(name: str) -> str:
+    if name == "groups":
+        return f"Pass {name} as groups="
+    return (
+        f"Pass {name} as covariates= (for stability, to shesha.estimate in Python), which removes its effect from the "
+        "features, or as within=, which permutes only similar rows"
     )
-    return Doubt("covariate", strongest.effect, p_value, text, remedy)
+
+
+@on_each_side
+def known_column(subject: Subject, side: int) -> Doubt | None:
+    """Check whether a covariate determines one column, whose halves of other features share nothing with it."""
+    sample = subject.samples[side]
+    variances = sample.var(axis=0)
+    shares = variances / (variances.sum() or 1.0)
+    found = []
+    for column in np.flatnonzero(shares >= _LEAST_SHARE).tolist():
+        ranks = midranks(np.ascontiguousarray(sample[:, column]))[0]
+        for name, quantity in subject.known.items():
+            strength, p_value = _column_association(ranks, quantity[subject.places])
+            if strength**2 * shares[column] >= _LEAST_SHARE and p_value * sample.shape[1] <= _CONFOUNDED_LEVEL:
+                found.append((abs(strength), column, name, p_value, strength))
+    if not found or (strongest := max(found))[0] < _ONE_COLUMN:
+        return None
+    size, column, name, p_value, strength = strongest
+    of = "" if subject.names[side] == "X" else f" of {subject.names[side]}"
+    how = "rank correlation" if subject.known[name].dtype.kind == "f" else "association"
+    text = (
+        f"column {column}{of} (component {column + 1}) is mostly {name} ({how} {strength:.2f}) and carries "
+        f"{100 * shares[column]:.0f} % of the variance, so distances between rows are partly those of {name}"
+    )
+    remedy = lowercase_start(_covariate_remedy(name))
+    advice = f"Leave this column out, as is usual for a component of depth, or {remedy}"
+    return Doubt("covariate", size**2 * float(shares[column]), min(1.0, p_value * sample.shape[1]), text, advice)
+
+
+def _column_association(ranks: Vector, quantity: Vector | Labels) -> tuple[float, float]:
+    """Return the rank correlation of a column with numbers, or its association with labels, and the p-value."""
+    from scipy.stats import pearsonr
+
+    if len(np.unique(quantity)) < 2:
+        return 0.0, 1.0
+    if quantity.dtype.kind != "f":
+        return association(np.unique(quantity, return_inverse=True)[1], ranks)
+    strength, p_value = pearsonr(ranks, midranks(quantity.astype(np.float64))[0])
+    return float(strength), float(p_value)
 
 
 @doubt("confounded labels")

@@ -120,12 +120,16 @@ BEHAVIOUR = Words(
 """Columns of behaviour and stimuli, which describe the rows of a table of trials."""
 QUALITY = Words({"ks_label": "?unit|cluster|ks|phy quality|label|group|type|qc", "default_qc": "default_qc"})
 """Columns in which programs for sorting spikes, and people, judge units."""
+_LOG = "log(_1_?p|_2|_10)?|ln"
+_OF_ASSAY = "?rna|sct|atac|adt|spatial|peaks|gene|activity|all"
 DEPTH = Words(
     {
-        "total_counts": "n|num|total|sum counts?|umis?|reads|transcripts|genes|features?|frag(ment)?s|genes_by_counts"
-        " ?rna|sct|atac",
-        "UMI_count": "umi|umis|library|sequencing count|counts|size|depth",
-        "ncounts": "ncounts?|numis?|ngenes|nfeatures",
+        "total_counts": f"?{_LOG} n|num|total|sum counts?|umis?|reads|transcripts|genes|features?|frag(ment)?s?|peaks"
+        f"|genes_by_counts {_OF_ASSAY} {_OF_ASSAY}",
+        "UMI_count": f"?{_LOG} umis?|library|sequencing|seq|read|frag(ment)? counts?|size|depth|number",
+        "ncounts": f"?{_LOG} ncounts?|numis?|ngenes|nfeatures?|nfrags|depth",
+        "log_counts": f"{_LOG} counts|umis?",
+        "unique_fragments": "unique|passed|peak_region|reads_in nfrags|n_frags|frag(ment)?s|filters|peaks",
     }
 )
 """Columns of the sequencing depth of cells."""
