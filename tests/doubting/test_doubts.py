@@ -155,6 +155,34 @@ def test_totals_of_counts_are_in_doubt_only_if_they_differ():
         assert ("raw counts" in found.names) == doubted, found
 
 
+def _normalised(X):
+    return np.log1p(X / X.sum(axis=1, keepdims=True) * 1e4)
+
+
+@pytest.mark.parametrize(
+    ("prepare", "expected"),
+    [
+        (_normalised, 0),
+        (np.log1p, 0),
+        (np.sqrt, 0),
+        (lambda X: _normalised(_normalised(X)), N),
+        (lambda X: np.log1p(_normalised(X)), N),
+        (lambda X: np.log1p(np.log1p(X)).astype(np.float32), N),
+        (lambda X: np.concatenate([_normalised(X[: N // 2]), _normalised(_normalised(X[N // 2 :]))]), N // 2),
+        (lambda X: np.maximum(np.random.default_rng(1).standard_normal(X.shape), 0), 0),
+    ],
+)
+def test_logarithms_of_logarithms_are_named(prepare, expected):
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(rng.gamma(3, 0.3, (N, 1)) * rng.gamma(0.5, 2, (4, 5 * D))[rng.integers(4, size=N)])
+    found = {one.name: one for one in doubts(prepare(counts.astype(float)), metric="euclidean")}
+    assert ("two logarithms" in found) == bool(expected)
+    if expected:
+        assert found["two logarithms"].effect == pytest.approx(expected / N, abs=0.1)
+    pair = shesha.compare(_normalised(counts), prepare(counts.astype(float)), "CKA", calibrate=False)
+    assert any("two logarithms" in text and "of Y contain" in text for text in pair.inputs) == bool(expected)
+
+
 @pytest.mark.parametrize("make", [lambda rng: rng.standard_normal((N, D)), low_rank])
 @pytest.mark.parametrize("metric", ["cosine", "correlation", "euclidean"])
 def test_clean_rows_raise_nothing(make, metric):

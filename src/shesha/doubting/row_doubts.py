@@ -371,6 +371,54 @@ def raw_counts(subject: Subject) -> Doubt | None:
     return Doubt("raw counts", min(1.0, abs(normalised - subject.headline.value)), None, text, advice)
 
 
+@doubt("two logarithms", of="both", cheap=True)
+@on_each_side
+def two_logarithms(subject: Subject, side: int) -> Doubt | None:
+    """Check whether a logarithm was taken of logarithms of normalised counts, in some rows or all."""
+    sample, unit = subject.samples[side], subject.units[side]
+    if sample.shape[1] < _WIDE or len(sample) < _FEW_ROWS or sample.min() < 0:
+        return None
+    if not 1 < float(sample.max()) * unit < _LOGARITHM or (sample == np.floor(sample)).all():
+        return None
+    twice = np.array([_is_logarithm_of_logarithms(row[row > 0] * unit) for row in sample])
+    if (n_rows := int(twice.sum())) < _SOME_TWICE * len(sample):
+        return None
+    text = (
+        f"{n_rows:,} of {len(sample):,} checked rows of {subject.names[side]} contain logarithms of logarithms of "
+        "counts, as after log1p (and normalisation) was applied twice, which shrinks differences between high counts"
+    )
+    return Doubt("two logarithms", n_rows / len(sample), None, text, "Begin with the counts, and apply log1p once")
+
+
+_LOGARITHM, _SOME_TWICE, _MULTIPLE = 16.0, 0.05, 1e-3
+"""Bound of logarithms of counts, smallest share of rows that is named, and relative tolerance of multiples."""
+_STEPS = 50
+
+
+def _is_logarithm_of_logarithms(values: Vector) -> bool:
+    """Return whether positive values are log1p(a log1p(b n)) of counts n; a and b differ between rows."""
+    inner = np.expm1(values)
+    smallest = np.unique(np.round(inner, 5))[:2]
+    if len(values) < _WIDE or len(smallest) < 2 or _are_multiples(inner):
+        return False
+    # The smallest counts are usually 1 and 2, of which the ratio log1p(2 b) / log1p(b) gives b.
+    ratio = inner[np.abs(inner - smallest[1]) < 1e-5].mean() / inner.min()
+    low, high = -14.0, 14.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        b = np.exp(middle)
+        low, high = (middle, high) if np.log1p(2 * b) / np.log1p(b) > ratio else (low, middle)
+    with np.errstate(over="ignore"):
+        return _are_multiples(np.expm1(inner / inner.min() * np.log1p(np.exp(low))))
+
+
+def _are_multiples(values: Vector) -> bool:
+    """Return whether positive values are several multiples of the smallest one, as scaled counts are."""
+    few = values[values < values.min() / (4 * _MULTIPLE)] / values.min()
+    near = np.abs(few - np.round(few)) < _MULTIPLE * few
+    return 2 * len(few) > len(values) and len(np.unique(np.round(few))) > 2 and bool(near.all())
+
+
 COUNTS_ADVICE = (
     "Normalise the counts first (such as with scanpy.pp.normalize_total and log1p), or pass the totals of the rows as "
     "within="
