@@ -791,3 +791,38 @@ def test_files_under_a_wrong_ending_are_recognised(tmp_path, start, kind):
     (tmp_path / "x.npy").write_bytes(start + bytes(100))
     with pytest.raises(files.UnreadableFileError, match=f"content looks like an? .*{kind}"):
         files.open_file(tmp_path / "x.npy")
+
+
+@pytest.mark.parametrize("known", ["timestamps", "rois", "electrodes", "timestamps and rois", "nothing"])
+def test_series_with_times_in_columns_are_transposed(tmp_path, known):
+    h5py = pytest.importorskip("h5py")
+    traces, place = rng.normal(size=(100, 4)), "processing/ophys/F/RoiResponseSeries"
+
+    def read(name, values):
+        with h5py.File(tmp_path / name, "w") as file:
+            file.attrs["nwb_version"] = "2.6.0"
+            file["intervals/trials/id"] = np.arange(9)
+            file["intervals/trials/start_time"], file["intervals/trials/stop_time"] = np.arange(9.0), np.arange(9) + 0.5
+            file[f"{place}/data"] = values
+            if "timestamps" in known:
+                file[f"{place}/timestamps"] = np.arange(100) / 10
+            else:
+                file[f"{place}/starting_time"] = 0.0
+                file[f"{place}/starting_time"].attrs["rate"] = 10.0
+            for part in {"rois", "electrodes"} & set(known.split()):
+                file[f"{place}/{part}"] = np.arange(4)
+        with collect_statements() as statements:
+            found = np.asarray(files.read(tmp_path / name)[place])
+        return found, " ".join(statements)
+
+    right, text = read("right.nwb", traces)
+    assert "transposed" not in text
+    if known == "nothing":
+        with pytest.raises(
+            files.UnreadableFileError, match=r"4 x 100, .* in 1 of 9 trials, .* in 9; write it transpos"
+        ):
+            read("turned.nwb", traces.T)
+    else:
+        turned, text = read("turned.nwb", traces.T)
+        np.testing.assert_array_equal(turned, right)
+        assert "has its 100 times in columns and 4 channels in rows, and was transposed" in text
