@@ -125,6 +125,25 @@ def test_an_index_beside_new_vectors_that_were_not_tested_is_not_kept(old, rng, 
     assert ("v holds the old vectors, and v3 was not tested" in one.headline) == (advice == "undecided")
 
 
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("moved", "40 of 400 checked rows of after contain the vectors of other rows of before"),
+        ("before", "101 of 400 checked vectors of before are near copies of one vector"),
+        ("after", "101 of 400 checked vectors of after are near copies of one vector"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:40 of 400")
+def test_an_index_of_faulty_rows_is_not_decided(old, rng, fault, said):
+    sides = {"before": old, "after": old + 1e-3 * rng.standard_normal(old.shape)}
+    if fault == "moved":
+        sides["after"][:40] = sides["after"][np.roll(np.arange(40), 1)]
+    else:
+        sides[fault][100:200] = old[0] + 1e-3 * rng.standard_normal((100, 24))
+    one = found(*sides.values())
+    assert (one.advice, said in one.headline) == ("undecided", True)
+
+
 def test_ties_between_copies_are_no_loss_unless_only_the_old_model_has_them(rng):
     rows = rng.standard_normal((300, 16))
     rows[180:] = rows[rng.integers(0, 12, 120)]

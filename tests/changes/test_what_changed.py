@@ -156,6 +156,7 @@ def test_many_labels_and_small_classes_take_no_part(rows):
     assert shesha.diff(rows, 2 * rows, ["one"] * 300, max_rows=None).classes == ()
 
 
+@pytest.mark.filterwarnings("ignore:100 of 300 checked rows")
 def test_the_class_that_lost_its_surroundings_is_named(rows, rng):
     labels = np.repeat(["kept", "lost", "other"], 100)
     after = rows.copy()

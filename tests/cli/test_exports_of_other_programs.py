@@ -3,7 +3,9 @@
 import json
 import re
 import struct
+from pathlib import Path
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -306,6 +308,47 @@ def test_tokens_of_single_inputs_are_refused(audit, tmp_path):
     assert "got 3 lists in row 1 and 4 in row 2, which look like the tokens of each row" in audit("x.json").err
 
 
+NUMBERED = {
+    "documents": ("doc-{}", [6] * 9, "9 matrices of 6 rows, which look like the tokens or times of one input each"),
+    "images": ("train/img_{:03}/patches", [6] * 9, "look like the tokens"),
+    "few documents": ("doc_{}", [6, 8, 7], "3 matrices of 6 to 8 rows, which look like the tokens"),
+    "few alike": ("doc_{}", [6] * 7, ""),
+    "layers of a text": ("text_encoder.layer.{}", [6] * 9, ""),
+    "layers of an image": ("img_3/block_{}", [6] * 9, ""),
+    "seeds": ("seed{}", [6] * 9, ""),
+    "unknown": ("a{}", [6] * 21, "or the mean of each if its rows are tokens"),
+}
+
+
+BESIDE = {
+    "doclens": ([4, 6, 5, 3, 6], "doclens has the numbers of rows of parts"),
+    "offsets": ([0, 4, 10, 15, 18, 24], "offsets has the first rows of parts"),
+    "row_starts": ([0, 4, 10, 15, 18], "row_starts has the first rows of parts"),
+    "cluster_sizes": ([4, 6, 5, 3, 6], ""),
+    "steps": ([0, 4, 10, 15, 18, 24], ""),
+    "lengths": ([4, 6, 5, 3, 5], ""),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_lengths_of_documents_beside_their_tokens_are_named(audit, name):
+    values, said = BESIDE[name]
+    np.savez("a.npz", vectors=X, **{name: np.array(values)})
+    printed = one_line(audit("a.npz").out)
+    assert said in printed and ("tokens or chunks" in printed) == bool(said)
+
+
+@pytest.mark.parametrize("kind", NUMBERED)
+def test_numbered_arrays_of_single_inputs_are_refused(audit, tmp_path, kind):
+    name, lengths, said = NUMBERED[kind]
+    rows = np.random.default_rng(0).standard_normal((8, D))
+    np.savez("a.npz", **{name.format(place): rows[:n] for place, n in enumerate(lengths)})
+    ended = audit("a.npz")
+    printed = one_line(ended.err + ended.out)
+    assert said in printed and ("one input" in printed or "tokens" in printed) == bool(said)
+    assert ("look like the tokens" in ended.err) == (ended.status == 2) == (kind in list(NUMBERED)[:3])
+
+
 @pytest.mark.filterwarnings("ignore:left out", "ignore:skipped")
 def test_files_that_are_no_matrix_are_stated(audit, tmp_path):
     (tmp_path / "f").mkdir()
@@ -554,6 +597,60 @@ def test_parts_of_documents_are_matched_and_their_dependence_is_stated(invoke_ma
     assert found[0] and found[1] and found[0][1] == found[1][1] > "0.5"
     warning = f"rows of one {names[0]} may resemble one another"
     assert warning in one_line(plain.out) and warning not in one_line(grouped.out)
+
+
+def write_records(path, vectors, groups):
+    lines = zip(vectors.tolist(), groups, strict=True)
+    text = "\n".join(
+        json.dumps({"embedding": v, "metadata": {"page": i % 3, "source": g}}) for i, (v, g) in enumerate(lines)
+    )
+    Path(path).write_text(text)
+
+
+def write_json_text(path, vectors, groups):
+    texts = [json.dumps({"user": group}) for group in groups]
+    pd.DataFrame({"embedding": vectors.tolist(), "cmetadata": texts}).to_csv(path, index=False)
+
+
+def write_struct(path, vectors, groups):
+    records = [{"doc_id": group, "page": 1} for group in groups]
+    pd.DataFrame({"embedding": list(vectors), "payload": records}).to_parquet(path)
+
+
+def write_hdf5(path, vectors, groups):
+    with h5py.File(path, "w") as file:
+        file["train/x"], file["train/donor"] = vectors, np.array(groups, dtype="S")
+
+
+def write_torch(path, vectors, groups):
+    torch = pytest.importorskip("torch")
+    torch.save({"x": torch.tensor(vectors), "doc_id": groups}, path)
+
+
+GROUPS_OF_ROWS = {
+    "a.npz": ("speaker", lambda path, vectors, groups: np.savez(path, x=vectors, speaker=groups)),
+    "b.npz": ("user_id", lambda path, vectors, groups: np.savez(path, x=vectors, user_id=np.arange(N) // 3)),
+    "a.pt": ("doc_id", write_torch),
+    "a.h5": ("train/donor", write_hdf5),
+    "a.jsonl": ("metadata.source", write_records),
+    "a.csv": ("cmetadata.user", write_json_text),
+    "a.parquet": ("payload.doc_id", write_struct),
+    "one per row.npz": ("", lambda path, vectors, groups: np.savez(path, x=vectors, speaker=np.arange(N).astype(str))),
+    "classes.npz": ("", lambda path, vectors, groups: np.savez(path, x=vectors, speaker=np.arange(N) % 2)),
+    "condition.npz": ("", lambda path, vectors, groups: np.savez(path, x=vectors, stimulus_id=np.arange(N) // 3)),
+}
+
+
+@pytest.mark.parametrize("file", GROUPS_OF_ROWS)
+def test_what_several_rows_share_is_named_in_every_format(audit, monkeypatch, tmp_path, file):
+    monkeypatch.chdir(tmp_path)
+    name, write = GROUPS_OF_ROWS[file]
+    write(file, np.random.default_rng(0).standard_normal((N, 8)), [f"d{i // 3}" for i in range(N)])
+    plain = one_line(audit(file).out)
+    assert f"rows of one {name} may resemble one another" in plain if name else "resemble" not in plain
+    if name:
+        grouped = audit(file, "--groups", name)
+        assert grouped.status == 0 and "resemble" not in grouped.out
 
 
 @pytest.mark.parametrize(("labels", "confounded"), [("topic", True), ("lang", False)])

@@ -11,7 +11,7 @@ from scipy.stats import norm
 import shesha
 from shesha import doubts
 from shesha.doubting.doubt_input import CovariateShare, Headline, functions
-from shesha.doubting.row_doubts import _share_of_ties
+from shesha.doubting.row_doubts import _share_of_ties, find_near_copies
 from shesha.nulls.dependence import dependence
 from shesha.results import Doubt
 
@@ -54,6 +54,7 @@ def planted(name, rng):
         "raw counts": (rng.poisson(rng.gamma(3, 1, (N, 1)) * rng.gamma(1, 1, (4, D))[rng.integers(4, size=N)]), {}),
         "missing codes": (np.where(rng.random((N, D)) < 0.03, -999, noise), {}),
         "ties": ((rng.random((N, 12)) < 0.1).astype(float), {}),
+        "near copies": (np.where(known[:, None] > 0.5, offset + 1e-3 * noise, low_rank(rng)), {}),
     }[name]
 
 
@@ -68,7 +69,7 @@ FIRST = {
 }
 FAULTS = ["row scale", "order", "batches in order", "confounded labels", "covariate", "groups", "driven"]
 FAULTS += ["labels and covariate", "copied features", "whitened", "principal components", "offset", "few rows"]
-FAULTS += ["duplicates", "few coordinates", "ties", "raw counts", "missing codes"]
+FAULTS += ["duplicates", "near copies", "few coordinates", "ties", "raw counts", "missing codes"]
 
 
 @pytest.mark.parametrize(("metric", "named"), [("cosine", True), ("correlation", False), ("euclidean", False)])
@@ -88,6 +89,39 @@ def test_a_planted_fault_comes_first(fault):
 
 
 CHANGES = ["row scale", "covariate", "groups", "driven", "labels and covariate", "copied features", "copies that share"]
+
+
+SINGLE_ROWS = {
+    "classes": lambda noise, k: 3 * noise[:5][k % 5] + 0.1 * noise,
+    "repeated trials": lambda noise, k: noise[:20][k % 20] + 1e-3 * noise,
+    "one tight class": lambda noise, k: np.where(k[:, None] < 60, noise, 3 * noise[0] + 0.1 * noise),
+    "far rows": lambda noise, k: np.where(k[:, None] < 100, noise, 1e4 * noise),
+    "a narrow cone": lambda noise, k: noise + 100,
+    "a walk": lambda noise, k: noise.cumsum(axis=0),
+    "lengths": lambda noise, k: noise * np.exp(3 * noise[:, :1]),
+    "exact copies": lambda noise, k: np.where(k[:, None] < 60, noise, noise[0]),
+}
+
+
+@pytest.mark.parametrize("kind", SINGLE_ROWS)
+def test_only_many_near_copies_of_one_vector_are_told(kind):
+    noise, places = np.random.default_rng(2).standard_normal((N, D)), np.arange(N)
+    rows = SINGLE_ROWS[kind](noise, places)
+    assert not find_near_copies(rows).any()
+    assert "near copies" not in doubts(rows, order=False).names
+    copied = np.where(places[:, None] % 3 == 0, rows[1] * (1 + 1e-5 * noise), rows)
+    if kind in ("one tight class", "a narrow cone", "a walk"):
+        assert (find_near_copies(copied) == 1).sum() >= N // 3
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_near_copies_on_one_side_of_a_pair_are_told(side):
+    rng = np.random.default_rng(0)
+    sides = [low_rank(rng), low_rank(rng)]
+    sides[side][:40] = sides[side][0] + 1e-4 * rng.standard_normal((40, D))
+    found = shesha.compare(*sides, ["RSA"]).doubts["near copies"]
+    assert f"40 of {N} checked rows of {'XY'[side]} are near copies of one vector" in found.text
+    assert found.rows == tuple(range(40)) and "the other 80" in found.text
 
 
 @pytest.mark.parametrize("fault", CHANGES)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import shesha
-from shesha.inputs import NamedRows, Names, are_reordered, choose_identity, orders
+from shesha.inputs import NamedRows, Names, are_reordered, choose_identity, find_row_order, orders
 from shesha.support.provenance import collect_statements
 from shesha.support.warnings import RowNamesWarning
 
@@ -142,6 +142,58 @@ def test_unrelated_data_of_one_distribution_are_not_taken_for_each_other():
     rng = np.random.default_rng(0)
     shapes = [(n, d) for n in (10, 40, 300) for d in (2, 8, 64)] * 20
     assert not any(are_reordered(rng.standard_normal(shape), rng.standard_normal(shape)) for shape in shapes)
+
+
+ROWS = np.random.default_rng(6).standard_normal((600, 6)).round(3)
+COUNTS = np.random.default_rng(7).poisson(2, (2, 600, 3)).astype(float)
+
+
+def moved_in(rows, n, noise=0.0):
+    """Rows of which the first n, of every second, have the vector of the next of them."""
+    chosen = np.arange(0, 2 * n, 2)
+    again = rows.copy()
+    again[chosen] = rows[np.roll(chosen, -1)]
+    return again + noise * RNG.standard_normal(rows.shape)
+
+
+MOVED = {
+    "some": (ROWS[:300], moved_in(ROWS[:300], 47), 47, 300),
+    "some, encoded again": (ROWS[:300], moved_in(ROWS[:300], 47, 1e-3), 47, 300),
+    "of many rows": (ROWS, moved_in(ROWS, 300), 256, 512),
+    "codes": ((100 * ROWS[:300]).round(), moved_in((100 * ROWS[:300]).round(), 47), 47, 300),
+    "few": (ROWS[:300], moved_in(ROWS[:300], 6), 0, 0),
+    "none": (ROWS, ROWS + 0.3 * RNG.standard_normal(ROWS.shape), 0, 0),
+    "unrelated": (ROWS[:300], ROWS[300:], 0, 0),
+    "equal by chance": (*COUNTS, 0, 0),
+    "repeated texts": (ROWS[np.arange(600) // 2], ROWS[np.arange(600) // 2], 0, 0),
+}
+
+
+@pytest.mark.parametrize("kind", MOVED)
+def test_rows_with_the_vectors_of_other_rows_are_counted(kind):
+    first, second, n_moved, n_checked = MOVED[kind]
+    found = find_row_order(first, second)
+    assert not found.is_other
+    assert len(found.moved) == pytest.approx(n_moved, abs=len(first) > 512 and 20)
+    assert found.n_checked == n_checked
+    for row, other in found.moved:
+        assert np.abs(second[row] - first[other]).max() < 0.01
+
+
+@pytest.mark.filterwarnings("ignore:rows of Y are in a different order")
+@pytest.mark.parametrize("paired", ["by position", "by name", "in the order of names"])
+def test_moved_rows_are_told_wherever_rows_are_matched(paired):
+    names = [f"doc {place}" for place in range(300)]
+    sides = [ROWS[:300], MOVED["some"][1]]
+    if paired != "by position":
+        sides = [pd.DataFrame(side, index=names) for side in sides]
+    if paired == "in the order of names":
+        sides[1] = sides[1].iloc[np.random.default_rng(8).permutation(300)]
+    row, other = ("row 0", "row 2") if paired == "by position" else ("doc 0", "doc 2")
+    text = f"47 of 300 checked rows of Y contain the vectors of other rows of X \\(such as {row} that of {other}\\)"
+    with pytest.warns(RowNamesWarning, match=text):
+        found = shesha.compare(*sides, ["RSA"])
+    assert not any("encoded again" in one.text for one in found.doubts)
 
 
 def test_diff_warns_of_rows_in_another_order():

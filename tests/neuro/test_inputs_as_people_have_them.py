@@ -526,6 +526,36 @@ def test_measurements_are_no_conditions(values):
             test(_responses(), values)
 
 
+@pytest.mark.parametrize(
+    ("names", "refused"),
+    [
+        (lambda codes: [f"image {code}" for code in codes], ""),
+        (lambda codes: codes, ""),
+        (lambda codes: np.where(codes < 10, codes, codes + 0.5), ""),
+        (lambda codes: [f"image {place}" for place in range(len(codes))], "0 occur more than once .*. Pass only"),
+        (lambda codes: np.round(np.sin(codes + np.arange(80)), 2), "occur more than once .*pandas.qcut"),
+    ],
+)
+def test_conditions_of_which_some_repeat_are_used_and_counted(names, refused):
+    codes = np.random.default_rng(0).permutation(np.concatenate([np.repeat(np.arange(10), 4), np.arange(10, 50)]))
+    X = np.random.default_rng(1).standard_normal((50, 12))[codes]
+    if refused:
+        with pytest.raises(ValueError, match=refused):
+            trial_split(X, names(codes), n_permutations=19)
+        return
+    found = trial_split(X, names(codes), how="random", n_permutations=19)
+    assert any(
+        "10 of 50 conditions, with 40 of 80 trials: the others have fewer than 2" in text for text in found.inputs
+    )
+    # The score is that of the trials of conditions that repeat.
+    rest = codes < 10
+    alone = trial_split(X[rest], codes[rest], how="random", trials_per_half="all", n_permutations=0)
+    whole = trial_split(X, names(codes), how="random", trials_per_half="all", n_permutations=0)
+    assert alone.value == pytest.approx(1) == whole.value
+    few = trial_split(X, names(codes), n_permutations=0)
+    assert f"{few.n_conditions} of 10 conditions)" in str(few).replace("\n    ", " ")
+
+
 @pytest.mark.parametrize("scale", [30.0, 0.1, 1e-5])
 def test_conditions_that_differ_by_rounding_are_one(scale):
     rounded = np.where(np.arange(60) % 2, np.rad2deg(np.deg2rad(scale * SHOWN)) * (1 + 2e-15), scale * SHOWN)

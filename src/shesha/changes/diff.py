@@ -30,12 +30,13 @@ from shesha.changes.row_map import (
     require_usable_rows,
 )
 from shesha.comparison.engine import Evidence
-from shesha.doubting import warn_of_pair_doubts
+from shesha.doubting import find_near_copies, warn_of_pair_doubts
 from shesha.drift.canary_check import Choice, choose_measures
-from shesha.inputs import MissingRows, Names, RowChoice, are_reordered, validation as check
+from shesha.inputs import MissingRows, Names, RowChoice, find_row_order, validation as check
 from shesha.inputs.class_labels import class_codes
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.measures import Measure, choose
+from shesha.nulls.dependence import stretches
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.design_warnings import find_undeclared_dependence, subtract_class_means
 from shesha.results.diff import Diff, IndexChange, IndexMetric, LayerChange
@@ -45,7 +46,7 @@ from shesha.support.layer_axis import LayerAxis
 from shesha.support.progress import collect
 from shesha.support.provenance import keep_statements, state, state_warning
 from shesha.support.seeds import CONFIDENCE, number
-from shesha.support.types import Index, Seed
+from shesha.support.types import Index, Matrix, Seed
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.support.wording import agree, join_items, plural
 from shesha.views import Representation, Rows, fits_better, similarity_correlation
@@ -374,8 +375,11 @@ def _index(
     before, after, *again = (side[name].take_rows(chosen).whole for side in (sides.before, sides.after, *sides.again))
     groups = class_codes(known["groups"][chosen])[0] if "groups" in known else None
     found = index_change(name, before, after, again, IndexTest(metric, k, loss, confidence, groups=groups, seed=seed))
-    if are_reordered(before.to_numpy.rows, after.to_numpy.rows):
-        return replace(found, advice="undecided", undecided="after seems to hold the vectors of before in other rows")
+    undecided = _describe_order(before.to_numpy.rows, after.to_numpy.rows)
+    if not undecided and found.advice != "keep":
+        undecided = _describe_copies({"before": before.to_numpy.rows, "after": after.to_numpy.rows})
+    if undecided:
+        return replace(found, advice="undecided", undecided=undecided)
     others, is_copy = sides.matching.only_after, layers[name].verdict == "unchanged" and not layers[name].vectors_differ
     if found.advice != "keep" or not others or not is_copy or sides.matching.is_chosen:
         return found
@@ -385,6 +389,23 @@ def _index(
         f"new queries come from there, pass match= (--match {name}={others[0]}), otherwise leave it out (--key {name})"
     )
     return replace(found, advice="undecided", undecided=why)
+
+
+def _describe_order(before: Matrix, after: Matrix) -> str:
+    """Return text on rows that are in other places; empty if there are none."""
+    order = find_row_order(before, after)
+    if order.is_other:
+        return "after seems to hold the vectors of before in other rows"
+    return order.describe("after", "before")
+
+
+def _describe_copies(sides: Mapping[str, Matrix]) -> str:
+    """Return text on near copies of one vector, whose neighbours depend on noise; empty if there are none."""
+    for name, rows in sides.items():
+        some = np.concatenate(stretches(len(rows)))
+        if n_copies := np.count_nonzero(find_near_copies(rows[some])):
+            return f"{n_copies:,} of {len(some):,} checked vectors of {name} are near copies of one vector"
+    return ""
 
 
 def _notes_of_vectors(layers: Iterable[LayerChange], moved_layer: str) -> list[str]:

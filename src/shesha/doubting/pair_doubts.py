@@ -12,6 +12,7 @@ from shesha.doubting.doubt_input import SOME, Subject, doubt, on_each_side
 from shesha.doubting.feature_doubts import foreign_features, list_features
 from shesha.doubting.row_doubts import COUNTS_ADVICE, FEW_ROWS_ADVICE, far_rows_first, normalise_counts
 from shesha.doubting.row_lengths import describe_changes
+from shesha.inputs import find_row_order
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector
@@ -230,6 +231,9 @@ def equal_rows(subject: Subject) -> Doubt | None:
     if np.mean(differ) < SOME:
         return None
     rows = subject.caller_rows(subject.places[equal])
+    # Moved rows are named where rows are matched.
+    if find_row_order(*(side.sample for side in subject.sides)).moved:
+        return None
     text = (
         f"{len(rows):,} of {len(equal):,} checked rows are exactly equal in {' and '.join(subject.names)} (such as "
         f"{list_features(np.array(rows))}) and the others are not, as if only some rows had been encoded again"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 from math import gcd
 
@@ -12,12 +13,13 @@ from shesha.doubting.doubt_input import SOME, CovariateShare, Subject, doubt, on
 from shesha.inputs.unsuited_tables import DROPLETS_ADVICE, describe_droplets
 from shesha.kernels.neighbours import separate_clusters
 from shesha.kernels.ranks import midranks
-from shesha.nulls.dependence import p_of_first, pairs_of_places
+from shesha.kernels.repeated_rows import repeats, row_hashes
+from shesha.nulls.dependence import p_of_first, pairs_of_places, squared_distances
 from shesha.results import Doubt
 from shesha.results.doubts import LEVEL, describe_period
-from shesha.support.types import Index, Labels, Matrix, Vector
+from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.support.wording import count
+from shesha.support.wording import count, join_items, lowercase_start
 from shesha.views import Representation
 
 _HALF = 0.5
@@ -52,6 +54,12 @@ _FEWEST_LENGTHS = 3
 """Smallest number of rows of each kind; one random row can have length 1."""
 _OFTEN = 3
 """How many times as often as any other measurement a code occurs."""
+_FEWEST_COLUMNS, _FEWEST_COPIES = 4, 5
+"""Smallest number of features, and of near copies of one vector, for which these can be told from chance."""
+_NEAR, _GAP = 0.03, 5.0
+"""Largest distance of near copies, relative to their length and to other distances, and the least gap around them."""
+_ROUNDING_OF_ROWS = 1e-7
+"""Distance, relative to the largest value, below which rows differ by rounding."""
 _APART = 2.0
 """How many times the range of all other values a code is away from them."""
 FEW_ROWS_ADVICE = (
@@ -82,6 +90,76 @@ def duplicates(subject: Subject) -> Doubt | None:
             score = subject.headline
             text += f". Without the repeated rows, {score.name} is {without:.2f} (with them {score.value:.2f})"
     return Doubt("duplicates", share, None, text, "Keep one row of each set of duplicates, or pass the sets as groups=")
+
+
+@doubt("near copies", of="both", cheap=True)
+@on_each_side
+def near_copies(subject: Subject, side: int) -> Doubt | None:
+    """Check whether many rows are one vector up to small noise, as those of empty or truncated inputs are."""
+    sample = subject.samples[side]
+    if subject.metric == "cosine":
+        sample = sample / np.maximum(np.linalg.norm(sample, axis=1, keepdims=True), np.finfo(float).tiny)
+    clusters = find_near_copies(sample)
+    if not clusters.any() or sample.shape[1] < _FEWEST_COLUMNS:
+        return None
+    n_rows, n_copies, n_vectors = len(sample), int(np.count_nonzero(clusters)), int(clusters.max())
+    text = (
+        f"{n_copies:,} of {n_rows:,} checked rows of {subject.names[side]} are near copies of one "
+        f"{'vector' if n_vectors == 1 else f'of {n_vectors} vectors'}, as of empty, truncated or failed inputs. "
+        f"Scores rest on the other {n_rows - n_copies:,}, and noise decides which neighbours the copies have"
+    )
+    if n_rows - n_copies >= _FEW_ROWS:
+        with suppress(NotEstimable):
+            without = round(subject.score_rows(np.flatnonzero(clusters == 0)).value, 2) + 0.0
+            score = subject.headline
+            text += f". Without these rows, {score.name} is {without:.2f} (with them {score.value:.2f})"
+    rows = subject.caller_rows(subject.places[clusters > 0])
+    advice = f"Check the inputs of these rows ({join_items(rows)}), and leave them out; each counts as independent"
+    return Doubt("near copies", n_copies / n_rows, None, text, advice=advice, rows=rows)
+
+
+def find_near_copies(rows: Matrix) -> Index:
+    """Return the vector, from 1, of which each row is a copy up to small noise; 0 for rows that differ.
+
+    A vector counts only if it has many copies, and if rows that are no copies of any vector remain.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((20, 8))
+    >>> X[:6] = X[0] + 1e-4 * rng.standard_normal((6, 8))
+    >>> find_near_copies(X)
+    array([1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+    """
+    vectors, fewest = np.zeros(len(rows), dtype=np.intp), max(_FEWEST_COPIES, int(SOME * len(rows)))
+    while (copies := _copies_of_one(rows[vectors == 0], fewest)) is not None:
+        vectors[np.flatnonzero(vectors == 0)[copies]] = vectors.max() + 1
+    return vectors
+
+
+def _copies_of_one(rows: Matrix, fewest: int) -> Mask | None:
+    """Return which rows are near copies of the vector with the nearest ones; None if there are none."""
+    distinct = np.setdiff1d(np.arange(len(rows)), repeats(row_hashes(rows)))
+    n = len(distinct)
+    if n < 2 * fewest:
+        return None
+    centred = rows[distinct] - rows.mean(axis=0)
+    distances = np.sqrt(squared_distances(centred @ centred.T))
+    # The row with the nearest neighbours is the centre; the widest gap between its sorted distances ends the copies.
+    centre = rows[distinct[np.partition(distances, fewest - 1, axis=1)[:, fewest - 1].argmin()]]
+    from_centre = np.linalg.norm(rows - centre, axis=1)
+    ordered = np.sort(from_centre[distinct])
+    outer = np.maximum(ordered[fewest - 1 : n - fewest], _ROUNDING_OF_ROWS * np.abs(centre).max())
+    widest = int(np.argmax(ordered[fewest : n - fewest + 1] / outer))
+    radius, beyond = outer[widest], ordered[fewest + widest :]
+    if beyond[0] < _GAP * radius or radius > _NEAR * min(np.median(beyond), np.linalg.norm(centre)):
+        return None
+    # Rows of repeated trials or of tight classes are near one another as well.
+    np.fill_diagonal(distances, np.inf)
+    others = from_centre[distinct] > radius
+    if np.median(distances[np.ix_(others, others)].min(axis=1)) < _GAP * radius:
+        return None
+    return np.asarray(from_centre <= radius)
 
 
 @doubt("missing codes", of="both", cheap=True)
@@ -587,11 +665,20 @@ def _shuffle_classes(classes: Labels, rng: np.random.Generator) -> Index:
 _CONFOUNDED, _CONFOUNDED_LEVEL = 0.3, 1e-4
 _EXPLAINED, _LEAST = 0.2, 0.05
 """Smallest share of a score, and smallest absolute part, that a covariate must explain to be reported."""
+_ONE_COLUMN, _LEAST_SHARE = 0.8, 0.02
+"""Smallest correlation of a covariate with one column, and smallest share of the variance that it explains there."""
 
 
 @doubt("covariate", of="both")
 def covariate(subject: Subject) -> Doubt | None:
-    """Check whether a covariate explains which rows are close to each other."""
+    """Check whether a covariate explains which rows are close to each other, or a column that contributes to it."""
+    score, column = _explained_score(subject), known_column(subject)
+    if score is None or column is None:
+        return score or column
+    return replace(score, text=f"{column.text}; {score.text}", advice=column.advice)
+
+
+def _explained_score(subject: Subject) -> Doubt | None:
     headline = subject.headline
     if subject.known and len(subject.sides) == 1 and headline.value < _LEAST:
         # Halves of principal components share nothing that a covariate could explain.
@@ -613,13 +700,55 @@ def covariate(subject: Subject) -> Doubt | None:
         f"without the part of the distances that {name} explains (partial rank correlation), {headline.name} changes "
         f"from {headline.value:.2f} to {strongest.partial_score:.2f}"
     )
-    remedy = (
-        f"Pass {name} as groups="
-        if name == "groups"
-        else f"Pass {name} as covariates= (for stability, to shesha.estimate in Python), which removes its effect from "
-        "the features, or as within=, which permutes only similar rows"
+    return Doubt("covariate", strongest.effect, p_value, text, _covariate_remedy(name))
+
+
+def _covariate_remedy(name: str) -> str:
+    if name == "groups":
+        return f"Pass {name} as groups="
+    return (
+        f"Pass {name} as covariates= (for stability, to shesha.estimate in Python), which removes its effect from the "
+        "features, or as within=, which permutes only similar rows"
     )
-    return Doubt("covariate", strongest.effect, p_value, text, remedy)
+
+
+@on_each_side
+def known_column(subject: Subject, side: int) -> Doubt | None:
+    """Check whether a covariate determines one column, whose halves of other features share nothing with it."""
+    sample = subject.samples[side]
+    variances = sample.var(axis=0)
+    shares = variances / (variances.sum() or 1.0)
+    found = []
+    for column in np.flatnonzero(shares >= _LEAST_SHARE).tolist():
+        ranks = midranks(np.ascontiguousarray(sample[:, column]))[0]
+        for name, quantity in subject.known.items():
+            strength, p_value = _column_association(ranks, quantity[subject.places])
+            if strength**2 * shares[column] >= _LEAST_SHARE and p_value * sample.shape[1] <= _CONFOUNDED_LEVEL:
+                found.append((abs(strength), column, name, p_value, strength))
+    if not found or (strongest := max(found))[0] < _ONE_COLUMN:
+        return None
+    size, column, name, p_value, strength = strongest
+    of = "" if subject.names[side] == "X" else f" of {subject.names[side]}"
+    how = "rank correlation" if subject.known[name].dtype.kind == "f" else "association"
+    text = (
+        f"column {column}{of} (component {column + 1}) is mostly {name} ({how} {strength:.2f}) and carries "
+        f"{100 * shares[column]:.0f} % of the variance, so distances between rows are partly those of {name}"
+    )
+    remedy = lowercase_start(_covariate_remedy(name))
+    advice = f"Leave this column out, as is usual for a component of depth, or {remedy}"
+    return Doubt("covariate", size**2 * float(shares[column]), min(1.0, p_value * sample.shape[1]), text, advice)
+
+
+def _column_association(ranks: Vector, quantity: Vector | Labels) -> tuple[float, float]:
+    """Return the rank correlation of a column with numbers, or its association with labels, and the p-value."""
+    from scipy.stats import pearsonr
+
+    if len(np.unique(quantity)) < 2:
+        return 0.0, 1.0
+    if quantity.dtype.kind != "f":
+        return association(np.unique(quantity, return_inverse=True)[1], ranks)
+    strength, p_value = pearsonr(ranks, midranks(quantity.astype(np.float64))[0])
+    return float(strength), float(p_value)
 
 
 @doubt("confounded labels")

@@ -14,7 +14,7 @@ import numpy as np
 from shesha.doubting import warn_of_pair_doubts, warn_of_row_doubts
 from shesha.doubting.row_lengths import describe_lengths
 from shesha.drift.canary_reference import Reference, check_same_rows, require_count
-from shesha.inputs import MissingRows, RowChoice, orders, split_names, validation as check
+from shesha.inputs import MissingRows, RowChoice, find_row_order, orders, split_names, validation as check
 from shesha.kernels.distances import PANEL
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
@@ -383,6 +383,10 @@ def run_check(current: Any, setting: Setting) -> CheckResult:
         )
     if scores[0].value > _OTHER_ORDER:
         _warn_of_other_order(reference.to_numpy.rows, after.to_numpy.rows)
+    if same_width:
+        order = find_row_order(reference.to_numpy.rows, after.to_numpy.rows)
+        if moved_text := order.describe("the new rows", "the reference", reference.names):
+            state_warning(moved_text)
     known = setting.reference.rows if same_width and scores[0].value <= _OTHER_ORDER else None
     rotated = known is not None and _warn_of_rotation(known, after.to_numpy.rows)
     lengths = describe_lengths(reference.rows, after.to_numpy.rows, paired=True) if same_width else ""

@@ -21,6 +21,7 @@ from shesha.inputs._row_alignment import (
     align_all_labels as align_all_labels,
     align_labels as align_labels,
     are_reordered as are_reordered,
+    find_row_order as find_row_order,
     labels_in_order as labels_in_order,
     orders as orders,
     require_order as require_order,

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise, product
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from shesha.inputs.identity import (
 )
 from shesha.support.provenance import state, state_warning
 from shesha.support.sampling_units import is_batch_name, is_unit_name
-from shesha.support.types import Index
+from shesha.support.types import Index, Mask
 from shesha.support.warnings import RowNamesWarning, warn
 from shesha.support.wording import join_names, plural
 
@@ -380,8 +380,11 @@ _NEAR, _FAR = 0.1, 4
 """How close products are in sorted order, and how far in the given order, relative to the gaps between neighbours."""
 _SEARCHED, _MOSTLY = 48, 0.8
 """Number of rows whose nearest rows are searched, and share of them that must be found in other places."""
-_CLEAR = 0.6
-"""Largest ratio of the distances to the nearest and to the second nearest row if the nearest is the same input."""
+_CLEAR, _SAME = 0.6, 0.1
+"""Largest ratio of the distances to the nearest and to the second nearest row if the nearest is the same input, and if
+its vector is the same."""
+_COUNTED, _FEWEST_MOVED, _SOME = 512, 3, 0.05
+"""Number of rows whose nearest rows are counted, and the fewest and the smallest share of them that are reported."""
 
 
 def are_reordered(X: Any, Y: Any) -> bool:
@@ -400,12 +403,36 @@ def are_reordered(X: Any, Y: Any) -> bool:
     >>> are_reordered(X[1:], X[:-1] + 0.01)
     True
     """
+    return find_row_order(X, Y).is_other
+
+
+class RowOrder(NamedTuple):
+    """Whether rows are in another order and, if they are not, which of some rows are those of other places."""
+
+    is_other: bool
+    moved: tuple[tuple[int, int], ...] = ()
+    """Rows of Y with the row of X whose vector they contain; empty unless there are several."""
+    n_checked: int = 0
+
+    def describe(self, name: str, reference: str, names: Names | None = None) -> str:
+        """Return text on the moved rows; empty if there are none."""
+        if not self.moved:
+            return ""
+        row, other = (f"row {row}" if names is None else str(names.values[row]) for row in self.moved[0])
+        return (
+            f"{len(self.moved):,} of {self.n_checked:,} checked rows of {name} contain the vectors of other rows of "
+            f"{reference} (such as {row} that of {other})"
+        )
+
+
+def find_row_order(X: Any, Y: Any) -> RowOrder:
+    """Return whether the rows of two matrices are in another order, as `are_reordered` explains, or some of them."""
     # Single columns of ranks or levels, such as two models of conditions, may contain the same numbers by design.
     if len(X) != len(Y) or len(X) < _FEWEST_REORDERED or min(X.shape[1], Y.shape[1]) < 2:
-        return False
+        return RowOrder(False)
     largest = float(np.max([np.abs(rows).max() for side in (X, Y) for rows in _stretches(side)]))
     if not (np.isfinite(largest) and largest > 0):
-        return False
+        return RowOrder(False)
     # One unit for both, so that squares neither overflow nor vanish.
     means = [sum((rows / largest).sum(axis=0) for rows in _stretches(side)) / len(X) for side in (X, Y)]
     a, b = (
@@ -418,16 +445,50 @@ def are_reordered(X: Any, Y: Any) -> bool:
     gap = float(np.median(gaps[gaps > 1e-12 * np.ptp(ordered)])) if np.ptp(ordered) > 0 else 0.0
     near = float(np.median(np.abs(ordered - np.sort(b)))) <= _NEAR * gap
     if gap > 0 and near and float(np.median(np.abs(a - b))) > _FAR * gap:
-        return True
-    return X.shape[1] == Y.shape[1] and _are_elsewhere(X, Y, largest, means[0])
+        return RowOrder(True)
+    if X.shape[1] != Y.shape[1]:
+        return RowOrder(False)
+    found = _search_rows(X, Y, largest, means[0], _SEARCHED)
+    elsewhere = found.rows[(found.nearest < _CLEAR**2 * found.second) & (found.rows != found.places)]
+    if len(np.unique(elsewhere)) >= _MOSTLY * len(found.places):
+        return RowOrder(True)
+    if not found.moved.any():
+        return RowOrder(False)
+    found = _search_rows(X, Y, largest, means[0], _COUNTED)
+    places, moved = found.places, found.moved
+    if len(np.unique(found.rows[moved])) < max(_FEWEST_MOVED, _SOME * len(places)):
+        return RowOrder(False)
+    # Rows of few whole numbers are equal by chance, as often on one side as on both.
+    if all((rows % 1 == 0).all() for rows in _stretches(X)):
+        n_repeated = len(X) - len(np.unique(np.concatenate(list(_stretches(X))), axis=0))
+        if n_repeated * len(places) > moved.sum() * len(X) / 2:
+            return RowOrder(False)
+    return RowOrder(False, tuple(zip(places[moved].tolist(), found.rows[moved].tolist(), strict=True)), len(places))
 
 
-def _are_elsewhere(X: Any, Y: Any, unit: float, middle: NDArray[np.float64]) -> bool:
-    """Return whether most of some rows of Y have a single close row in X, and it is in another place."""
-    places = np.unique(np.linspace(0, len(Y) - 1, _SEARCHED).astype(np.intp))
-    searched = np.concatenate(list(_stretches((Y.values if isinstance(Y, NamedRows) else Y)[places])))
-    searched /= unit
-    searched -= middle
+class _Search(NamedTuple):
+    """Rows of one side, the nearest row of the other side, and squared distances."""
+
+    places: Index
+    rows: Index
+    nearest: NDArray[np.float64]
+    second: NDArray[np.float64]
+    own: NDArray[np.float64]
+    """Squared distance to the row in the same place."""
+
+    @property
+    def moved(self) -> Mask:
+        """Whether each row has the vector of a row in another place."""
+        return np.asarray((self.rows != self.places) & (self.nearest < _SAME**2 * np.minimum(self.second, self.own)))
+
+
+def _search_rows(X: Any, Y: Any, unit: float, middle: NDArray[np.float64], n_searched: int) -> _Search:
+    """Search the nearest row of X for some rows of Y."""
+    places = np.unique(np.linspace(0, len(Y) - 1, n_searched).astype(np.intp))
+    searched, paired = (
+        np.concatenate(list(_stretches((side.values if isinstance(side, NamedRows) else side)[places]))) / unit - middle
+        for side in (Y, X)
+    )
     nearest, second, found = np.full((3, len(places)), np.inf)
     start = 0
     for rows in _stretches(X):
@@ -443,9 +504,8 @@ def _are_elsewhere(X: Any, Y: Any, unit: float, middle: NDArray[np.float64]) -> 
             nearest = np.where(closer, distances, nearest)
         start += len(rows)
     lengths = np.einsum("ij,ij->i", searched, searched)
-    clear = np.maximum(nearest + lengths, 0) < _CLEAR**2 * (second + lengths)
-    elsewhere = found[clear & (found != places)]
-    return bool(len(np.unique(elsewhere)) >= _MOSTLY * len(places))
+    own = np.einsum("ij,ij->i", searched - paired, searched - paired)
+    return _Search(places, found.astype(np.intp), np.maximum(nearest + lengths, 0), second + lengths, own)
 
 
 def _stretches(rows: Any) -> Iterator[NDArray[np.float64]]:

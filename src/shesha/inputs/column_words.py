@@ -120,12 +120,16 @@ BEHAVIOUR = Words(
 """Columns of behaviour and stimuli, which describe the rows of a table of trials."""
 QUALITY = Words({"ks_label": "?unit|cluster|ks|phy quality|label|group|type|qc", "default_qc": "default_qc"})
 """Columns in which programs for sorting spikes, and people, judge units."""
+_LOG = "log(_1_?p|_2|_10)?|ln"
+_OF_ASSAY = "?rna|sct|atac|adt|spatial|peaks|gene|activity|all"
 DEPTH = Words(
     {
-        "total_counts": "n|num|total|sum counts?|umis?|reads|transcripts|genes|features?|frag(ment)?s|genes_by_counts"
-        " ?rna|sct|atac",
-        "UMI_count": "umi|umis|library|sequencing count|counts|size|depth",
-        "ncounts": "ncounts?|numis?|ngenes|nfeatures",
+        "total_counts": f"?{_LOG} n|num|total|sum counts?|umis?|reads|transcripts|genes|features?|frag(ment)?s?|peaks"
+        f"|genes_by_counts {_OF_ASSAY} {_OF_ASSAY}",
+        "UMI_count": f"?{_LOG} umis?|library|sequencing|seq|read|frag(ment)? counts?|size|depth|number",
+        "ncounts": f"?{_LOG} ncounts?|numis?|ngenes|nfeatures?|nfrags|depth",
+        "log_counts": f"{_LOG} counts|umis?",
+        "unique_fragments": "unique|passed|peak_region|reads_in nfrags|n_frags|frag(ment)?s|filters|peaks",
     }
 )
 """Columns of the sequencing depth of cells."""
@@ -166,6 +170,13 @@ FAMILY = Words(
 """Last words in names of numbered columns that form a matrix, whatever else the table contains."""
 LAYER = Words({"layer": "layers?|l|h|hidden|blocks?|models?|states?"})
 """Words in names of numbered columns of several layers, which are not one matrix."""
+ITEM = Words(
+    {
+        "doc": "(doc(ument)?|text|sent(ence)?|passage|paragraph|query|question|answer|prompt|input|example|review|tweet"
+        "|image|img|picture|photo|video|clip|audio|utt(erance)?|recording|song|protein|seq(uence)?|trial)s?"
+    }
+)
+"""Words in names of numbered arrays of one input each, such as its tokens."""
 
 FEATURE_NAME = Words(
     {
@@ -190,7 +201,7 @@ PART = Words(
 WHOLE = Words(
     {
         "metadata.source": "?metadata (doc(ument)?|source|file|article|book|video|clip|url|path|author|speaker|spk|user"
-        "|customer)(_?name)?"
+        "|customer|conversation|thread|recording|song|donor|patient|subject|participant|person)(_?name)?"
     }
 )
 """Columns of text for documents, recordings or persons, whose parts another column may number."""

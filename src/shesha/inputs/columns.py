@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -40,6 +42,42 @@ class Column:
     def reason(self) -> str:
         """Why the column is no feature by its type."""
         return self.refusal or ("" if self.kind == "numbers" else f"contains {self.content}, not numbers")
+
+
+def record_fields(column: Column) -> list[Column]:
+    """Return the fields of a column of records, such as metadata.source, as columns; none for other columns.
+
+    Records are dictionaries, structs of Arrow, or JSON text.
+
+    Examples
+    --------
+    >>> records = ['{"source": "a.pdf", "page": 1}', '{"source": "b.pdf"}', None]
+    >>> source, page = record_fields(Column("meta", "text", "text", lambda: records, lambda: np.array(records)))
+    >>> source.name, source.values().tolist(), page.values().tolist()
+    ('meta.source', ['a.pdf', 'b.pdf', None], [1, None, None])
+    """
+    if column.kind not in ("text", "lists") or not (
+        known := [record for value in column.head() if (record := _record(value))]
+    ):
+        return []
+
+    def values(key: str, n: int | None = None) -> Any:
+        entries = [(_record(value) or {}).get(key) for value in column.values()[:n]]
+        return np.array([entry if isinstance(entry, str | int | float) else None for entry in entries], dtype=object)
+
+    fields = {str(key): value for record in reversed(known) for key, value in record.items()}
+    return [
+        Column(f"{column.name}.{key}", *kind_of_value(value), partial(values, key, SAMPLE), partial(values, key))
+        for key, value in fields.items()
+    ]
+
+
+def _record(value: Any) -> Mapping[Any, Any] | None:
+    """Return a record; None for any other value."""
+    if isinstance(value, str) and value[:1] == "{" and value[-1:] == "}":
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
+    return value if isinstance(value, Mapping) else None
 
 
 def is_unnamed(name: str) -> bool:

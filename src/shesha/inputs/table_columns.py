@@ -37,7 +37,7 @@ from shesha.inputs.column_words import (
     is_picture_name,
     label_like_names,
 )
-from shesha.inputs.columns import SAMPLE, Column, is_unnamed, pandas_columns
+from shesha.inputs.columns import SAMPLE, Column, is_unnamed, pandas_columns, record_fields
 from shesha.inputs.identity import (
     Names,
     choose_condition,
@@ -136,7 +136,7 @@ def decide(
     aside = {c.name: "contains the labels" for c in columns if c.name in labels and c.name not in (keys or ())}
     usable = [c for c in columns if c.name not in aside and not c.refusal]
     if keys is not None:
-        return _choose_by_keys(columns, usable, keys, aside)
+        return _choose_by_keys(columns, usable, keys, aside, labels)
     aside |= _named_like_labels(usable, option)
     usable = [c for c in usable if c.name not in aside]
     identity, certain = _identity(columns, aside, labels)
@@ -145,9 +145,9 @@ def decide(
         usable = [c for c in usable if c.name not in parts]
         aside |= {c.name: aside.get(c.name) or c.refusal or IDENTIFIES for c in columns if c.name in parts}
     unsuited.require_one_model(usable, source)
-    whole = _whole_of_rows(columns, identity if certain else None)
+    whole = find_whole(columns, identity if certain else None)
     usable = [c for c in usable if c.name != whole]
-    aside |= {whole: GROUPS} if whole and aside.get(whole, IDENTIFIES) == IDENTIFIES else {}
+    aside |= {whole: GROUPS} if whole not in ("", *labels) and aside.get(whole, IDENTIFIES) == IDENTIFIES else {}
     numeric = [c for c in usable if c.kind == "numbers"]
     family = _main_family(_families([c for c in usable if c.kind in ("numbers", "text")]), numeric, source, option)
     # 1. Columns of vectors.
@@ -295,15 +295,23 @@ def _identity(
     return (first if find_vectors(first.head()) is None else content), False
 
 
-def _whole_of_rows(columns: Sequence[Column], identity: Column | None) -> str:
-    """Return the column of the documents or subjects that several rows share, or an empty text."""
+def find_whole(columns: Iterable[Column], identity: Column | None = None) -> str:
+    """Return the column, or field of records, of documents or subjects that several rows share, or an empty text."""
+    columns = [one for column in columns for one in (column, *record_fields(column))]
     for column in columns:
         if identity is not None and identity.name.startswith(column.name + _AND):
             # A number of each trial or row, which is joined with a condition, is no whole.
             return column.name if len(set(column.values().tolist())) < len(column.values()) else ""
     for column in columns:
-        is_named = (is_certain_identity(column.name) or WHOLE.fit(column.name)) and not is_condition_name(column.name)
-        if is_named and column is not identity and column.kind in ("numbers", "text") and not column.refusal:
+        leaf = re.split("[./]", column.name)[-1]
+        is_named = is_certain_identity(leaf) or WHOLE.fit(column.name) or WHOLE.fit(leaf)
+        if (
+            is_named
+            and not is_condition_name(column.name)
+            and column is not identity
+            and column.kind in ("numbers", "text")
+            and not column.refusal
+        ):
             values = column.values()
             if could_identify(values) and _FEWEST_CODED <= len(set(values.tolist())) <= len(values) / 2:
                 return column.name
@@ -470,7 +478,11 @@ def _count_up(family: Sequence[Column]) -> bool:
 
 
 def _choose_by_keys(
-    columns: Sequence[Column], usable: Sequence[Column], keys: Sequence[str], aside: Mapping[str, str]
+    columns: Sequence[Column],
+    usable: Sequence[Column],
+    keys: Sequence[str],
+    aside: Mapping[str, str],
+    labels: Collection[str],
 ) -> Layout:
     """Return the layout that keys request; unknown keys are ignored here, and refused by the caller."""
     by_name = {c.name: c for c in usable}
@@ -493,7 +505,7 @@ def _choose_by_keys(
             matrix |= {id(c): c for c in numeric if fnmatchcase(c.name, key)}
     identity, certain = _identity([c for c in columns if c.name not in keys], aside, aside)
     rest = {c.name: c.reason for c in columns if c.reason and c.name not in vectors}
-    if (whole := _whole_of_rows(columns, identity if certain else None)) and whole not in keys:
+    if (whole := find_whole(columns, identity if certain else None)) and whole not in (*keys, *labels):
         rest[whole] = GROUPS
     return Layout(tuple(matrix.values()), chosen, vectors, identity, certain=certain, left_out=rest | dict(aside))
 
@@ -529,6 +541,7 @@ def state_layout(
         if column not in (identity, *parts)
         and reason not in (INDEX, IDENTIFIES)
         and not column.startswith(("(", "Unnamed: 0"))
+        and not (reason == GROUPS and column.rpartition(".")[0] in layout.left_out)
     ]
     # A numbered family, or a table in memory that contains nothing but features, needs no statement.
     is_plain = not (layout.vectors or others or layout.certain or len(layout.matrix) <= _FEW_STATED or layout.families)
@@ -540,7 +553,12 @@ def state_layout(
         f"left out: {listing}"
     ] * bool(others)
     provenance.state(f"{source}: {taken}, {size}{f' ({chr(59).join(notes)})' if notes else ''}".replace(";", "; "))
-    if whole := next((column for column, reason in layout.left_out.items() if reason == GROUPS), ""):
+    state_whole(next((column for column, reason in layout.left_out.items() if reason == GROUPS), ""))
+
+
+def state_whole(whole: str) -> None:
+    """Warn that several rows share a document or subject, if one is named."""
+    if whole:
         provenance.state_warning(
             f"rows of one {whole} may resemble one another, so that p-values are too small; if they do, pass one row "
             f"of each, such as the mean, or declare groups (--groups {whole}) if the call takes them"

@@ -24,13 +24,15 @@ from shesha.inputs import (
     is_certain_identity,
     is_identity_name,
 )
-from shesha.inputs.column_words import TOKENS, label_like_names
+from shesha.inputs.column_words import ITEM, LAYER, TOKENS, label_like_names
+from shesha.inputs.columns import Column
 from shesha.inputs.matrix_shapes import is_one_hot
 from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, refuse_neighbours, scale_names, zero_names
+from shesha.inputs.table_columns import find_whole
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
 from shesha.support import files
 from shesha.support.layer_axis import MASK, MOST_LAYERS, LayerAxis, Split, refuse_padding, refuse_tokens, split
-from shesha.support.provenance import state
+from shesha.support.provenance import state, state_warning
 from shesha.support.types import Array
 from shesha.support.wording import in_natural_order, join_names, natural_key, visible_name
 
@@ -128,6 +130,14 @@ class UnknownKeyError(ValueError):
     """A file contains no representation of the requested name."""
 
 
+class UnknownColumnError(ValueError):
+    """A file contains no labels of the requested name."""
+
+    def __init__(self, path: Path, columns: Sequence[str], column: str) -> None:
+        super().__init__(f"column must be among {join_names(columns)} in {path}, got {column!r}")
+        self.columns = tuple(columns)
+
+
 @dataclass(frozen=True)
 class Contents:
     """The representations in a file, and a description of its other contents.
@@ -143,6 +153,8 @@ class Contents:
         Names that `read_labels` accepts as `column`.
     split : dict of str to Split
         How each 3-D array was divided into layers; `describe()` returns this as text.
+    flattened : dict of str to tuple of int
+        The shapes of arrays of four dimensions, which were flattened to one row per entry of the first axis.
     row_names : Names, optional
         Row names from an index, obs_names, a column or array that is named like an identifier and has distinct values,
         or a first column of text; None if there are none.
@@ -150,15 +162,19 @@ class Contents:
         Names of the features of all matrices, such as those of the columns of a table; None if there are none.
     names_by_array : dict of str to Names
         Row names of representations whose group of the file contains names of its own.
+    whole : str
+        Name of an array of documents or subjects that several rows share; empty if there is none.
     """
 
     representations: dict[str, Array]
     skipped: dict[str, str]
     labels_available: tuple[str, ...]
     split: dict[str, Split] = field(default_factory=dict)
+    flattened: dict[str, tuple[int, ...]] = field(default_factory=dict)
     row_names: Names | None = field(default=None, compare=False)
     column_names: Names | None = field(default=None, compare=False)
     names_by_array: dict[str, Names] = field(default_factory=dict, compare=False)
+    whole: str = field(default="", compare=False)
 
     def names_of(self, name: str) -> Names | None:
         """Return the row names of one representation: those of its group of the file, or those of the file."""
@@ -224,6 +240,8 @@ def contents(
     arrays = visible_names(path, arrays)
     if isinstance(keys, list | tuple):
         keys = [visible_name(key) if isinstance(key, str) else key for key in keys]
+    if not distances and not set(arrays) & set(keys or ()):
+        arrays = _stack_trials(path, arrays)
     reasons = {name: why_not(array, layer_axis, distances) for name, array in arrays.items()}
     skipped = {name: reason for name, reason in reasons.items() if reason is not None}
     if keys is None:
@@ -278,16 +296,59 @@ def contents(
     rows = {len(matrix) for matrix in representations.values()}
     columns = {matrix.shape[-1] for matrix in representations.values()}
     selected = {name for _, name, _ in chosen}
-    labels = (name for name, array in arrays.items() if array.is_label_like and array.shape[0] in rows)
+    labels = [name for name, array in arrays.items() if array.is_label_like and array.shape[0] in rows]
+    row_names = None if distances else _identity(arrays, rows, selected)
+    if not distances and len(rows) == 1:
+        skipped |= _lengths_of_parts(arrays, next(iter(rows)))
     return Contents(
         representations,
         skipped,
         tuple(labels),
         split={name: splits[name] for name in used},
-        row_names=None if distances else _identity(arrays, rows, selected),
+        row_names=row_names,
         column_names=None if distances or columns == rows else _identity(arrays, columns, selected),
         names_by_array={} if distances else _identities(arrays, {key: name for key, name, _ in chosen}, rows),
+        whole="" if distances else find_whole(_as_columns(arrays, labels, row_names)),
     )
+
+
+def _lengths_of_parts(arrays: Mapping[str, StoredArray], n_rows: int) -> dict[str, str]:
+    """Warn of an array with the numbers of rows, or the first rows, of documents whose tokens or chunks are the rows.
+
+    Return what it is, by its name.
+    """
+    for name, array in arrays.items():
+        n = array.shape[0] if array.is_label_like else 0
+        if array.dtype.kind not in "iu" or not _FEWEST_PARTS <= n <= n_rows / 2 + 1 or _SIZES.search(name):
+            continue
+        values = np.asarray(array.load()).astype(np.int64)
+        are_starts = values[0] == 0 and values[-1] <= n_rows and bool((np.diff(values) > 0).all())
+        what = "the first rows" if are_starts and _STARTS.search(name) else ""
+        what = "the numbers of rows" if int(values.sum()) == n_rows and int(values.min()) > 0 else what
+        if what:
+            state_warning(
+                f"{name} has {what} of parts, so that rows seem to be tokens or chunks of documents, which resemble "
+                "one another: average the rows of each, or declare them as groups"
+            )
+            return {name: f"is 1-D with {what} of parts"}
+    return {}
+
+
+_FEWEST_PARTS = 4
+_STARTS = re.compile(r"offset|start|first|ptr|boundar|splits|cu_?seq", re.IGNORECASE)
+_SIZES = re.compile(r"cluster|class|label|bin|hist", re.IGNORECASE)
+"""Smallest number of documents whose lengths are recognised, names of arrays of their first rows, and names of numbers
+of rows that need not follow one another."""
+
+
+def _as_columns(arrays: Mapping[str, StoredArray], labels: Iterable[str], row_names: Names | None) -> list[Column]:
+    """Return arrays of one value per row as columns, without the one that identifies the rows."""
+    identity = row_names.column if row_names is not None and row_names.distinct else ""
+
+    def column(name: str, array: StoredArray) -> Column:
+        return Column(name, "text" if array.dtype.kind in "UST" else "numbers", "", list, lambda: plain(array.load()))
+
+    return [column(name, arrays[name]) for name in labels if name != identity]
 
 
 def _identities(arrays: Mapping[str, StoredArray], chosen: Mapping[str, str], n_rows: set[int]) -> dict[str, Names]:
@@ -422,7 +483,10 @@ def check_names(keys: Iterable[str]) -> list[str]:
 
 
 _MANY, _SPREAD = 8, 3
-"""Numbers of matrices, and of their numbers of rows, from which on each seems to belong to one input."""
+"""Numbers of matrices, and of their numbers of rows, from which on each seems to belong to one input.
+
+Of matrices that are named like inputs, the smaller number suffices if they have different numbers of rows.
+"""
 
 
 def _hold_one_input_each(matrices: Mapping[str, Any]) -> bool:
@@ -432,6 +496,61 @@ def _hold_one_input_each(matrices: Mapping[str, Any]) -> bool:
     return len(matrices) >= _MANY and len(columns) == 1 and len(rows) >= _SPREAD and 2 * usual <= len(matrices)
 
 
+_MOST_MODELS = 20
+"""Number of numbered matrices of the same rows from which on the answer states that each is a representation."""
+_TRIAL = re.compile(r"(?:trials?|sweeps?)(?:_?data)?", re.IGNORECASE)
+"""Names of lists with one matrix for each trial."""
+
+
+def _stack_trials(path: Path, arrays: Mapping[str, StoredArray]) -> Mapping[str, StoredArray]:
+    """Return lists of equal matrices that are one trial each as matrices with a row for each trial.
+
+    They are named like trials, or the file has as many classes, which repeat, and none for the rows of the matrices.
+    """
+    lists: dict[str, list[str]] = defaultdict(list)
+    for name, array in arrays.items():
+        if len(array.shape) == 2 and array.refusal is None and (found := re.fullmatch(r"(.+)\[\d+\]", name)):
+            lists[found[1]].append(name)
+    stacked: dict[str, StoredArray] = {}
+    for group, names in lists.items():
+        parts = [arrays[name] for name in names]
+        word = _SEPARATORS.split(group)[-1]
+        rows = {part.shape[0] for part in parts}
+        classes = dict.fromkeys((len(names), *rows), "")
+        for name, array in arrays.items():
+            if (
+                len(names) >= _MANY
+                and array.is_label_like
+                and array.shape[0] in classes
+                and not LAYER.fit_one_word(name)
+            ):
+                values = plain(array.load()).tolist()
+                classes[array.shape[0]] += name if len(set(values)) < len(values) else ""
+        beside, *others = classes.values()
+        is_evidence = beside and not any(others) and len(names) not in rows
+        if LAYER.fit_last_word(word) or not (_TRIAL.fullmatch(word) or is_evidence):
+            continue
+        shapes = {part.shape for part in parts}
+        if len(shapes) > 1:
+            raise UnreadableFileError(
+                f"{group} in {path} must be matrices of one shape, because each is a trial, got {len(names)} of "
+                f"{' or '.join(' x '.join(map(str, shape)) for shape in sorted(shapes)[:3])}; cut all to the same times"
+            )
+        stacked[group] = stack_vectors(path, group, parts)
+        size = " x ".join(map(str, parts[0].shape))
+        evidence = f", as many as there are entries of {beside}" if beside else ""
+        state(f"{group}: {len(names)} matrices of {size}{evidence}, each read as one row (trial)")
+    if not stacked:
+        return arrays
+    members = {name for group in stacked for name in lists[group]}
+    arrays = stacked | {name: array for name, array in arrays.items() if name not in members}
+    matrices = [name for name, array in arrays.items() if len(array.shape) == 2]
+    about = [name for name in matrices if _ABOUT_TRIALS.fullmatch(_SEPARATORS.split(name)[-1])]
+    return arrays | dict.fromkeys(about, refused("describes the trials"))
+
+
+_ABOUT_TRIALS = re.compile(r"times?|timestamps?|(?:sample|trial)_?info", re.IGNORECASE)
+"""Names of arrays beside trials that describe them."""
 _RANGE = "#-#"
 _NAMED_MATRIX = re.compile(r"(?:^|[./_-])(?:embeddings?|embs?|vectors?|features?|feats?)[./_-]?#")
 _NAMED_PART = re.compile(r"(?:^|[./_-])(?:batch|chunk|part|shard|rank|worker)e?s?\W?_?#")
@@ -455,18 +574,24 @@ def refuse_parts(path: Path | str, matrices: Mapping[str, Any]) -> None:
         rows = [matrices[name].shape[0] for name in names]
         if len(names) < 2 or len({matrices[name].shape[1] for name in names}) > 1:
             continue
-        if template.endswith("[#]") and len(set(rows[:-1])) > 1:
+        is_layer, enough = LAYER.fit_one_word(template), _MANY if len(set(rows)) == 1 else _SPREAD
+        is_item = len(names) >= enough and ITEM.fit_one_word(template) and not is_layer
+        if is_item or (template.endswith("[#]") and len(set(rows[:-1])) > 1):
             raise UnreadableFileError(
-                f"{path} must contain one matrix for all inputs, got {len(names)} matrices of {min(rows)} to "
-                f"{max(rows)} rows, which look like the tokens or times of one input each. Average the rows of each, "
-                "or name those to read with keys= (--key)"
+                f"{path} must contain one matrix for all inputs, got {len(names)} matrices of "
+                f"{' to '.join(map(str, sorted({min(rows), max(rows)})))} rows, which look like the "
+                f"tokens or times of one input each ({names[0]}, ...). Average the rows of each; or concatenate all of "
+                "them, if each token is to be a row; or name those to read with keys= (--key)"
             )
         # Over several files, these are also the layers of 3-D arrays.
         is_list = bool(lists) and template == lists[0] and isinstance(path, Path)
-        if set(rows) == {rows[0]} and (is_list or _NAMED_MATRIX.search(template)):
+        many = len(names) > _MOST_MODELS and not is_layer
+        if set(rows) == {rows[0]} and (is_list or many or _NAMED_MATRIX.search(template)):
             state(
                 f"{names[0]} to {names[-1]} are read as {len(names)} representations of the same {rows[0]:,} rows; if "
-                "they are parts of one matrix, save them as one (numpy.concatenate)"
+                "they are parts of one matrix, save them as one (numpy.concatenate), and if each is one input, such as "
+                "a trial, as its rows (numpy.stack(PARTS).reshape(len(PARTS), -1))"
+                + ", or the mean of each if its rows are tokens" * many
             )
         shorter = len(names) > 2 and len(set(rows[:-1])) == 1 and rows[-1] < rows[0]
         if shorter or template.endswith(_RANGE) or _NAMED_PART.search(template):
@@ -751,9 +876,11 @@ def strings(values: Iterable[Any]) -> Array:
 def pick(path: Path, candidates: Sequence[str], column: str | None) -> str:
     """Return the requested column, the sole candidate, or the sole one with a name like 'label'."""
     if column is not None:
-        if column not in candidates:
-            raise ValueError(f"column must be among {join_names(candidates)} in {path}, got {column!r}")
-        return column
+        # Most names are known by their last part.
+        ends = [name for name in candidates if name.endswith((f"/{column}", f".{column}"))]
+        if column not in candidates and len(ends) != 1:
+            raise UnknownColumnError(path, candidates, column)
+        return column if column in candidates else ends[0]
     others = [name for name in candidates if not is_identity_name(name)]
     likely = next((names for names in (candidates, others) if len(names) == 1), label_like_names(candidates))
     if len(likely) != 1:

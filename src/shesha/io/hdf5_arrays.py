@@ -15,6 +15,7 @@ from scipy.spatial.distance import squareform
 from shesha.inputs import Names
 from shesha.inputs.class_labels import describe_unit_quality
 from shesha.inputs.column_words import QUALITY
+from shesha.inputs.spike_times import describe_resets
 from shesha.inputs.vector_columns import to_float32
 from shesha.io.array_selection import (
     Keys,
@@ -434,14 +435,16 @@ def _counts(path: Path, trials: str, shape: tuple[int, int], n_spikes: int) -> A
     if ends.size and int(ends[-1]) > n_spikes:
         raise UnreadableFileError(f"NWB file {path} must contain the spikes of every unit, got {n_spikes}")
     counts = np.zeros(shape)
-    for unit, (first, last) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-        train = np.sort(spikes[int(first) : int(last)])
+    trains = [spikes[int(first) : int(last)] for first, last in zip([0, *ends[:-1]], ends, strict=True)]
+    if resets := describe_resets(trains):
+        state_warning(f"{path.name}: {resets}")
+    for unit, train in enumerate(map(np.sort, trains)):
         counts[:, unit] = np.searchsorted(train, stops) - np.searchsorted(train, starts)
     counts[~(stops > starts)] = np.nan
     known = np.nan_to_num(counts)
-    if spikes.size and _have_other_clock(spikes, windows, known):
-        _refuse_other_clock(path, "spikes", spikes, windows)
-    if spikes.size:
+    if spikes.size and not resets:
+        if _have_other_clock(spikes, windows, known):
+            _refuse_other_clock(path, "spikes", spikes, windows)
         _warn_of_trials_without_recording(path, spikes, known, windows)
     observed = _observed(path, shape[1], windows)
     if observed is not None and not observed.all():

@@ -74,10 +74,6 @@ def labels_of_json(path: Path, column: str | None) -> Array | NamedRows:
     found = _parse(path)
     if isinstance(found, NamedArrays):
         return labels_of_arrays(path, found, column)
-    outer, _, inner = (column or "").partition(".")
-    nested = found.columns.get(outer, []) if column not in found.columns else []
-    if any(isinstance(value, Mapping) and inner in value for value in nested):
-        found.columns[str(column)] = [value.get(inner) if isinstance(value, Mapping) else None for value in nested]
     table, names = _as_table(path, found)
     labels = labels_of_table(path, table, column)
     return labels if names is None else NamedRows(np.asarray(labels), names)

@@ -18,7 +18,7 @@ import numpy as np
 
 from shesha.inputs import NamedRows, Names, could_identify, is_certain_identity, named_index, numbers
 from shesha.inputs.class_labels import NO_LABEL, class_name
-from shesha.inputs.columns import SAMPLE, Column, Kind, is_number, is_unnamed, pandas_columns
+from shesha.inputs.columns import SAMPLE, Column, Kind, is_number, is_unnamed, pandas_columns, record_fields
 from shesha.inputs.quantised import as_bytes, decode, scale_columns
 from shesha.inputs.table_columns import INDEX, Layout, decide, names_for_keys, state_layout
 from shesha.inputs.unsuited_tables import require_one_set_of_names
@@ -236,6 +236,20 @@ class Table:
         """The columns that have a name of their own, not a default."""
         return [name for name in self.names if not is_unnamed(name)]
 
+    def with_field(self, name: str) -> Table:
+        """Return the table with a field of a column of records as a column, such as metadata.source."""
+        outer = [column for column in self.columns if name.startswith(f"{column.name}.")]
+        fields = {one.name: one for column in outer for one in record_fields(column)}
+        if name in self.names or name not in fields:
+            return self
+
+        def read(names: Sequence[str]) -> pd.DataFrame:
+            import pandas as pd
+
+            return pd.DataFrame({name: fields[name].values().tolist()}) if name in names else self.read(names)
+
+        return replace(self, columns=(*self.columns, fields[name]), read=read)
+
 
 def contents_of_table(
     path: Path,
@@ -374,6 +388,7 @@ def _index_values(table: Table, columns: Sequence[str]) -> Array:
 
 def labels_of_table(path: Path, table: Table, column: str | None) -> Array | NamedRows:
     """Read one column of a table as labels, with row names if the table has them."""
+    table = table.with_field(column or "")
     name = pick(path, table.named_columns if column is None else table.names, column)
     labels = as_labels(table.read([name])[name])
     _state_words_for_missing(table, name, labels)

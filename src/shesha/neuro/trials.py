@@ -43,7 +43,9 @@ AXIS_WORDS = {
 }
 """Words in the names of the axes of labelled arrays, in the singular; the first entry that fits decides."""
 _MANY_CONDITIONS = 12
-"""Number of conditions from which on most must have more than one trial."""
+"""Number of conditions from which on most must have more than one trial, unless some were repeated by design."""
+_DESIGNED = 3
+"""Smallest median number of trials of those conditions that repeat, if they were repeated by design."""
 _MANY_TRIALS, _BLOCKED, _FEW_STRETCHES = 20, 0.5, 2
 """Number of trials, share of the changes of condition in random order below which conditions are blocked, and number
 of stretches of each condition up to which circular shifts hardly differ from the recorded order."""
@@ -126,11 +128,25 @@ class Trials:
             if column.dtype.kind in "OU":
                 state_suspicious_classes(column, "conditions")
         counts = np.bincount(codes, minlength=len(names))
-        if len(names) >= _MANY_CONDITIONS and 2 * np.count_nonzero(counts == 1) > len(names):
+        repeated = counts[counts > 1]
+        # Numbers that repeat by chance, such as times, do so once; texts were given to conditions.
+        is_text = any(column.dtype.kind in "OUS" for column in columns)
+        if (
+            len(names) >= _MANY_CONDITIONS
+            and 2 * np.count_nonzero(counts == 1) > len(names)
+            and (len(repeated) < 2 or (not is_text and np.median(repeated) < _DESIGNED))
+        ):
+            advice = (
+                "Pass only trials of conditions that repeat"
+                if is_text
+                else (
+                    "If these are measurements, divide them into classes first, such as with pandas.qcut(values, 8); "
+                    "otherwise pass only trials of conditions that repeat"
+                )
+            )
             raise ValueError(
-                f"conditions must repeat, got {len(names)} different values in {trials.n_trials} trials, most of them "
-                f"once ({check.join_items(names)}). Divide measurements into classes first, such as with "
-                "pandas.qcut(values, 8)"
+                f"conditions must repeat, got {len(names)} different values in {trials.n_trials} trials, of which "
+                f"{len(repeated)} occur more than once ({check.join_items(names)}). {advice}"
             )
         few = np.flatnonzero(counts < min_trials)
         number = np.cumsum(counts >= min_trials) - 1
@@ -145,6 +161,12 @@ class Trials:
             _state_restarted_runs(replace(trials, codes=codes), *known, name)
         left_out = check.join_items(names[k] for k in few)
         note = (f"conditions with fewer than {min_trials} trials are left out: {left_out}",) if len(few) else ()
+        if 2 * len(few) > len(names):
+            n_kept = trials.n_trials - int(counts[few].sum())
+            provenance.state(
+                f"{len(kept)} of {len(names)} conditions, with {n_kept:,} of {count(trials.n_trials, 'trial')}: the "
+                f"others have fewer than {min_trials} trials and are left out"
+            )
         return replace(trials, codes=codes, names=kept, notes=(*trials.notes, *note))
 
     @classmethod
@@ -901,6 +923,8 @@ class EqualTrials:
         text = f"{numbers} trials per condition"
         share = included.mean(axis=0)
         dropped = tuple(name for name, fraction in zip(trials.names, share, strict=True) if fraction == 0)
+        if 3 * len(dropped) > len(share):
+            text += f", {len(share) - len(dropped)} of {len(share)} conditions"
         partly = [name for name, fraction in zip(trials.names, share, strict=True) if 0 < fraction < 1]
         few = f"conditions with fewer than {self.fewest} trials in a {part}"
         notes = [f"{few} are left out: {check.join_items(dropped)}"]

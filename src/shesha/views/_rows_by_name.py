@@ -18,7 +18,7 @@ from shesha.inputs import (
     Names,
     RowChoice,
     align_labels,
-    are_reordered,
+    find_row_order,
     named_index,
     orders,
     split_names,
@@ -249,12 +249,15 @@ def warn_of_other_order(arrays: Mapping[str, Any]) -> None:
                 f"(correlation of similarities {by_position:.2f} instead of {round(by_name, 2) + 0.0:.2f})"
             )
             remedy = "so one of them seems to have wrong names. Pass arrays without names (.to_numpy(), --by-position)"
-        elif are_reordered(Y, X if order is None else X[order]):
+        elif (places := find_row_order(Y, X if order is None else X[order])).is_other:
             text = f"{other} seems to contain the rows of {one} in another order"
             remedy = "but rows are paired by position. Pass data with row names, such as tables with an index"
             if others is not None and names is not None and names.has_same_names(others):
                 text = f"{other} seems to contain the rows of {one} under other {plural(names.word)}"
                 remedy = f"so one of them has wrong {plural(names.word)}. Correct them, or the order of the rows, first"
+        elif places.moved:
+            text = places.describe(other, one, others if names is not None else None)
+            remedy = "as if rows had been shifted against their names. Correct the order of its rows first"
         if warned := bool(text):
             state_warning(f"{text}, {remedy}", is_raised=True)
             warn(f"{text}, {remedy}", RowNamesWarning)
