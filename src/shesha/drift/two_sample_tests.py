@@ -94,7 +94,7 @@ def _dependence_by_name(sides: dict[str, Any]) -> str:
     """Describe that rows of a sample with names of one beginning, such as chunks of a document, are alike."""
     for name, side in sides.items():
         rows, names = split_names(side)
-        if len(getattr(rows, "shape", ())) == 2 and (sign := resemblance_by_name(names, check.matrix(rows, name))):
+        if len(getattr(rows, "shape", ())) == 2 and (sign := resemblance_by_name(names, check.raw_matrix(rows, name))):
             return f"in the {name}, {sign}. Pass one row, such as the mean, of each group"
     return ""
 
@@ -125,8 +125,12 @@ def _dependence_by_unit(sides: dict[str, Any]) -> str:
             place = np.arange(len(order)) - np.searchsorted(of_side[order], of_side[order])
             n_each = max(2, _RESEMBLING_ROWS // len(set(of_side.tolist())))
             chosen = order[place < n_each][:_RESEMBLING_ROWS]
+            some = np.asarray(check.raw_matrix(rows[chosen], name), dtype=np.float64)
+            # Rows without numbers are refused or left out below.
+            finite = np.isfinite(some).all(axis=1)
+            some, chosen = some[finite], chosen[finite]
             of_rows = np.unique(of_side[chosen], return_inverse=True)[1]
-            if of_rows.any() and have_resembling_groups(check.matrix(rows[chosen], name), of_rows, large=True):
+            if of_rows.any() and have_resembling_groups(some, of_rows, large=True):
                 return (
                     f"rows of the {name} with one {column} resemble one another. Pass one row, such as the mean, of "
                     f"each of {len(units):,} {plural(column)}, or the same ones in both samples"

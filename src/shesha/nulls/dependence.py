@@ -555,7 +555,9 @@ def resemblance_by_name(names: Names | None, side: NDArray[Any], labels: Any = N
             return ""
     # Rows of one beginning are taken together, because few rows at random would hardly share any.
     rows = np.argsort(codes, kind="stable")[:_MOST_RESEMBLING]
-    if not have_resembling_groups(np.asarray(side[rows], dtype=np.float64), codes[rows]):
+    some = np.asarray(side[rows], dtype=np.float64)
+    rows, some = rows[finite := np.isfinite(some).all(axis=1)], some[finite]
+    if len(rows) < _FEWEST_BEGINNINGS or not have_resembling_groups(some, codes[rows]):
         return ""
     one, other = values[rows[codes[rows] == np.bincount(codes[rows]).argmax()][:2]]
     return f"rows whose names differ only in the last number, such as {one} and {other}, resemble one another"
