@@ -430,11 +430,10 @@ def find_row_order(X: Any, Y: Any) -> RowOrder:
     places, moved = found.places, found.moved
     if len(np.unique(found.rows[moved])) < max(_FEWEST_MOVED, _SOME * len(places)):
         return RowOrder(False)
-    # Rows of few whole numbers are equal by chance, as often on one side as on both.
-    if all((rows % 1 == 0).all() for rows in _stretches(X)):
-        n_repeated = len(X) - len(np.unique(np.concatenate(list(_stretches(X))), axis=0))
-        if n_repeated * len(places) > moved.sum() * len(X) / 2:
-            return RowOrder(False)
+    # Rows of few distinct values are equal by chance, as often on one side as on both.
+    n_repeated = len(X) - len(np.unique(np.concatenate(list(_stretches(X))), axis=0))
+    if n_repeated * len(places) > moved.sum() * len(X) / 2:
+        return RowOrder(False)
     return RowOrder(False, tuple(zip(places[moved].tolist(), found.rows[moved].tolist(), strict=True)), len(places))
 
 
@@ -457,10 +456,10 @@ class _Search(NamedTuple):
 def _search_rows(X: Any, Y: Any, unit: float, middle: NDArray[np.float64], n_searched: int) -> _Search:
     """Search the nearest row of X for some rows of Y."""
     places = np.unique(np.linspace(0, len(Y) - 1, n_searched).astype(np.intp))
-    searched, paired = (
-        np.concatenate(list(_stretches((side.values if isinstance(side, NamedRows) else side)[places]))) / unit - middle
-        for side in (Y, X)
-    )
+    searched = np.concatenate(list(_stretches((Y.values if isinstance(Y, NamedRows) else Y)[places])))
+    searched /= unit
+    searched -= middle
+    own = np.empty(len(places))
     nearest, second, found = np.full((3, len(places)), np.inf)
     start = 0
     for rows in _stretches(X):
@@ -474,10 +473,11 @@ def _search_rows(X: Any, Y: Any, unit: float, middle: NDArray[np.float64], n_sea
             second = np.where(closer, nearest, np.minimum(second, distances))
             found = np.where(closer, position + start, found)
             nearest = np.where(closer, distances, nearest)
+        here = np.flatnonzero((places >= start) & (places < start + len(rows)))
+        own[here] = squares[places[here] - start, here]
         start += len(rows)
     lengths = np.einsum("ij,ij->i", searched, searched)
-    own = np.einsum("ij,ij->i", searched - paired, searched - paired)
-    return _Search(places, found.astype(np.intp), np.maximum(nearest + lengths, 0), second + lengths, own)
+    return _Search(places, found.astype(np.intp), *(np.maximum(one + lengths, 0) for one in (nearest, second, own)))
 
 
 def _stretches(rows: Any) -> Iterator[NDArray[np.float64]]:
