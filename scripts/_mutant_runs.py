@@ -29,6 +29,7 @@ FURTHER_TESTS = {
         *("tests/measures", "tests/stability", "tests/descriptors", "tests/comparison/test_covariates.py"),
         *("tests/comparison/test_sampled.py", "tests/neuro/test_inputs_as_people_have_them.py"),
     ],
+    "io": ["tests/cli/test_exports_of_other_programs.py", "tests/cli/test_formats.py"],
     "nulls": ["tests/calibration/test_null_kernel.py"],
     "comparison": ["tests/moments/test_layer_moments.py", "tests/doubting/test_pairs.py"],
     "moments": ["tests/comparison/test_streamed.py"],

@@ -97,6 +97,34 @@ def test_cells_that_take_no_part_are_counted_once_by_the_reason():
 
 
 @pytest.mark.parametrize(
+    ("rare", "told", "advice"),
+    [
+        (["X", "Y", "Z"], "3 of 5 {}s have too few cells and were not scored (12 of 72 cells).", False),
+        (
+            ["A+B", "B+A", "A|Z", "Y", "A;Y"],
+            "4 of 6 {}s have too few cells and were not scored (20 of 80 cells).",
+            True,
+        ),
+        (["X", "Y"], "", False),
+    ],
+)
+def test_the_headline_counts_groups_and_cells_that_are_too_few(rare, told, advice):
+    data = screen(np.repeat(["NT", "A", "B", *rare], [60, 30, 30, *[4] * len(rare)]))
+    for found, noun in ((bio.coherence_table, "perturbation"), (bio.e_distances, "group")):
+        headline = found(data, "gene", control="NT", n_draws=19).headline
+        assert (told.format(noun) in headline) if told else ("too few" not in headline)
+        assert ("combinations, such as A+B; to test one part at a time" in headline) == advice
+
+
+def test_many_merged_labels_are_counted_together():
+    pairs = [f"{a}+{b}" for a, b in zip("ABCDBCDE", "BCDEABCD", strict=True)]
+    found = bio.coherence_table(screen(np.repeat(["NT", *pairs], [60, *[12] * 8])), "gene", n_draws=19)
+    assert [text for text in found.inputs if "count as one" in text] == [
+        "8 labels with the same parts in any order count as one each, 4 in all; 'A+B', 'B+A' count as one, 'A+B'"
+    ]
+
+
+@pytest.mark.parametrize(
     ("labels", "names"),
     [
         (["ctrl", "A+ctrl", "ctrl+A"], ["A"]),

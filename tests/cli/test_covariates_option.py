@@ -89,3 +89,21 @@ def test_what_cannot_be_taken_out_is_refused(invoke, files, name, monkeypatch):
     more, message = REFUSED[name]
     with pytest.raises(ValueError, match=message):
         invoke("compare", "x.csv", "y.csv", "--measures", "CKA", *more)
+
+
+@pytest.mark.parametrize(("column", "told"), [("nCount_peaks", True), ("weight", False)])
+def test_a_component_of_depth_is_named_unless_it_is_a_covariate(column, told, tmp_path, invoke_main):
+    anndata = pytest.importorskip("anndata")
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((2, 200, 20))
+    X[:, 4] *= 4
+    Y[:, 4] = X[:, 4]
+    cells = anndata.AnnData(X, obsm={"other": Y})
+    cells.obs[column] = np.exp(-X[:, 4])
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    for design, named in (([], told), (["--covariates", column], False)):
+        ended = invoke_main(
+            *("compare", tmp_path / "cells.h5ad", "--key", "X", "--key", "obsm/other", "--measures", "CKA", *design)
+        )
+        assert ended.status == 0
+        assert ("of obsm/other (component 5) is mostly" in " ".join(ended.out.split())) == named

@@ -316,8 +316,26 @@ NUMBERED = {
     "layers of a text": ("text_encoder.layer.{}", [6] * 9, ""),
     "layers of an image": ("img_3/block_{}", [6] * 9, ""),
     "seeds": ("seed{}", [6] * 9, ""),
-    "unknown": ("a{}", [6] * 21, "or the mean of each if each is one input"),
+    "unknown": ("a{}", [6] * 21, "or the mean of each if its rows are tokens"),
 }
+
+
+BESIDE = {
+    "doclens": ([4, 6, 5, 3, 6], "doclens has the numbers of rows of parts"),
+    "offsets": ([0, 4, 10, 15, 18, 24], "offsets has the first rows of parts"),
+    "row_starts": ([0, 4, 10, 15, 18], "row_starts has the first rows of parts"),
+    "cluster_sizes": ([4, 6, 5, 3, 6], ""),
+    "steps": ([0, 4, 10, 15, 18, 24], ""),
+    "lengths": ([4, 6, 5, 3, 5], ""),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_lengths_of_documents_beside_their_tokens_are_named(audit, name):
+    values, said = BESIDE[name]
+    np.savez("a.npz", vectors=X, **{name: np.array(values)})
+    printed = one_line(audit("a.npz").out)
+    assert said in printed and ("tokens or chunks" in printed) == bool(said)
 
 
 @pytest.mark.parametrize("kind", NUMBERED)
@@ -327,7 +345,7 @@ def test_numbered_arrays_of_single_inputs_are_refused(audit, tmp_path, kind):
     np.savez("a.npz", **{name.format(place): rows[:n] for place, n in enumerate(lengths)})
     ended = audit("a.npz")
     printed = one_line(ended.err + ended.out)
-    assert said in printed and ("one input" in printed) == bool(said)
+    assert said in printed and ("one input" in printed or "tokens" in printed) == bool(said)
     assert ("look like the tokens" in ended.err) == (ended.status == 2) == (kind in list(NUMBERED)[:3])
 
 

@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from shesha import audit
+
 FEW = np.random.default_rng(0).standard_normal((4, 40, 6))
 SAID = (
     "is an array of shape (4, 40, 6), read as 4 layers of 40 rows. If this is wrong, pass --layer-axis 1 (40 layers of "
@@ -84,3 +86,30 @@ def test_a_guess_of_hundreds_is_refused_with_the_option(invoke_main, tmp_path):
     ended = invoke_main("compare", tmp_path / "tokens.npy")
     assert ended.status == 2
     assert "must have at most 300 layers" in ended.err and "--layer-axis 1" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("shape", "told"),
+    [
+        ((5, 4, 1, 24), "as many as entries of axis 3 of effects, which has shape (5, 4, 1, 24), and whose axis 0"),
+        ((5, 4, 24), "save numpy.moveaxis(effects, 2, 0).reshape(24, -1)"),
+        ((5, 24, 4), "--layer-axis 0, or save numpy.moveaxis(effects, 1, 0)"),
+        ((24, 4, 1, 5), ""),
+        ((5, 4, 1, 23), "for each of the 5 rows, got 24\n"),
+    ],
+)
+def test_labels_for_another_axis_name_it(shape, told, tmp_path, invoke_main):
+    h5py = pytest.importorskip("h5py")
+    values = np.random.default_rng(0).standard_normal(shape)
+    y = np.resize(["a", "b", "c"], 24)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["effects"] = values
+    (tmp_path / "y.txt").write_text("\n".join(y))
+    axis = ["--layer-axis", "1"] * (len(shape) == 3)
+    ended = invoke_main(
+        "audit", tmp_path / "a.h5", "--key", "effects", "--labels", tmp_path / "y.txt", "--quick", *axis
+    )
+    assert (told in ended.err and ended.status == 2) if told else ended.status == 0
+    if told:
+        with pytest.raises(ValueError, match="as many as entries" if 24 in shape else "rows, got 24$"):
+            audit({"effects": values}, y, layer_axis=1)

@@ -9,6 +9,9 @@ import pytest
 
 import shesha
 from shesha import sim
+from shesha.cli._file_inputs import RowOptions
+from shesha.cli._run import labels_named
+from shesha.inputs import align_labels
 from shesha.io import open_file
 from shesha.io.read import check_label_order, read_named_labels
 
@@ -90,6 +93,40 @@ def test_barcodes_that_repeat_in_each_sample_identify_cells_together_with_the_sa
     ended = invoke_main(*asked, "--id", "sample,index")
     assert "rows matched by sample and index, in another order in b" in " ".join(ended.out.split())
     assert f"{shesha.compare(X, Y, 'CKA')['CKA'].value:.3f}" in ended.out
+
+
+BARCODES, SAMPLES = np.resize(NAMES[:25], N), np.repeat(["s1", "s2"], [25, N - 25])
+
+
+@pytest.mark.filterwarnings("ignore:Observation names are not unique")
+@pytest.mark.parametrize("ending", ["h5ad", "npz"])
+@pytest.mark.parametrize(
+    ("named", "ids", "expected"),
+    [
+        (["barcode", "sample"], None, "columns barcode, sample together have the same values"),
+        (["cell_id", "sample"], None, "in another order"),
+        (["place", "sample"], None, "in another order"),
+        (["barcode"], None, "got another barcode"),
+        (["barcode", "sample"], "sample,barcode", ""),
+        (["cell_id", "sample"], "sample,index", ""),
+    ],
+)
+def test_labels_whose_names_repeat_are_matched_by_several_columns_or_refused(tmp_path, ending, named, ids, expected):
+    rows, labels = tmp_path / f"rows.{ending}", tmp_path / "labels.csv"
+    if ending == "npz":
+        np.savez(rows, X=X, barcode=BARCODES, sample=SAMPLES)
+        named, ids = [name.replace("cell_id", "barcode") for name in named], ids and ids.replace("index", "barcode")
+        expected = expected if named[0] == "barcode" else "got another sample"
+    else:
+        anndata = pytest.importorskip("anndata")
+        anndata.AnnData(X, obs=pd.DataFrame({"sample": SAMPLES}, index=BARCODES)).write_h5ad(rows)
+    table = pd.DataFrame({named[0]: BARCODES, "sample": SAMPLES})[named].assign(kind=[f"{name} is" for name in NAMES])
+    for order in (MIXED, np.arange(N)):
+        table.iloc[order].to_csv(labels, index=False)
+        refused = expected and order is MIXED
+        with pytest.raises(ValueError, match=expected) if refused else nullcontext():
+            y = labels_named("labels", f"{labels}:kind", rows, RowOptions(ids=ids))
+            assert np.asarray(align_labels(open_file(rows, ids=ids).row_names, y)).tolist() == list(table["kind"])
 
 
 def test_files_in_a_store_are_matched_too(pair, tmp_path):

@@ -72,6 +72,13 @@ FAULTS += ["labels and covariate", "copied features", "whitened", "principal com
 FAULTS += ["duplicates", "near copies", "few coordinates", "ties", "raw counts", "missing codes"]
 
 
+@pytest.mark.parametrize(("metric", "named"), [("cosine", True), ("correlation", False), ("euclidean", False)])
+def test_a_common_level_is_an_offset_for_angles_alone(metric, named):
+    """Correlation distances remove the mean of each row, and so one level of all features."""
+    level = np.random.default_rng(0).standard_normal((N, D)) + 9
+    assert ("offset" in doubts(level, metric=metric)) == named
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_comes_first(fault):
     X, told = planted(fault, np.random.default_rng(1))
@@ -146,6 +153,34 @@ def test_totals_of_counts_are_in_doubt_only_if_they_differ():
     ):
         found = doubts(values.astype(float), metric="euclidean")
         assert ("raw counts" in found.names) == doubted, found
+
+
+def _normalised(X):
+    return np.log1p(X / X.sum(axis=1, keepdims=True) * 1e4)
+
+
+@pytest.mark.parametrize(
+    ("prepare", "expected"),
+    [
+        (_normalised, 0),
+        (np.log1p, 0),
+        (np.sqrt, 0),
+        (lambda X: _normalised(_normalised(X)), N),
+        (lambda X: np.log1p(_normalised(X)), N),
+        (lambda X: np.log1p(np.log1p(X)).astype(np.float32), N),
+        (lambda X: np.concatenate([_normalised(X[: N // 2]), _normalised(_normalised(X[N // 2 :]))]), N // 2),
+        (lambda X: np.maximum(np.random.default_rng(1).standard_normal(X.shape), 0), 0),
+    ],
+)
+def test_logarithms_of_logarithms_are_named(prepare, expected):
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(rng.gamma(3, 0.3, (N, 1)) * rng.gamma(0.5, 2, (4, 5 * D))[rng.integers(4, size=N)])
+    found = {one.name: one for one in doubts(prepare(counts.astype(float)), metric="euclidean")}
+    assert ("two logarithms" in found) == bool(expected)
+    if expected:
+        assert found["two logarithms"].effect == pytest.approx(expected / N, abs=0.1)
+    pair = shesha.compare(_normalised(counts), prepare(counts.astype(float)), "CKA", calibrate=False)
+    assert any("two logarithms" in text and "of Y contain" in text for text in pair.inputs) == bool(expected)
 
 
 @pytest.mark.parametrize("make", [lambda rng: rng.standard_normal((N, D)), low_rank])

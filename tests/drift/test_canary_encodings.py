@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from shesha.drift import CanaryEncodings, DriftMonitor, encode_canaries
+from shesha.support.provenance import collect_statements
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
@@ -107,3 +108,17 @@ def test_a_damaged_re_encoding_is_named(tmp_path, canaries):
     file.write_bytes(file.read_bytes()[:40])
     with pytest.raises(ValueError, match=r"seed0-0000.npy must be a complete .npy file, got one that cannot be read"):
         DriftMonitor(canaries, nulls=CanaryEncodings("layer", canaries, (file,), {}))
+
+
+@pytest.mark.parametrize(
+    ("n_random", "advice"),
+    [(0, ""), (3, "leave these re-encodings out"), (19, "as with dropout in training mode, make the reference")],
+)
+def test_encodings_that_differ_as_other_models_are_named(n_random, advice):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 24))
+    nulls = [X * (rng.random(X.shape) > 0.25 * (k < n_random)) + 1e-3 * rng.standard_normal(X.shape) for k in range(19)]
+    with collect_statements() as statements:
+        DriftMonitor(X, nulls=nulls, false_alarm=0.1)
+    named = [one for one in statements if "differ from the reference by a drift above" in one]
+    assert [advice in one for one in named] == [True] * (n_random > 0)

@@ -131,3 +131,46 @@ def test_shuffled_parts_of_documents_are_no_independent_rows(pattern):
     alone = [side.set_axis([f"row {row}" for row in rng.permutation(len(side))]) for side in sides]
     alone[1].index += " b"
     assert "cannot be decided" not in two_sample_tests(*alone, n_permutations=199).headline
+
+
+DONORS = [np.repeat(["D0", "D1", "D2", "D3"], 20), np.repeat(["D4", "D5", "D6", "D7"], 20)]
+PARTS = np.array([f"d{i:02}" for i in range(32)])
+UNITS = {
+    "other donors": ("donor_id", DONORS, 1.0, 0.0, "rows of the reference with one donor_id resemble one another"),
+    "the same donors": ("donor_id", [DONORS[0]] * 2, 1.0, 0.0, ""),
+    "the same donors, shifted": ("donor_id", [DONORS[0]] * 2, 1.0, 2.0, ""),
+    "donors without an effect": ("donor_id", DONORS, 0.0, 2.0, ""),
+    "one donor each": ("donor_id", [["D0"] * 80, ["D1"] * 80], 1.0, 0.0, "D0 in all rows of the reference and D1 in"),
+    "one donor": ("donor_id", [["D0"] * 80] * 2, 1.0, 2.0, ""),
+    "documents": ("doc_id", [np.repeat(D, 5) for D in (PARTS[:16], PARTS[16:])], 1.0, 0.0, "with one doc_id resemble"),
+    "sources": ("source", DONORS, 1.0, 0.0, "the samples differ in their shares of source"),
+    "clusters": ("leiden", DONORS, 1.0, 0.0, ""),
+    "classes": ("cell_type", [DONORS[0], DONORS[0][50:].repeat(3)[:80]], 2.0, 0.0, "most in D3: 25% and 62%"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::shesha.RowNamesWarning")
+@pytest.mark.parametrize("as_anndata", [False, True])
+@pytest.mark.parametrize("name", UNITS)
+def test_rows_of_one_donor_are_not_independent(name, as_anndata):
+    column, values, effect, shift, expected = UNITS[name]
+    rng = np.random.default_rng(3)
+    means = dict(zip([*np.unique(DONORS), *PARTS], rng.standard_normal((40, 6)) * effect, strict=True))
+    sides = []
+    for i, of_side in enumerate(values):
+        rows = rng.standard_normal((80, 6)) + np.array([means[one] for one in of_side]) + i * shift
+        mixed = rng.permutation(80)
+        obs = pd.DataFrame({column: np.array(of_side)[mixed]}, index=[f"s{i} {j}" for j in range(80)])
+        if as_anndata:
+            sides.append(pytest.importorskip("anndata").AnnData(rows[mixed], obs=obs))
+        else:
+            sides.append(pd.DataFrame(rows[mixed], columns=[f"dim_{j}" for j in range(6)], index=obs.index).join(obs))
+    found = two_sample_tests(*sides, tests=["energy"], n_permutations=39)
+    said = f"{found.headline} {' '.join(found.inputs)}"
+    if expected:
+        assert expected in said
+    assert ("cannot be decided" in said) == (name in ("other donors", "documents"))
+    assert found.headline.startswith("The two samples differ") == (
+        name not in ("other donors", "documents", "the same donors")
+    )
+    assert ("in their shares" in said) == (name in ("classes", "sources"))

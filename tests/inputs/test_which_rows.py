@@ -459,6 +459,50 @@ def test_other_texts_of_matched_rows_are_stated(tmp_path, stored, column, change
     )
 
 
+CELLS = [f"cell_{i}" for i in range(60)]
+TYPES = np.array(["B cell", "T cell", "NK cell"])
+
+
+@pytest.mark.filterwarnings("ignore::shesha.RowNamesWarning")
+@pytest.mark.parametrize("stored", ["memory", "h5ad", "npz", "shared"])
+@pytest.mark.parametrize(
+    ("column", "values", "others", "expected"),
+    [
+        ("sample", ["a", "b"] * 30, ["b", "a"] * 30, "sample differs in 60 of 60"),
+        ("sample", ["a"] * 60, ["b"] * 60, "sample differs in 60 of 60"),
+        ("batch", ["a"] * 60, ["b"] * 60, ""),
+        ("sample", ["a", "b"] * 30, ["A", "B"] * 30, ""),
+        ("cell_type", TYPES[np.arange(60) % 3], TYPES[np.arange(60) // 3 % 3], "cell_type differs in 40 of 60"),
+        ("cell_type", TYPES[np.arange(60) % 3], TYPES[(np.arange(60) + 1) % 3], ""),
+        ("leiden", np.arange(60) % 3, np.arange(60) // 3 % 3, ""),
+        ("title", TYPES[np.arange(60) % 3], TYPES[np.arange(60) // 3 % 3], ""),
+    ],
+)
+def test_cells_of_one_name_in_other_samples_are_stated(tmp_path, stored, column, values, others, expected):
+    anndata = pytest.importorskip("anndata")
+    sides = []
+    for name, kept in (("a", values), ("b", others)):
+        rows = np.random.default_rng(len(sides)).permutation(60)[: 55 if stored == "shared" else None]
+        matrix = np.random.default_rng(5).normal(size=(60, 4))[rows]
+        path = tmp_path / f"{name}.{stored}"
+        if stored == "npz":
+            np.savez(path, X=matrix, cell_id=np.array(CELLS)[rows], **{column: np.array(kept)[rows]})
+            sides.append(path)
+            continue
+        obs = pd.DataFrame({column: np.array(kept)[rows]}, index=np.array(CELLS)[rows])
+        data = anndata.AnnData(matrix, obs=obs)
+        if stored == "h5ad":
+            data.write_h5ad(path)
+        sides.append(path if stored == "h5ad" else data)
+    chosen = "shared" if stored == "shared" else "same"
+    result = shesha.diff(*sides, rows=chosen)
+    found = [text for text in result.inputs if "differs in" in text]
+    if stored == "shared":
+        assert bool(found) == bool(expected)
+    else:
+        assert len(found) == bool(expected) and all(expected in text for text in found)
+
+
 PATHS = [f"Fotos/{'café' if i % 3 else 'img'}_{i}" for i in range(N)]
 LONG = [1612345678901230001 + 37 * i for i in range(N)]
 NOTATIONS = {

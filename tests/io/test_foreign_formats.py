@@ -76,6 +76,15 @@ JSON = {
     "records under .json": ("a.json", as_lines({"id": NAMES[i], "embedding": L[i]} for i in range(20)), NAMES),
     "lists": ("a.json", L, None),
     "a list per line": ("a.jsonl", L, None),
+    "actions before documents": (
+        "a.jsonl",
+        [
+            line
+            for i in range(20)
+            for line in ({"index": {"_index": "docs", "_id": NAMES[i]}}, {"text": "t", "embedding": L[i]})
+        ],
+        NAMES,
+    ),
     "words": ("a.json", dict(zip(NAMES, L, strict=True)), NAMES),
     "nested layers": ("a.json", {"model": {"layer.0": L}}, None),
 }
@@ -600,6 +609,11 @@ def test_spikes_on_another_clock_are_named(tmp_path, change, message):
     missing[11:, 0] = missing[5:12, 1] = True
     np.testing.assert_array_equal(np.isnan(counts), missing)
     assert any("2 of 4 units were not observed in up to 9 of 20 trials" in one for one in statements)
+    # Intervals that do not belong to the units say nothing.
+    with h5py.File(tmp_path / "a.nwb", "a") as file:
+        del file["units/obs_intervals_index"]
+        file["units/obs_intervals_index"] = [1, 3, 4]
+    assert np.isfinite(files.read(tmp_path / "a.nwb")["units"]).all()
 
 
 @pytest.mark.parametrize("clock", ["rate", "timestamps"])
@@ -646,7 +660,11 @@ def parts(folder, names, column="embedding"):
     folder.mkdir(parents=True)
     for number, name in enumerate(names):
         rows = slice(5 * number, 5 * number + 5)
-        pd.DataFrame({"id": NAMES[rows], column: list(X[rows])}).to_parquet(folder / name, index=False)
+        frame = pd.DataFrame({"id": NAMES[rows], column: list(X[rows])})
+        if name.endswith(".csv"):
+            frame.assign(embedding=[json.dumps(row.tolist()) for row in X[rows]]).to_csv(folder / name, index=False)
+        else:
+            frame.to_parquet(folder / name, index=False)
     return folder
 
 
@@ -657,13 +675,25 @@ def parts(folder, names, column="embedding"):
         [f"part-{i:05d}-abc.snappy.parquet" for i in range(4)],
         [f"part.{i}.parquet" for i in range(4)],
         [f"{i:04d}.parquet" for i in range(4)],
+        [f"{i}.parquet" for i in range(1, 5)],
+        [f"docs_chunk-{i}.parquet" for i in range(4)],
+        [f"part-{i:05d}-abc.csv" for i in range(4)],
     ],
 )
 def test_parts_of_a_table(tmp_path, names):
     pytest.importorskip("pyarrow")
-    expect(parts(tmp_path / "table", names), NAMES)
-    (tmp_path / "table" / "README.md").write_text("x")
-    assert list(files.read(tmp_path / "table")) == ["embedding"]
+    expect(parts(tmp_path / "export" / "table", names), NAMES)
+    (tmp_path / "export" / "README.md").write_text("x")
+    for folder in (tmp_path / "export", tmp_path / "export" / "table"):
+        assert list(files.read(folder)) == ["embedding"]
+
+
+@pytest.mark.parametrize("names", [["1", "3"], ["layer_0", "layer_1"], ["2", "3"]])
+def test_tables_that_are_not_numbered_from_the_first_are_no_parts(tmp_path, names):
+    pytest.importorskip("pyarrow")
+    folder = parts(tmp_path / "table", [f"{name}.parquet" for name in names])
+    with pytest.raises(ValueError, match=r"got the folder .*; pass the files in it"):
+        files.read(folder)
 
 
 def test_a_folder_lacks_parts_or_holds_several_splits(tmp_path):
@@ -761,3 +791,38 @@ def test_files_under_a_wrong_ending_are_recognised(tmp_path, start, kind):
     (tmp_path / "x.npy").write_bytes(start + bytes(100))
     with pytest.raises(files.UnreadableFileError, match=f"content looks like an? .*{kind}"):
         files.open_file(tmp_path / "x.npy")
+
+
+@pytest.mark.parametrize("known", ["timestamps", "rois", "electrodes", "timestamps and rois", "nothing"])
+def test_series_with_times_in_columns_are_transposed(tmp_path, known):
+    h5py = pytest.importorskip("h5py")
+    traces, place = rng.normal(size=(100, 4)), "processing/ophys/F/RoiResponseSeries"
+
+    def read(name, values):
+        with h5py.File(tmp_path / name, "w") as file:
+            file.attrs["nwb_version"] = "2.6.0"
+            file["intervals/trials/id"] = np.arange(9)
+            file["intervals/trials/start_time"], file["intervals/trials/stop_time"] = np.arange(9.0), np.arange(9) + 0.5
+            file[f"{place}/data"] = values
+            if "timestamps" in known:
+                file[f"{place}/timestamps"] = np.arange(100) / 10
+            else:
+                file[f"{place}/starting_time"] = 0.0
+                file[f"{place}/starting_time"].attrs["rate"] = 10.0
+            for part in {"rois", "electrodes"} & set(known.split()):
+                file[f"{place}/{part}"] = np.arange(4)
+        with collect_statements() as statements:
+            found = np.asarray(files.read(tmp_path / name)[place])
+        return found, " ".join(statements)
+
+    right, text = read("right.nwb", traces)
+    assert "transposed" not in text
+    if known == "nothing":
+        with pytest.raises(
+            files.UnreadableFileError, match=r"4 x 100, .* in 1 of 9 trials, .* in 9; write it transpos"
+        ):
+            read("turned.nwb", traces.T)
+    else:
+        turned, text = read("turned.nwb", traces.T)
+        np.testing.assert_array_equal(turned, right)
+        assert "has its 100 times in columns and 4 channels in rows, and was transposed" in text

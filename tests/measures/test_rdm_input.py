@@ -102,8 +102,23 @@ def test_a_triangle_in_a_square_is_mirrored(triangle, empty):
     assert list(statements) == [f"D: only the {word} triangle has distances, which were mirrored"]
 
 
+RUNS = [X + 0.3 * np.random.default_rng(run).standard_normal(X.shape) for run in (1, 2)]
+BETWEEN_RUNS = np.linalg.norm(RUNS[0][:, None] - RUNS[1], axis=2)
+
+
+def test_distances_between_two_runs_are_averaged():
+    with collect_statements() as statements:
+        found = Rdm(BETWEEN_RUNS, "D").condensed
+    assert found == pytest.approx(squareform((BETWEEN_RUNS + BETWEEN_RUNS.T) / 2, checks=False))
+    assert len(list(statements)) == 1 and "both triangles were averaged" in next(iter(statements))
+
+
+SYMMETRIC_ONLY = "got an asymmetric matrix or a nonzero diagonal"
 NO_DISTANCES = {
-    "asymmetric": (ASYMMETRIC, ValueError, "D must be symmetric with a zero diagonal"),
+    "asymmetric": (ASYMMETRIC, ValueError, f"{SYMMETRIC_ONLY}; if both triangles are measured distances"),
+    "similarities between runs": (2 - BETWEEN_RUNS, ValueError, f"{SYMMETRIC_ONLY}; if it contains similarities betwe"),
+    "rows in another order": (SQUARE[::-1], ValueError, SYMMETRIC_ONLY),
+    "unrelated": (np.random.default_rng(1).random((12, 12)), ValueError, SYMMETRIC_ONLY),
     "diagonal": (DIAGONAL, ValueError, "D must be symmetric with a zero diagonal"),
     "similarities": (1 - SQUARE / SQUARE.max(), ValueError, "D must be symmetric with a zero diagonal"),
     "negative, condensed": (-pdist(X), ValueError, "D must contain distances, got no positive number; convert"),

@@ -8,6 +8,7 @@ import pytest
 
 import shesha
 from shesha.neuro import crossnobis, crossnobis_significance as module, crossnobis_test
+from shesha.support.provenance import collect_statements
 
 
 def recording(seed, difference=3.0):
@@ -154,3 +155,15 @@ def test_pairs_have_the_distances_of_all_conditions_for_every_exchange(design: s
             expected.append(crossed.distances(labels)[pair])
         found = draw_distances(crossed, trials.codes, pair, first)
         assert np.allclose(found, expected, rtol=1e-9, atol=1e-12), (pair, found, expected)
+
+
+@pytest.mark.parametrize(("n_frames", "named"), [(4, True), (1, False)])
+def test_frames_of_blocks_are_told_from_trials(n_frames, named):
+    """The frames of a block are alike, but not the last frame of a block and the first of the next."""
+    rng = np.random.default_rng(1)
+    shown = np.repeat([rng.permutation(4) for _ in range(24 // n_frames)], n_frames, axis=1).ravel()
+    blocks = np.arange(len(shown)) // n_frames
+    X = rng.standard_normal((len(shown), 20)) + 2 * rng.standard_normal((blocks.max() + 1, 20))[blocks]
+    with collect_statements() as statements:
+        crossnobis_test(X, shown, np.arange(len(shown)) // (len(shown) // 3), noise=None, n_permutations=39)
+    assert any("like the frames of a block" in text for text in statements) == named

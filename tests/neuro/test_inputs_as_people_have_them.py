@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.spatial.distance import pdist
 
 import shesha
 from shesha.neuro import (
@@ -14,8 +15,10 @@ from shesha.neuro import (
     discriminability,
     noise_ceiling,
     over_time,
+    searchlight,
     session_drift,
     spike_counts,
+    time_clusters,
     trial_split,
 )
 
@@ -114,6 +117,7 @@ def test_a_cluster_of_noise_is_named(noise):
     assert ["cluster -1" in str(one.message) for one in found] == [True] * (noise < 0)
 
 
+@pytest.mark.filterwarnings("ignore::shesha.CalibrationWarning")
 @pytest.mark.parametrize(
     ("shown", "blocked", "shifted"),
     [
@@ -441,6 +445,7 @@ def _responses(change=""):
     return X
 
 
+@pytest.mark.filterwarnings("ignore::shesha.CalibrationWarning")
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -454,6 +459,55 @@ def test_neurons_that_dominate_or_are_silent_are_named(change, said, test):
     found = test(_responses(change), SHOWN)
     read = found.read if test is crossnobis else found.inputs
     assert any(said in text for text in read) if said else not read
+
+
+RUNS = np.repeat(np.arange(5), 12)
+RUN_FAULTS = {
+    "nothing": (lambda X: X, SHOWN, RUNS, ""),
+    "outside the mask": (
+        lambda X: np.where((RUNS[:, None] == 1) & (np.arange(10) < 3), 0, X),
+        SHOWN,
+        RUNS,
+        "(columns 0, 1",
+    ),
+    "a constant": (
+        lambda X: np.where((RUNS[:, None] == 1) & (np.arange(10) == 3), 7, X),
+        SHOWN,
+        RUNS,
+        "3) is constant in",
+    ),
+    "silent by chance": (lambda X: np.where(X > 1.3, 1.0, 0.0), SHOWN, RUNS, ""),
+    "silent in all": (lambda X: X * (np.arange(10) > 0), SHOWN, RUNS, ""),
+    "two sessions": (
+        lambda X: X,
+        SHOWN,
+        np.tile(np.repeat([1, 2, 3], 10), 2),
+        "runs 1, 2, 3 follow one another 2 times",
+    ),
+    "sorted by condition": (lambda X: X, np.repeat(np.arange(4), 15), np.tile(np.repeat(np.arange(3), 5), 4), ""),
+    "odd and even trials": (lambda X: X, SHOWN, np.arange(60) % 2, ""),
+    "runs out of order": (lambda X: X, SHOWN, np.repeat([0, 1, 2, 1, 0, 2], 10), ""),
+}
+
+
+@pytest.mark.parametrize("name", RUN_FAULTS)
+def test_runs_that_lack_neurons_or_restart_are_named(name):
+    change, shown, runs, said = RUN_FAULTS[name]
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        read = crossnobis(change(_responses()), shown, runs).read
+    texts = [text for text in read if " of run " in text or ("follow one another" in text and "runs" in text)]
+    assert [said in text for text in texts] == [True] * bool(said)
+    assert sum(text.removeprefix("warning: ") == str(one.message) for text in texts for one in raised) == len(texts)
+
+
+@pytest.mark.parametrize(("shown", "refused"), [(0, True), (-1, False), (0.5, False)])
+def test_counts_without_zeros_are_refused(shown, refused):
+    counts = np.random.default_rng(1).poisson(0.8, (60, 10)) + float(shown)
+    table = pd.DataFrame(counts).where(counts != shown)
+    with pytest.raises(ValueError, match=("must have 0 where" if refused else "a number for every neuron")):
+        trial_split(table, SHOWN)
+    assert trial_split(table.fillna(0), SHOWN, n_permutations=19).has_value
 
 
 def test_neurons_that_a_session_lost_are_named():
@@ -470,6 +524,36 @@ def test_measurements_are_no_conditions(values):
     for test in (crossnobis, trial_split):
         with pytest.raises(ValueError, match="conditions must repeat, got 60 different values in 60 trials"):
             test(_responses(), values)
+
+
+@pytest.mark.parametrize(
+    ("names", "refused"),
+    [
+        (lambda codes: [f"image {code}" for code in codes], ""),
+        (lambda codes: codes, ""),
+        (lambda codes: np.where(codes < 10, codes, codes + 0.5), ""),
+        (lambda codes: [f"image {place}" for place in range(len(codes))], "0 occur more than once .*. Pass only"),
+        (lambda codes: np.round(np.sin(codes + np.arange(80)), 2), "occur more than once .*pandas.qcut"),
+    ],
+)
+def test_conditions_of_which_some_repeat_are_used_and_counted(names, refused):
+    codes = np.random.default_rng(0).permutation(np.concatenate([np.repeat(np.arange(10), 4), np.arange(10, 50)]))
+    X = np.random.default_rng(1).standard_normal((50, 12))[codes]
+    if refused:
+        with pytest.raises(ValueError, match=refused):
+            trial_split(X, names(codes), n_permutations=19)
+        return
+    found = trial_split(X, names(codes), how="random", n_permutations=19)
+    assert any(
+        "10 of 50 conditions, with 40 of 80 trials: the others have fewer than 2" in text for text in found.inputs
+    )
+    # The score is that of the trials of conditions that repeat.
+    rest = codes < 10
+    alone = trial_split(X[rest], codes[rest], how="random", trials_per_half="all", n_permutations=0)
+    whole = trial_split(X, names(codes), how="random", trials_per_half="all", n_permutations=0)
+    assert alone.value == pytest.approx(1) == whole.value
+    few = trial_split(X, names(codes), n_permutations=0)
+    assert f"{few.n_conditions} of 10 conditions)" in str(few).replace("\n    ", " ")
 
 
 @pytest.mark.parametrize("scale", [30.0, 0.1, 1e-5])
@@ -518,3 +602,27 @@ def test_behaviour_in_a_table_of_trials_is_no_neuron(beside, left_out, warned):
     assert any(left_out in text for text in found.inputs), found.inputs
     assert any("% of the variance" in text for text in found.inputs) == bool(warned)
     assert any(warned in text for text in found.inputs), found.inputs
+
+
+@pytest.mark.parametrize("kind", ["absent", "without distances"])
+def test_conditions_that_a_model_lacks_are_named(kind):
+    names = [f"c{k}" for k in range(8)]
+    places = np.random.default_rng(0).standard_normal((8, 3))
+    full = pd.DataFrame(np.linalg.norm(places[:, None] - places, axis=2), names, names)
+    model = full.drop(index="c2", columns="c2")
+    if kind == "without distances":
+        model = model.reindex(index=names, columns=names)
+        model.loc["c2", "c2"] = 0.0
+    shown = np.repeat(names, 5)
+    X = np.random.default_rng(1).standard_normal((40, 9, 3))
+    with pytest.raises(ValueError, match="distances of all 8 conditions, got none of c2; leave this condition out"):
+        time_clusters(X, shown, model=model)
+    message = "of all 8 conditions, got none of c2" if kind == "absent" else r"got 7 \(NaN\), all of c2; to leave out"
+    with pytest.raises(ValueError, match=message):
+        searchlight(pd.DataFrame(X[:8, :, 0], index=names), model, [[0, 1]])
+    if kind == "without distances":
+        noisy = [places + np.random.default_rng(seed).standard_normal((8, 3)) for seed in range(3)]
+        found = shesha.rank_models(
+            [shesha.Rdm(pdist(one)) for one in noisy], {"full": shesha.Rdm(full), "part": shesha.Rdm(model)}
+        )
+        assert "pairs that model part lacks (7, all of c2) are left out for all models" in found.inputs

@@ -148,3 +148,31 @@ def test_conditions_counted_from_0_and_from_1_are_named(first, last, named):
     }
     found = neuro.session_drift(days, n_permutations=19)
     assert any("from 0 in a and from 1 in b" in text for text in found.inputs) == named
+
+
+@pytest.mark.parametrize(
+    ("factor", "told"),
+    [(1.5, "Mean responses in b are 1.5"), (0.5, "Mean responses in b are 0.5"), (1.0, ""), (1.05, "")],
+)
+def test_a_gain_of_all_neurons_is_reported_and_changes_no_part(factor, told):
+    rng = np.random.default_rng(0)
+    tuning, shown = rng.gamma(1, 2, (6, 20)), np.tile(np.arange(6), 20)
+    X, Y = (1 + tuning[shown] + rng.normal(0, 1, (120, 20)) for _ in range(2))
+    found = session_drift({"a": (X, shown), "b": (factor * Y, shown)}, n_permutations=19)
+    plain = session_drift({"a": (X, shown), "b": (Y, shown)}, n_permutations=19)
+    means = [np.mean([rows[shown == k].mean(axis=0) for k in range(6)]) for rows in (X, Y)]
+    assert found.pairs[0].gain == pytest.approx(factor * means[1] / means[0])
+    assert [part.value for part in found.pairs[0]] == pytest.approx([part.value for part in plain.pairs[0]])
+    assert found.to_frame()["gain"].tolist() == [found.pairs[0].gain] * 4
+    assert (told in found.headline) if told else ("Mean responses" not in found.headline)
+
+
+def test_a_gain_needs_positive_means_and_the_largest_of_several_is_told():
+    rng = np.random.default_rng(0)
+    shown = np.tile(np.arange(6), 20)
+    X = 5 + rng.gamma(1, 2, (6, 20))[shown] + rng.normal(0, 1, (120, 20))
+    found = session_drift({"a": (X, shown), "b": (2 * X + 0.1 * rng.normal(size=X.shape), shown), "c": (-X, shown)})
+    assert [pair.has_other_gain for pair in found.pairs] == [True, False, False]
+    assert np.isnan([pair.gain for pair in found.pairs[1:]]).all()
+    three = session_drift({"a": (X, shown), "b": (2 * X + 0.1, shown), "c": (5 * X - 0.1, shown)}, n_permutations=19)
+    assert "Mean responses in c are" in three.headline and "in a (the largest of 3 such changes)" in three.headline

@@ -42,6 +42,7 @@ def test_the_numbers_fit_one_another():
     found = trials_needed(X, shown, target=0.9, n_permutations=39)
     assert [each.n_trials for each in found] == [1, 2, 4, 8]
     assert found.n_recorded == 17
+    assert {each.reason for each in found} == {""}
     r, needed = found.reliability.value, found.needed.value
     factor = needed / 8
     assert factor * r / (1 + (factor - 1) * r) == pytest.approx(0.9)

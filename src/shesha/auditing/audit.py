@@ -24,7 +24,7 @@ from shesha.comparison.input_manifest import Files, IndexedInput, InputIndex, in
 from shesha.descriptors import Descriptor, descriptors
 from shesha.doubting import row_properties
 from shesha.inputs import MissingRows, RowChoice, validation as check
-from shesha.inputs.matrix_shapes import one_row_per_input
+from shesha.inputs.matrix_shapes import one_row_per_input, refuse_other_axis
 from shesha.io.large_matrices import copy_large_files
 from shesha.kernels.distances import METRICS, Metric
 from shesha.nulls.permutations import Design, nonempty_arguments
@@ -487,6 +487,10 @@ def audit(
             # Workers on other machines cannot read local copies.
             representations = map_large_files(representations, stack)
         subjects = _subjects(representations, layer_axis, opened_store, ids)
+        n_labels = None if y is None or has_files else (*array_shape(y), -1)[0]
+        if n_labels is not None and n_labels not in {subject.n_rows for subject in subjects.values()}:
+            named = representations if isinstance(representations, Mapping) else {"X": representations}
+            refuse_other_axis({str(name): array_shape(array) for name, array in named.items()}, n_labels)
         # All rows are put in one order, without those that are not shared, incomplete or without a label.
         along: dict[str, Any] = {"y": y, **settings.design, "known": dict(settings.known) or None}
         if y is not None and not has_files and (first := next(iter(subjects.values()), None)) is not None:

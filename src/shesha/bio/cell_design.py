@@ -555,7 +555,15 @@ def _notes_on_merged(same: dict[str, str]) -> tuple[str, ...]:
     by_name: dict[str, list[str]] = {}
     for label, name in same.items():
         by_name.setdefault(name, []).append(label)
-    return tuple(f"{check.join_items(map(repr, labels))} count as one, {name!r}" for name, labels in by_name.items())
+    texts = tuple(f"{check.join_items(map(repr, labels))} count as one, {name!r}" for name, labels in by_name.items())
+    if len(texts) <= _MOST_MERGED:
+        return texts
+    each = sum(map(len, by_name.values()))
+    return (f"{each:,} labels with the same parts in any order count as one each, {len(texts):,} in all; {texts[0]}",)
+
+
+_MOST_MERGED = 3
+"""Largest number of perturbations with several labels of which each is described."""
 
 
 def notes_on_units(

@@ -113,7 +113,22 @@ class Run:
         axis = self._axis
         if n_rows is not None and axis == "guess" and not self._rdm and are_stacked_first(files, key, n_rows):
             axis = "0"
-        return read_representations(list(files), key, self.columns, axis, rows=self.row_options, distances=self._rdm)
+        arrays = read_representations(list(files), key, self.columns, axis, rows=self.row_options, distances=self._rdm)
+        if self.labels is not None and not self._rdm:
+            self._refuse_labels_of_other_axes(arrays)
+        return arrays
+
+    def _refuse_labels_of_other_axes(self, arrays: Any) -> None:
+        """Refuse labels that no array fits, but another axis of an array that was flattened or split into layers."""
+        from shesha.inputs.matrix_shapes import refuse_other_axis
+
+        n_labels = len(self.classes)
+        if any(len(array) == n_labels for array in arrays.values()):
+            return
+        for contents in arrays.opened.values():
+            refuse_other_axis(
+                contents.flattened | {name: split.shape for name, split in contents.split.items()}, n_labels
+            )
 
     def read_each(self, files: Sequence[Path], key: list[str] | None = None) -> list[dict[str, Any]]:
         """Read each file by itself."""
@@ -266,9 +281,12 @@ def _read(option: str, value: str, first: Path, rows: RowOptions) -> Any:
             place = first if path is None else path
             reason = f"--{option} must be a file, or a column of {place}, got {value!r}: {reason}"
         raise ValueError(reason) from error
-    if path is not None and path != first and not rows.by_position and not isinstance(labels, NamedRows):
-        with ignore_statements():
-            check_label_order(first, path)
+    is_named = isinstance(labels, NamedRows)
+    if path is None or path == first or rows.by_position or (is_named and labels.known.distinct):
+        return labels
+    with ignore_statements():
+        check_label_order(first, path)
+    if not is_named:
         state(f"{option} paired with the rows by position: {path.name} has no row names")
     return labels
 

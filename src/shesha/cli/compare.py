@@ -391,6 +391,12 @@ def _read_arrays(run: Run) -> dict[str, Any]:
         arrays, source = run.read(run.sources, run.key), "FILE must contain"
     if len(arrays) < 2:
         raise ValueError(f"{source} at least two representations in total, got {', '.join(arrays) or 'none'}")
+    from shesha.doubting import state_known_columns
+    from shesha.io.read import ReadArrays
+
+    if not run.covariates and run.within is None:
+        for path, contents in getattr(arrays, "opened", {}).items():
+            state_known_columns(ReadArrays({}, None, {path: contents}), contents.representations)
     return arrays
 
 

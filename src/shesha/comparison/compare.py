@@ -22,7 +22,7 @@ from shesha.comparison.moment_scores import compare_moments
 from shesha.comparison.noise_ceiling import SidesWithRepeats
 from shesha.comparison.resumable_pairs import require_same_rows
 from shesha.comparison.sampled_scores import Exact, Sampling, require_one_that_fits
-from shesha.doubting import find_pair_doubts, irrelevant_doubts, warn_of_doubts
+from shesha.doubting import find_pair_doubts, irrelevant_doubts, state_known_columns, warn_of_doubts
 from shesha.inputs import MissingRows, RowChoice, labels_in_order, validation as check
 from shesha.inputs.matrix_shapes import state_shapes
 from shesha.kernels.threads import single_threaded_blas
@@ -446,6 +446,9 @@ def compare(
     covariates = along.pop("covariates")
     design = cast(Design, along)
     hint_of_distances(sides)
+    if rows == "same" and covariates is None and within is None:
+        for name, side in named.items():
+            state_known_columns(side, {name: sides[name]})
     n_rows = max(map(_n_rows, (first, second)))
     if calibrate is None:
         sampled = exact is False or any(one is not None for one in (folds, queries, pairs, error))

@@ -13,6 +13,7 @@ from shesha.doubting.doubts import (
     irrelevant_doubts as irrelevant_doubts,
     row_properties as row_properties,
     rows_without_direction as rows_without_direction,
+    state_known_columns as state_known_columns,
     warn_of_doubts as warn_of_doubts,
     warn_of_pair_doubts as warn_of_pair_doubts,
     warn_of_row_doubts as warn_of_row_doubts,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,7 +13,9 @@ from numpy.typing import ArrayLike
 
 from shesha.doubting.doubt_input import SOME, Subject, list_doubts
 from shesha.doubting.feature_doubts import foreign_features
+from shesha.doubting.row_doubts import known_column
 from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels, validation as check
+from shesha.inputs.column_words import DEPTH
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
 from shesha.nulls.dependence import DiagnosticRows
 from shesha.nulls.permutations import Design, nonempty_arguments
@@ -48,12 +49,6 @@ def text_lengths(representations: Any) -> dict[str, Vector]:
     return {} if counts is None or len(set(counts)) < 2 else {NAME: np.array(counts, dtype=np.float64)}
 
 
-_TOTALS = frozenset(
-    {"totalcounts", "ncounts", "ncountrna", "ncountatac", "nfragments", "nfrags", "numi", "numis", "totalumis"}
-)
-"""Names of columns with the total counts per cell, without separators."""
-
-
 def row_properties(representations: Any) -> dict[str, Vector | Labels]:
     """Return what comes with the rows and could explain their geometry: token counts; batches and depth of cells.
 
@@ -69,7 +64,7 @@ def row_properties(representations: Any) -> dict[str, Vector | Labels]:
     """
     properties: dict[str, Vector | Labels] = {**text_lengths(representations)}
     for name, read in _cell_columns(representations):
-        is_total = re.sub(r"[^a-z]", "", name.lower()) in _TOTALS
+        is_total = DEPTH.fit(name)
         if not is_total and not is_batch_name(name):
             continue
         values = np.asarray(read(name))
@@ -79,6 +74,20 @@ def row_properties(representations: Any) -> dict[str, Vector | Labels]:
         elif units is not None and None not in set(units.tolist()):
             properties[name] = check.labels(units, len(units), name)[0]
     return properties
+
+
+def state_known_columns(representations: Any, arrays: Mapping[str, Any]) -> None:
+    """State which columns of arrays are mostly a property of their rows, such as depth.
+
+    Without a null distribution that accounts for it, a component of depth that two sides share makes them similar.
+    """
+    known = row_properties(representations)
+    for name, array in arrays.items():
+        here = {key: values for key, values in known.items() if len(values) == len(array)}
+        if here and len(array) >= _FEWEST and not isinstance(array, Rdm):
+            subject = Subject((Rows(array, name),), "euclidean", known=here, names=(name,))
+            if doubt := known_column(subject):
+                state_warning(f"{doubt.text}. {doubt.advice}")
 
 
 def _cell_columns(representations: Any) -> Iterator[tuple[str, Callable[[str], Any]]]:

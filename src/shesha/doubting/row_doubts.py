@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 from math import gcd
 
@@ -18,7 +19,7 @@ from shesha.results import Doubt
 from shesha.results.doubts import LEVEL, describe_period
 from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.support.wording import count, join_items
+from shesha.support.wording import count, join_items, lowercase_start
 from shesha.views import Representation
 
 _HALF = 0.5
@@ -377,6 +378,54 @@ def raw_counts(subject: Subject) -> Doubt | None:
     return Doubt("raw counts", min(1.0, abs(normalised - subject.headline.value)), None, text, advice)
 
 
+@doubt("two logarithms", of="both", cheap=True)
+@on_each_side
+def two_logarithms(subject: Subject, side: int) -> Doubt | None:
+    """Check whether a logarithm was taken of logarithms of normalised counts, in some rows or all."""
+    sample, unit = subject.samples[side], subject.units[side]
+    if sample.shape[1] < _WIDE or len(sample) < _FEW_ROWS or sample.min() < 0:
+        return None
+    if not 1 < float(sample.max()) * unit < _LOGARITHM or (sample == np.floor(sample)).all():
+        return None
+    twice = np.array([_is_logarithm_of_logarithms(row[row > 0] * unit) for row in sample])
+    if (n_rows := int(twice.sum())) < _SOME_TWICE * len(sample):
+        return None
+    text = (
+        f"{n_rows:,} of {len(sample):,} checked rows of {subject.names[side]} contain logarithms of logarithms of "
+        "counts, as after log1p (and normalisation) was applied twice, which shrinks differences between high counts"
+    )
+    return Doubt("two logarithms", n_rows / len(sample), None, text, "Begin with the counts, and apply log1p once")
+
+
+_LOGARITHM, _SOME_TWICE, _MULTIPLE = 16.0, 0.05, 1e-3
+"""Bound of logarithms of counts, smallest share of rows that is named, and relative tolerance of multiples."""
+_STEPS = 50
+
+
+def _is_logarithm_of_logarithms(values: Vector) -> bool:
+    """Return whether positive values are log1p(a log1p(b n)) of counts n; a and b differ between rows."""
+    inner = np.expm1(values)
+    smallest = np.unique(np.round(inner, 5))[:2]
+    if len(values) < _WIDE or len(smallest) < 2 or _are_multiples(inner):
+        return False
+    # The smallest counts are usually 1 and 2, of which the ratio log1p(2 b) / log1p(b) gives b.
+    ratio = inner[np.abs(inner - smallest[1]) < 1e-5].mean() / inner.min()
+    low, high = -14.0, 14.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        b = np.exp(middle)
+        low, high = (middle, high) if np.log1p(2 * b) / np.log1p(b) > ratio else (low, middle)
+    with np.errstate(over="ignore"):
+        return _are_multiples(np.expm1(inner / inner.min() * np.log1p(np.exp(low))))
+
+
+def _are_multiples(values: Vector) -> bool:
+    """Return whether positive values are several multiples of the smallest one, as scaled counts are."""
+    few = values[values < values.min() / (4 * _MULTIPLE)] / values.min()
+    near = np.abs(few - np.round(few)) < _MULTIPLE * few
+    return 2 * len(few) > len(values) and len(np.unique(np.round(few))) > 2 and bool(near.all())
+
+
 COUNTS_ADVICE = (
     "Normalise the counts first (such as with scanpy.pp.normalize_total and log1p), or pass the totals of the rows as "
     "within="
@@ -623,11 +672,20 @@ def _shuffle_classes(classes: Labels, rng: np.random.Generator) -> Index:
 _CONFOUNDED, _CONFOUNDED_LEVEL = 0.3, 1e-4
 _EXPLAINED, _LEAST = 0.2, 0.05
 """Smallest share of a score, and smallest absolute part, that a covariate must explain to be reported."""
+_ONE_COLUMN, _LEAST_SHARE = 0.8, 0.02
+"""Smallest correlation of a covariate with one column, and smallest share of the variance that it explains there."""
 
 
 @doubt("covariate", of="both")
 def covariate(subject: Subject) -> Doubt | None:
-    """Check whether a covariate explains which rows are close to each other."""
+    """Check whether a covariate explains which rows are close to each other, or a column that contributes to it."""
+    score, column = _explained_score(subject), known_column(subject)
+    if score is None or column is None:
+        return score or column
+    return replace(score, text=f"{column.text}; {score.text}", advice=column.advice)
+
+
+def _explained_score(subject: Subject) -> Doubt | None:
     headline = subject.headline
     if subject.known and len(subject.sides) == 1 and headline.value < _LEAST:
         # Halves of principal components share nothing that a covariate could explain.
@@ -649,13 +707,55 @@ def covariate(subject: Subject) -> Doubt | None:
         f"without the part of the distances that {name} explains (partial rank correlation), {headline.name} changes "
         f"from {headline.value:.2f} to {strongest.partial_score:.2f}"
     )
-    remedy = (
-        f"Pass {name} as groups="
-        if name == "groups"
-        else f"Pass {name} as covariates= (for stability, to shesha.estimate in Python), which removes its effect from "
-        "the features, or as within=, which permutes only similar rows"
+    return Doubt("covariate", strongest.effect, p_value, text, _covariate_remedy(name))
+
+
+def _covariate_remedy(name: str) -> str:
+    if name == "groups":
+        return f"Pass {name} as groups="
+    return (
+        f"Pass {name} as covariates= (for stability, to shesha.estimate in Python), which removes its effect from the "
+        "features, or as within=, which permutes only similar rows"
     )
-    return Doubt("covariate", strongest.effect, p_value, text, remedy)
+
+
+@on_each_side
+def known_column(subject: Subject, side: int) -> Doubt | None:
+    """Check whether a covariate determines one column, whose halves of other features share nothing with it."""
+    sample = subject.samples[side]
+    variances = sample.var(axis=0)
+    shares = variances / (variances.sum() or 1.0)
+    found = []
+    for column in np.flatnonzero(shares >= _LEAST_SHARE).tolist():
+        ranks = midranks(np.ascontiguousarray(sample[:, column]))[0]
+        for name, quantity in subject.known.items():
+            strength, p_value = _column_association(ranks, quantity[subject.places])
+            if strength**2 * shares[column] >= _LEAST_SHARE and p_value * sample.shape[1] <= _CONFOUNDED_LEVEL:
+                found.append((abs(strength), column, name, p_value, strength))
+    if not found or (strongest := max(found))[0] < _ONE_COLUMN:
+        return None
+    size, column, name, p_value, strength = strongest
+    of = "" if subject.names[side] == "X" else f" of {subject.names[side]}"
+    how = "rank correlation" if subject.known[name].dtype.kind == "f" else "association"
+    text = (
+        f"column {column}{of} (component {column + 1}) is mostly {name} ({how} {strength:.2f}) and carries "
+        f"{100 * shares[column]:.0f} % of the variance, so distances between rows are partly those of {name}"
+    )
+    remedy = lowercase_start(_covariate_remedy(name))
+    advice = f"Leave this column out, as is usual for a component of depth, or {remedy}"
+    return Doubt("covariate", size**2 * float(shares[column]), min(1.0, p_value * sample.shape[1]), text, advice)
+
+
+def _column_association(ranks: Vector, quantity: Vector | Labels) -> tuple[float, float]:
+    """Return the rank correlation of a column with numbers, or its association with labels, and the p-value."""
+    from scipy.stats import pearsonr
+
+    if len(np.unique(quantity)) < 2:
+        return 0.0, 1.0
+    if quantity.dtype.kind != "f":
+        return association(np.unique(quantity, return_inverse=True)[1], ranks)
+    strength, p_value = pearsonr(ranks, midranks(quantity.astype(np.float64))[0])
+    return float(strength), float(p_value)
 
 
 @doubt("confounded labels")

@@ -260,9 +260,15 @@ class ReencodingNoise:
                     f"nulls must be encodings of the same rows by the unchanged model, in the same order, got {named} "
                     f"with a median drift of {np.median(scores[:, 0]):.2g}, where unrelated rows have about 1"
                 )
+            remedy = "smaller changes are not detected, so leave these re-encodings out"
+            if 2 * len(far) > len(scores):
+                remedy = (
+                    "smaller changes are not detected; if the encoder is random, as with dropout in training mode, "
+                    "make the reference and all encodings in evaluation mode"
+                )
             state_warning(
                 f"{named} differ from the reference by a drift above {_OTHER}, as other models or other inputs do; "
-                "smaller changes are not detected, so leave these re-encodings out"
+                + remedy
             )
         # A missing drift may have been of any size, so it counts as infinite.
         return cls(np.where(np.isnan(scores), np.inf, scores), rows, classes)

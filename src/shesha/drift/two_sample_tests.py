@@ -15,16 +15,19 @@ from shesha.doubting.row_lengths import describe_lengths
 from shesha.drift.canary_check import p_value, threshold
 from shesha.drift.row_dependence import dependence_text, n_equal_rows
 from shesha.inputs import MissingRows, Names, align_features, split_names, validation as check
+from shesha.inputs.column_words import CLASS, is_design_name, is_part_name
 from shesha.inputs.table_columns import column_names
 from shesha.inputs.validation import require_squarable
 from shesha.kernels.threads import single_threaded_blas
-from shesha.nulls.dependence import resemblance_by_name
+from shesha.nulls.dependence import have_resembling_groups, resemblance_by_name
 from shesha.nulls.null_summary import holm, number_against_null, undecided
 from shesha.results import TwoSample, sentence_parts as say
+from shesha.results.doubts import LEVEL
 from shesha.results.number import Number, NumberTable
 from shesha.support import memory, types as kinds
 from shesha.support.progress import best_answer, collect
 from shesha.support.provenance import keep_statements, state, state_warning
+from shesha.support.sampling_units import is_batch_name, is_unit_name
 from shesha.support.seeds import ALPHA, generator, number, spawn
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
@@ -96,6 +99,83 @@ def _dependence_by_name(sides: dict[str, Any]) -> str:
     return ""
 
 
+def _dependence_by_unit(sides: dict[str, Any]) -> str:
+    """Describe that rows of one donor, sample or other unit are alike, if a column says which; empty if not.
+
+    Units that have equal shares of both samples make the test conservative, not too sensitive.
+    """
+    columns = _columns_of_both(sides)
+    for column, values in columns.items():
+        units, codes = np.unique(np.concatenate(values), return_inverse=True)
+        if not is_unit_name(column) and (not is_part_name(column) or len(units) < _FEWEST_PARTS):
+            continue
+        if not 2 <= len(units) <= len(codes) / 2 or not _differ_in_shares(values):
+            continue
+        if all(len(set(one)) == 1 for one in values):
+            first, second = (one[0] for one in values)
+            state_warning(
+                f"{column} is {first} in all rows of the reference and {second} in all rows of the window, so a "
+                "difference is one between these two, not between more of their kind"
+            )
+            continue
+        for (name, side), of_side in zip(sides.items(), np.split(codes, [len(values[0])]), strict=True):
+            rows = split_names(side)[0]
+            # Some rows of each unit, because rows at random would hardly share any of many.
+            order = np.argsort(of_side, kind="stable")
+            place = np.arange(len(order)) - np.searchsorted(of_side[order], of_side[order])
+            n_each = max(2, _RESEMBLING_ROWS // len(set(of_side.tolist())))
+            chosen = order[place < n_each][:_RESEMBLING_ROWS]
+            of_rows = np.unique(of_side[chosen], return_inverse=True)[1]
+            if of_rows.any() and have_resembling_groups(check.matrix(rows[chosen], name), of_rows, large=True):
+                return (
+                    f"rows of the {name} with one {column} resemble one another. Pass one row, such as the mean, of "
+                    f"each of {len(units):,} {plural(column)}, or the same ones in both samples"
+                )
+    return ""
+
+
+def _columns_of_both(sides: dict[str, Any]) -> dict[str, list[Any]]:
+    """Return the columns of units, batches and classes of both samples as text, those with the fewest values first."""
+    found = [split_names(side)[1] for side in sides.values()]
+    known = [{} if names is None else names.columns for names in found]
+    columns: dict[str, list[Any]] = {}
+    for column in filter(is_design_name, known[0]):
+        values = [one[column].as_text().values for one in known if column in one]
+        if list(map(len, values)) == list(map(len, sides.values())):
+            columns[column] = values
+    return dict(sorted(columns.items(), key=lambda item: len(set(np.concatenate(item[1])))))
+
+
+def _differ_in_shares(values: list[Any]) -> bool:
+    """Return whether the shares of the values of a column differ between samples (chi-squared)."""
+    from scipy.stats import chi2_contingency
+
+    codes = np.unique(np.concatenate(values), return_inverse=True)[1]
+    counts = [np.bincount(side, minlength=codes.max() + 1) for side in np.split(codes, [len(values[0])])]
+    return bool(chi2_contingency(counts).pvalue <= LEVEL)
+
+
+def _state_shares(sides: dict[str, Any]) -> None:
+    """State which classes or batches have other shares in the window, which explains a difference."""
+    for column, values in _columns_of_both(sides).items():
+        classes = np.unique(np.concatenate(values))
+        if not (is_batch_name(column) or CLASS.fit(column)) or len(classes) > _MOST_CLASSES:
+            continue
+        shares = np.array([[np.mean(side == one) for one in classes] for side in values])
+        largest = np.abs(np.diff(shares, axis=0)[0]).argmax()
+        if np.ptp(shares[:, largest]) >= _MATERIAL_SHARE and _differ_in_shares(values):
+            before, after = (f"{share:.0%}" for share in shares[:, largest])
+            name = classes[largest] or "missing"
+            state(f"the samples differ in their shares of {column}, most in {name}: {before} and {after}")
+
+
+_MOST_CLASSES, _MATERIAL_SHARE = 100, 0.05
+"""Largest number of classes whose shares are compared, and smallest difference that is stated."""
+_RESEMBLING_ROWS, _FEWEST_PARTS = 400, 10
+"""Number of rows of each sample that are looked at, and smallest number of documents or persons, unlike a few sources,
+that stand for others."""
+
+
 @keep_statements
 def two_sample(
     reference: ArrayLike,
@@ -145,7 +225,9 @@ def two_sample(
     check.fraction(alpha, "alpha", closed=False)
     n_permutations = check.count(n_permutations, "n_permutations")
     sides, shared = _same_features(reference, window)
-    found = _test_sides(sides, shared or _dependence_by_name(sides), test, n_permutations, alpha, seed)
+    found = _test_sides(
+        sides, shared or _dependence_by_unit(sides) or _dependence_by_name(sides), test, n_permutations, alpha, seed
+    )
     _state_faults(sides["reference"], sides["window"], column_names(reference))
     rows = (_some_rows(split_names(side)[0], name) for name, side in sides.items())
     if found.significant and (lengths := describe_lengths(*rows, paired=False)):
@@ -478,7 +560,8 @@ def sample_differences(
     }
     n_permutations = check.count(n_permutations, "n_permutations")
     check.fraction(alpha, "alpha", closed=False)
-    dependent = shared or _dependence_by_name(dict(zip(both, (reference, window), strict=True)))
+    named = dict(zip(both, (reference, window), strict=True))
+    dependent = shared or _dependence_by_unit(named) or _dependence_by_name(named)
     runs = [partial(_test_sides, test=cast(Test, name), alpha=alpha, seed=seed) for name in names]
     with best_answer(lambda: _describe_tests([runs[0](_evenly_spaced(sides), "", n_permutations=_ROUGH_DRAWS)])):
         results, interrupted = collect(
@@ -505,6 +588,8 @@ def sample_differences(
     # The tests that Ctrl-C left out count for the correction.
     left_out = [1.0] * (len(names) - len(numbers))
     corrected = holm([*(each.p_value for each in numbers), *left_out])[: len(numbers)]
+    if min(corrected) <= alpha:
+        _state_shares(named)
     lengths = ""
     if (
         not interrupted

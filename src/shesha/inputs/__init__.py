@@ -10,6 +10,7 @@ from shesha.inputs._other_libraries import (
     is_labelled as is_labelled,
     load_backed as load_backed,
     make_data_array as make_data_array,
+    names_of_cells as names_of_cells,
     numbers as numbers,
     split_names as split_names,
     table_values as table_values,

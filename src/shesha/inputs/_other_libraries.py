@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shesha.inputs.column_words import is_design_name
 from shesha.inputs.columns import SAMPLE, Column, pandas_columns
 from shesha.inputs.identity import NamedRows, Names, choose_identity, identity_names, named_index
 from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, refuse_neighbours, scale_columns
@@ -438,7 +440,18 @@ def _from_anndata(data: Any, name: str) -> Parted:
     if len(data.obsm):
         size = " x ".join(f"{length:,}" for length in values.shape)
         provenance.state(f"{name}: X of AnnData, {size} (not obsm {join_items(data.obsm)})")
-    return values, Names.build(data.obs_names)
+    return values, names_of_cells(data)
+
+
+def names_of_cells(data: Any) -> Names:
+    """Return the names of the observations of AnnData, with the columns of obs that show whether these are others."""
+    names = Names.build(data.obs_names)
+    names.columns = {
+        str(column): Names(partial(np.asarray, data.obs[column]))
+        for column in data.obs
+        if is_design_name(str(column)) and data.obs[column].dtype.kind != "f"
+    }
+    return names
 
 
 def load_backed(values: Any) -> Any:

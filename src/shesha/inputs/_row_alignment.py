@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs._other_libraries import split_names
-from shesha.inputs.column_words import LABELS, SIDE
+from shesha.inputs.column_words import CLASS, LABELS, SIDE
 from shesha.inputs.identity import (
     INSTANT,
     NamedRows,
     Names,
+    are_cell_names,
     could_identify,
     is_condition_name,
     joined_values,
@@ -223,31 +224,56 @@ def require_same_conditions(columns: Mapping[str, tuple[Names, Names]], where: s
 
 _MOST_TEXTS = 20_000
 """Number of rows up to which the texts of matched rows are read, which takes little time beside their vectors."""
+_FEWEST_CLASSIFIED = 50
+"""Smallest number of rows whose classes are compared."""
 
 
 def state_other_texts(known: Mapping[str, Names]) -> None:
-    """Warn of columns of texts that differ in rows of the same name, as after documents were divided anew."""
+    """Warn of columns that show that rows of the same name are other inputs, or other texts, as of new chunks."""
     for (first, names), (other, found) in product(list(known.items())[:1], list(known.items())[1:]):
         both = [column for column in names.columns if column in found.columns]
         if not both or max(len(names), len(found)) > _MOST_TEXTS or not (names.distinct and found.distinct):
             continue
         values, other_values = (one.as_text().values.astype(str) for one in (names, found))
         shared, *rows = np.intersect1d(values, other_values, assume_unique=True, return_indices=True)
-        for column in both:
+        for column in both if len(shared) else ():
             texts = [one.columns[column].as_text().values[row] for one, row in zip((names, found), rows, strict=True)]
             differ = np.flatnonzero(texts[0] != texts[1])
-            # Clusters and predictions may differ between models, but samples and donors of the same cells do not.
-            is_unit = (is_batch_name(column) or is_unit_name(column)) and set(texts[0]) == set(texts[1])
-            if len(differ) and (all(map(_are_sentences, texts)) or is_unit):
-                state_warning(
-                    f"{column} differs in {len(differ):,} of {len(shared):,} rows that {first} and {other} share by "
-                    f"{names.word}, such as {shared[differ[0]]}, so "
-                    + (
-                        "names may denote other inputs"
-                        if is_unit
-                        else "their vectors differ even if the model does not"
-                    )
-                )
+            if not len(differ):
+                continue
+            where = f"rows that {first} and {other} share by {names.word}, such as {shared[differ[0]]}"
+            text = f"{column} differs in {len(differ):,} of {len(shared):,} {where}"
+            if all(map(_are_sentences, texts)):
+                state_warning(f"{text}, so their vectors differ even if the model does not")
+            elif _are_other_inputs(column, texts[0], texts[1], shared):
+                state_warning(f"{text}, so names may denote other inputs")
+                break
+
+
+def _are_other_inputs(column: str, values: NDArray[Any], others: NDArray[Any], names: NDArray[Any]) -> bool:
+    """Return whether samples, batches or classes of matched rows differ as those of other inputs do.
+
+    Samples and donors of the same cells do not differ between models, but clusters and predictions may.
+    """
+    kinds = set(values), set(others)
+    if is_batch_name(column) or is_unit_name(column):
+        # Files of one sample each number their cells anew; those of one subject each may share their stimuli.
+        return kinds[0] == kinds[1] or (
+            is_unit_name(column) and all(len(kind) == 1 for kind in kinds) and are_cell_names(names.tolist())
+        )
+    return CLASS.fit(column) and kinds[0] == kinds[1] and _are_unrelated(values, others)
+
+
+def _are_unrelated(values: NDArray[Any], others: NDArray[Any]) -> bool:
+    """Return whether two classifications of the same rows agree no more than those of unrelated rows (chi-squared)."""
+    classes, codes = np.unique(np.concatenate([values, others]).astype(str), return_inverse=True)
+    n_rows, n_classes = len(values), len(classes)
+    counts = np.bincount(codes[:n_rows] * n_classes + codes[n_rows:], minlength=n_classes**2).reshape(n_classes, -1)
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / n_rows
+    statistic, freedom = float(((counts - expected) ** 2 / expected).sum()), (n_classes - 1) ** 2
+    # Three standard deviations above the mean; the largest value is that of equal classifications.
+    limit = freedom + 3 * np.sqrt(2 * freedom)
+    return n_rows >= _FEWEST_CLASSIFIED and 2 * limit < n_rows * (n_classes - 1) and statistic <= limit
 
 
 _UNSPACED = r"[\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]"
@@ -257,6 +283,8 @@ _SENTENCE = re.compile(rf"(?![\[{{]).*?(?:[^\W\d_]{{2}}.*?\s.*?[^\W\d_]|(?:{_UNS
 
 def _are_sentences(texts: NDArray[Any]) -> bool:
     """Return whether most texts are several words, also without spaces, unlike dates, categories and records."""
+    if 2 * len(set(texts)) < len(texts):
+        return False
     return 2 * sum(_SENTENCE.match(str(text)[:500]) is not None for text in texts) > len(texts)
 
 

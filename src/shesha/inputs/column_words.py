@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from shesha.inputs.identity import words_of
+from shesha.inputs.identity import is_identity_name, words_of
+from shesha.support.sampling_units import is_batch_name, is_unit_name
 
 
 class Words:
@@ -103,6 +104,8 @@ CLUSTERS = Words(
     }
 )
 """Columns that clustering programs write."""
+CLASS = Words({"cell_type": "?* type|celltypes?|class|category|annotation|species|tissue|organ"})
+"""Columns of classes that people assign to rows, unlike clusters."""
 TRIAL = Words({"trial_number": "trials?|trial_?type|stim(ulus|uli)?|rts?|reaction_time|choices?"})
 """Words in names of columns of tables with one trial per row."""
 BEHAVIOUR = Words(
@@ -117,12 +120,16 @@ BEHAVIOUR = Words(
 """Columns of behaviour and stimuli, which describe the rows of a table of trials."""
 QUALITY = Words({"ks_label": "?unit|cluster|ks|phy quality|label|group|type|qc", "default_qc": "default_qc"})
 """Columns in which programs for sorting spikes, and people, judge units."""
+_LOG = "log(_1_?p|_2|_10)?|ln"
+_OF_ASSAY = "?rna|sct|atac|adt|spatial|peaks|gene|activity|all"
 DEPTH = Words(
     {
-        "total_counts": "n|num|total|sum counts?|umis?|reads|transcripts|genes|features?|frag(ment)?s|genes_by_counts"
-        " ?rna|sct|atac",
-        "UMI_count": "umi|umis|library|sequencing count|counts|size|depth",
-        "ncounts": "ncounts?|numis?|ngenes|nfeatures",
+        "total_counts": f"?{_LOG} n|num|total|sum counts?|umis?|reads|transcripts|genes|features?|frag(ment)?s?|peaks"
+        f"|genes_by_counts {_OF_ASSAY} {_OF_ASSAY}",
+        "UMI_count": f"?{_LOG} umis?|library|sequencing|seq|read|frag(ment)? counts?|size|depth|number",
+        "ncounts": f"?{_LOG} ncounts?|numis?|ngenes|nfeatures?|nfrags|depth",
+        "log_counts": f"{_LOG} counts|umis?",
+        "unique_fragments": "unique|passed|peak_region|reads_in nfrags|n_frags|frag(ment)?s|filters|peaks",
     }
 )
 """Columns of the sequencing depth of cells."""
@@ -216,6 +223,28 @@ PICTURE_COLUMNS = 3
 def label_like_names(names: Iterable[str]) -> list[str]:
     """Return those names that usually denote labels."""
     return [name for name in names if name.lower() in LABELS]
+
+
+def is_part_name(name: str) -> bool:
+    """Return whether a column is named like documents, persons or sessions, of which several rows may come.
+
+    Examples
+    --------
+    >>> [name for name in ("doc_id", "speaker", "session_id", "n_genes") if is_part_name(name)]
+    ['doc_id', 'speaker', 'session_id']
+    """
+    return WHOLE.fit(name) or LEVEL.fit(name) or is_identity_name(name)
+
+
+def is_design_name(name: str) -> bool:
+    """Return whether a column is named like batches, sampling units, their parts or classes, which are facts on rows.
+
+    Examples
+    --------
+    >>> [name for name in ("donor_id", "cell_type", "leiden", "n_genes") if is_design_name(name)]
+    ['donor_id', 'cell_type']
+    """
+    return is_batch_name(name) or is_unit_name(name) or is_part_name(name) or CLASS.fit(name)
 
 
 def is_picture(name: str, n_columns: int) -> bool:

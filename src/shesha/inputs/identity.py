@@ -422,6 +422,17 @@ def look_like_genes(names: Sequence[str]) -> bool:
     return bool(genes) and len(genes) >= _MOSTLY * len(names) and known >= max(1, _FEW * len(names))
 
 
+def are_cell_names(names: Sequence[str]) -> bool:
+    """Return whether most of some names are barcodes, or number cells or samples.
+
+    Examples
+    --------
+    >>> are_cell_names(["AAACCTGAGAAACCAT-1", "AAACCTGAGAAACCGC-1"]), are_cell_names(["STAT1", "JAK2"])
+    (True, False)
+    """
+    return sum(_CELL.fullmatch(name) is not None for name in names) >= _MOSTLY * len(names)
+
+
 _GENE_COLUMN = re.compile(
     r"(gene|hgnc|ensembl|entrez|ensg|probeset|transcript)[ _.]?(id|name|symbol)?s?(_a)?|(gene_?)?symbols?"
     r"|probe[ _.]?(id|name|set)s?",

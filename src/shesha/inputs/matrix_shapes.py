@@ -53,6 +53,28 @@ def hint_of_transpose(name: str, shape: Sequence[int], n_rows: int) -> str:
     return f"; {name} may be transposed, because it has {n_rows:,} columns: save its transpose" if turned else ""
 
 
+def refuse_other_axis(shapes: Mapping[str, tuple[int, ...]], n_labels: int) -> None:
+    """Refuse labels of which there are as many as entries of another axis of an array than its rows.
+
+    Examples
+    --------
+    >>> refuse_other_axis({"betas": (20, 16, 1, 60)}, 60)
+    Traceback (most recent call last):
+    ValueError: y must have one label for each of the 20 rows, got 60, as many as entries of axis 3 of betas, which has
+    shape (20, 16, 1, 60), and whose axis 0 is read as the rows; save numpy.moveaxis(betas, 3, 0).reshape(60, -1)
+    """
+    for name, shape in shapes.items():
+        if len(shape) > 2 and shape[0] != n_labels and n_labels in shape:
+            axis = shape.index(n_labels)
+            variable = name if name.isidentifier() else "X"
+            layers = "; pass layer_axis=0, or" if len(shape) == 3 and axis == 1 else ";"
+            raise ValueError(
+                f"y must have one label for each of the {shape[0]:,} rows, got {n_labels:,}, as many as entries of "
+                f"axis {axis} of {name}, which has shape {shape}, and whose axis 0 is read as the rows{layers} save "
+                f"numpy.moveaxis({variable}, {axis}, 0).reshape({n_labels}, -1)"
+            )
+
+
 def is_one_hot(array: Any) -> bool:
     """Return whether a matrix has one 1 in every row and zeros elsewhere; the first rows are looked at first.
 

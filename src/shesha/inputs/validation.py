@@ -15,7 +15,7 @@ from shesha.inputs.identity import look_like_genes
 from shesha.support import memory as memory, types as kinds, wording
 from shesha.support.device_arrays import doubles, namespace, stays, to_host
 from shesha.support.layer_axis import has_channels_last, refuse_padding
-from shesha.support.provenance import state
+from shesha.support.provenance import state, state_warning
 from shesha.support.types import Index, Labels, Matrix, T, Vector, brief, is_array, is_word, shape_of
 from shesha.support.warnings import NotEstimableWarning, warn
 from shesha.support.wording import join_items as join_items
@@ -211,13 +211,39 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
         return values.copy(), n
     known = np.nan_to_num(values)
     slack = _ASYMMETRY * np.abs(known).max(initial=0.0)
-    lopsided = (np.isnan(values) != np.isnan(values.T)).any()
-    if lopsided or np.abs(np.diagonal(known)).max() > slack or np.abs(known - known.T).max() > slack:
+    lopsided = bool((np.isnan(values) != np.isnan(values.T)).any())
+    uneven = lopsided or np.abs(known - known.T).max() > slack
+    if uneven or np.abs(np.diagonal(known)).max() > slack:
+        if not lopsided and (among := _share_below_diagonal(values, slack)) <= _LARGER_THAN_DIAGONAL:
+            state_warning(
+                f"{name}: distances of {n} rows, {n} columns and a diagonal other than 0, as between two runs; both "
+                "triangles were averaged, and the diagonal was left out"
+            )
+            return ((values + values.T) / 2)[np.triu_indices(n, k=1)], n
+        hint = f"; if both triangles are measured distances, pass ({name} + {name}.T) / 2" if uneven else ""
+        if np.allclose(np.diagonal(known), 1):
+            hint = f"; if it contains similarities, pass 1 - {name}"
+        elif uneven and not lopsided and among >= 1 - _LARGER_THAN_DIAGONAL:
+            hint = f"; if it contains similarities between two runs, pass 1 - ({name} + {name}.T) / 2 with diagonal 0"
         raise ValueError(
-            f"{name} must be symmetric with a zero diagonal, got an asymmetric matrix or a nonzero diagonal"
-            + (f"; if it contains similarities, pass 1 - {name}" if np.allclose(np.diagonal(known), 1) else "")
+            f"{name} must be symmetric with a zero diagonal, got an asymmetric matrix or a nonzero diagonal{hint}"
         )
     return condensed, n
+
+
+_LARGER_THAN_DIAGONAL = 0.25
+"""Largest share of the entries beside the diagonal that are smaller than it in distances between two runs."""
+
+
+def _share_below_diagonal(D: NDArray[np.float64], slack: float) -> float:
+    """Return the share of the entries of a row or column that are below its diagonal; 0.5 unless most pairs differ."""
+    beside = ~np.eye(len(D), dtype=bool)
+    differ = np.abs(D - D.T) > slack
+    if 2 * differ[beside].sum() <= beside.sum() or 2 * (np.abs(np.diagonal(D)) > slack).sum() <= len(D):
+        return 0.5
+    with np.errstate(invalid="ignore"):
+        below = [(side < np.diagonal(D)[:, None])[beside & ~np.isnan(side)].mean() for side in (D, D.T)]
+    return float(np.mean(below))
 
 
 def require_no_diagonal(values: Vector, n: int, name: str) -> None:

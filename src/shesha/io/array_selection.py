@@ -32,7 +32,7 @@ from shesha.inputs.table_columns import find_whole
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
 from shesha.support import files
 from shesha.support.layer_axis import MASK, MOST_LAYERS, LayerAxis, Split, refuse_padding, refuse_tokens, split
-from shesha.support.provenance import state
+from shesha.support.provenance import state, state_warning
 from shesha.support.types import Array
 from shesha.support.wording import in_natural_order, join_names, natural_key, visible_name
 
@@ -130,6 +130,14 @@ class UnknownKeyError(ValueError):
     """A file contains no representation of the requested name."""
 
 
+class UnknownColumnError(ValueError):
+    """A file contains no labels of the requested name."""
+
+    def __init__(self, path: Path, columns: Sequence[str], column: str) -> None:
+        super().__init__(f"column must be among {join_names(columns)} in {path}, got {column!r}")
+        self.columns = tuple(columns)
+
+
 @dataclass(frozen=True)
 class Contents:
     """The representations in a file, and a description of its other contents.
@@ -145,6 +153,8 @@ class Contents:
         Names that `read_labels` accepts as `column`.
     split : dict of str to Split
         How each 3-D array was divided into layers; `describe()` returns this as text.
+    flattened : dict of str to tuple of int
+        The shapes of arrays of four dimensions, which were flattened to one row per entry of the first axis.
     row_names : Names, optional
         Row names from an index, obs_names, a column or array that is named like an identifier and has distinct values,
         or a first column of text; None if there are none.
@@ -160,6 +170,7 @@ class Contents:
     skipped: dict[str, str]
     labels_available: tuple[str, ...]
     split: dict[str, Split] = field(default_factory=dict)
+    flattened: dict[str, tuple[int, ...]] = field(default_factory=dict)
     row_names: Names | None = field(default=None, compare=False)
     column_names: Names | None = field(default=None, compare=False)
     names_by_array: dict[str, Names] = field(default_factory=dict, compare=False)
@@ -229,6 +240,8 @@ def contents(
     arrays = visible_names(path, arrays)
     if isinstance(keys, list | tuple):
         keys = [visible_name(key) if isinstance(key, str) else key for key in keys]
+    if not distances and not set(arrays) & set(keys or ()):
+        arrays = _stack_trials(path, arrays)
     reasons = {name: why_not(array, layer_axis, distances) for name, array in arrays.items()}
     skipped = {name: reason for name, reason in reasons.items() if reason is not None}
     if keys is None:
@@ -285,6 +298,8 @@ def contents(
     selected = {name for _, name, _ in chosen}
     labels = [name for name, array in arrays.items() if array.is_label_like and array.shape[0] in rows]
     row_names = None if distances else _identity(arrays, rows, selected)
+    if not distances and len(rows) == 1:
+        skipped |= _lengths_of_parts(arrays, next(iter(rows)))
     return Contents(
         representations,
         skipped,
@@ -295,6 +310,35 @@ def contents(
         names_by_array={} if distances else _identities(arrays, {key: name for key, name, _ in chosen}, rows),
         whole="" if distances else find_whole(_as_columns(arrays, labels, row_names)),
     )
+
+
+def _lengths_of_parts(arrays: Mapping[str, StoredArray], n_rows: int) -> dict[str, str]:
+    """Warn of an array with the numbers of rows, or the first rows, of documents whose tokens or chunks are the rows.
+
+    Return what it is, by its name.
+    """
+    for name, array in arrays.items():
+        n = array.shape[0] if array.is_label_like else 0
+        if array.dtype.kind not in "iu" or not _FEWEST_PARTS <= n <= n_rows / 2 + 1 or _SIZES.search(name):
+            continue
+        values = np.asarray(array.load()).astype(np.int64)
+        are_starts = values[0] == 0 and values[-1] <= n_rows and bool((np.diff(values) > 0).all())
+        what = "the first rows" if are_starts and _STARTS.search(name) else ""
+        what = "the numbers of rows" if int(values.sum()) == n_rows and int(values.min()) > 0 else what
+        if what:
+            state_warning(
+                f"{name} has {what} of parts, so that rows seem to be tokens or chunks of documents, which resemble "
+                "one another: average the rows of each, or declare them as groups"
+            )
+            return {name: f"is 1-D with {what} of parts"}
+    return {}
+
+
+_FEWEST_PARTS = 4
+_STARTS = re.compile(r"offset|start|first|ptr|boundar|splits|cu_?seq", re.IGNORECASE)
+_SIZES = re.compile(r"cluster|class|label|bin|hist", re.IGNORECASE)
+"""Smallest number of documents whose lengths are recognised, names of arrays of their first rows, and names of numbers
+of rows that need not follow one another."""
 
 
 def _as_columns(arrays: Mapping[str, StoredArray], labels: Iterable[str], row_names: Names | None) -> list[Column]:
@@ -454,6 +498,59 @@ def _hold_one_input_each(matrices: Mapping[str, Any]) -> bool:
 
 _MOST_MODELS = 20
 """Number of numbered matrices of the same rows from which on the answer states that each is a representation."""
+_TRIAL = re.compile(r"(?:trials?|sweeps?)(?:_?data)?", re.IGNORECASE)
+"""Names of lists with one matrix for each trial."""
+
+
+def _stack_trials(path: Path, arrays: Mapping[str, StoredArray]) -> Mapping[str, StoredArray]:
+    """Return lists of equal matrices that are one trial each as matrices with a row for each trial.
+
+    They are named like trials, or the file has as many classes, which repeat, and none for the rows of the matrices.
+    """
+    lists: dict[str, list[str]] = defaultdict(list)
+    for name, array in arrays.items():
+        if len(array.shape) == 2 and array.refusal is None and (found := re.fullmatch(r"(.+)\[\d+\]", name)):
+            lists[found[1]].append(name)
+    stacked: dict[str, StoredArray] = {}
+    for group, names in lists.items():
+        parts = [arrays[name] for name in names]
+        word = _SEPARATORS.split(group)[-1]
+        rows = {part.shape[0] for part in parts}
+        classes = dict.fromkeys((len(names), *rows), "")
+        for name, array in arrays.items():
+            if (
+                len(names) >= _MANY
+                and array.is_label_like
+                and array.shape[0] in classes
+                and not LAYER.fit_one_word(name)
+            ):
+                values = plain(array.load()).tolist()
+                classes[array.shape[0]] += name if len(set(values)) < len(values) else ""
+        beside, *others = classes.values()
+        is_evidence = beside and not any(others) and len(names) not in rows
+        if LAYER.fit_last_word(word) or not (_TRIAL.fullmatch(word) or is_evidence):
+            continue
+        shapes = {part.shape for part in parts}
+        if len(shapes) > 1:
+            raise UnreadableFileError(
+                f"{group} in {path} must be matrices of one shape, because each is a trial, got {len(names)} of "
+                f"{' or '.join(' x '.join(map(str, shape)) for shape in sorted(shapes)[:3])}; cut all to the same times"
+            )
+        stacked[group] = stack_vectors(path, group, parts)
+        size = " x ".join(map(str, parts[0].shape))
+        evidence = f", as many as there are entries of {beside}" if beside else ""
+        state(f"{group}: {len(names)} matrices of {size}{evidence}, each read as one row (trial)")
+    if not stacked:
+        return arrays
+    members = {name for group in stacked for name in lists[group]}
+    arrays = stacked | {name: array for name, array in arrays.items() if name not in members}
+    matrices = [name for name, array in arrays.items() if len(array.shape) == 2]
+    about = [name for name in matrices if _ABOUT_TRIALS.fullmatch(_SEPARATORS.split(name)[-1])]
+    return arrays | dict.fromkeys(about, refused("describes the trials"))
+
+
+_ABOUT_TRIALS = re.compile(r"times?|timestamps?|(?:sample|trial)_?info", re.IGNORECASE)
+"""Names of arrays beside trials that describe them."""
 _RANGE = "#-#"
 _NAMED_MATRIX = re.compile(r"(?:^|[./_-])(?:embeddings?|embs?|vectors?|features?|feats?)[./_-]?#")
 _NAMED_PART = re.compile(r"(?:^|[./_-])(?:batch|chunk|part|shard|rank|worker)e?s?\W?_?#")
@@ -492,9 +589,9 @@ def refuse_parts(path: Path | str, matrices: Mapping[str, Any]) -> None:
         if set(rows) == {rows[0]} and (is_list or many or _NAMED_MATRIX.search(template)):
             state(
                 f"{names[0]} to {names[-1]} are read as {len(names)} representations of the same {rows[0]:,} rows; if "
-                "they are parts of one matrix, save them as one (numpy.concatenate)"
-                + ", or the mean of each if each is one input"
-                * many
+                "they are parts of one matrix, save them as one (numpy.concatenate), and if each is one input, such as "
+                "a trial, as its rows (numpy.stack(PARTS).reshape(len(PARTS), -1))"
+                + ", or the mean of each if its rows are tokens" * many
             )
         shorter = len(names) > 2 and len(set(rows[:-1])) == 1 and rows[-1] < rows[0]
         if shorter or template.endswith(_RANGE) or _NAMED_PART.search(template):
@@ -779,9 +876,11 @@ def strings(values: Iterable[Any]) -> Array:
 def pick(path: Path, candidates: Sequence[str], column: str | None) -> str:
     """Return the requested column, the sole candidate, or the sole one with a name like 'label'."""
     if column is not None:
-        if column not in candidates:
-            raise ValueError(f"column must be among {join_names(candidates)} in {path}, got {column!r}")
-        return column
+        # Most names are known by their last part.
+        ends = [name for name in candidates if name.endswith((f"/{column}", f".{column}"))]
+        if column not in candidates and len(ends) != 1:
+            raise UnknownColumnError(path, candidates, column)
+        return column if column in candidates else ends[0]
     others = [name for name in candidates if not is_identity_name(name)]
     likely = next((names for names in (candidates, others) if len(names) == 1), label_like_names(candidates))
     if len(likely) != 1:

@@ -28,11 +28,17 @@ from shesha.support.types import Array
 from shesha.support.wording import join_names, natural_key, natural_place
 
 _PART = re.compile(
-    r"(?P<split>.*?)[-_.]?\d+-of-\d+.*|part[-_.]?\d+.*|\d{4,}|.*[-_.]part[-_.]?\d+|data[-_]?\d+", re.IGNORECASE
+    r"(?P<split>.*?)[-_.]?\d+-of-\d+.*|part[-_.]?\d+.*|\d{4,}|(.*[-_.])?(part|chunk|shard)[-_.]?\d+|data[-_]?\d+",
+    re.IGNORECASE,
 )
 """Names of parts, as the hub of Hugging Face, Spark, Dask and pandas write them."""
 _PARTITION = re.compile(r"[^=]+=[^=]*")
 _TABLES = (".parquet", ".arrow", ".feather")
+_TEXT_TABLES = {".csv": ",", ".tsv": "\t"}
+_TABLE_OF: Mapping[str, Callable[[Path], Table]] = {
+    ".parquet": parquet_table,
+    **{ending: partial(csv_table, separator=separator) for ending, separator in _TEXT_TABLES.items()},
+}
 _ITEMS: Mapping[str, Callable[[Path], Mapping[str, StoredArray]]] = {
     ".npy": npy_arrays,
     ".pt": torch_item,
@@ -60,14 +66,27 @@ def _tables_inside(path: Path) -> list[Path]:
         kinds = {file.suffix.lower() for file in tables}
         if len(tables) == 1 and all(file in tables or file.suffix.lower() in _NOTES for file in files):
             return tables
-        return tables if len(kinds) == 1 and all(_PART.fullmatch(file.stem) for file in tables) else []
+        stems = [file.stem for file in tables]
+        are_parts = all(map(_PART.fullmatch, stems)) or _are_counted(stems)
+        return tables if len(kinds) == 1 and are_parts else []
+    texts = [file for file in files if file.suffix.lower() in _TEXT_TABLES]
+    # Text tables with other numbers, such as 0001.csv, may be those of subjects.
+    named = all(re.search(r"part|chunk|shard|-of-", file.stem, re.IGNORECASE) for file in texts)
+    if len(texts) > 1 and named and len({file.suffix for file in texts}) == 1:
+        return texts if all(_PART.fullmatch(file.stem) for file in texts) else []
     if not path.is_dir() or (files and any(file.suffix.lower() not in _NOTES for file in files)):
         return []
     folders = [folder for folder in path.iterdir() if folder.is_dir() and not folder.name.startswith((".", "_"))]
     if folders and all(_PARTITION.fullmatch(folder.name) for folder in folders):
         ordered = sorted(folders, key=lambda folder: natural_key(folder.name))
         return [file for folder in ordered for file in _all_tables(folder)]
-    return _tables_inside(folders[0]) if len(folders) == 1 and folders[0].name == "data" else []
+    return _tables_inside(folders[0]) if len(folders) == 1 else []
+
+
+def _are_counted(stems: Sequence[str]) -> bool:
+    """Return whether names are the numbers from 0 or 1 on, as of the files of one export."""
+    numbers = sorted(int(stem) for stem in stems if stem.isdecimal())
+    return len(numbers) == len(stems) > 1 and numbers[0] in (0, 1) and numbers[-1] - numbers[0] == len(stems) - 1
 
 
 def _all_tables(path: Path) -> list[Path]:
@@ -89,7 +108,7 @@ def _table(path: Path) -> Table:
             "a folder of its own"
         )
     _require_all_parts(path, files)
-    parts = [parquet_table(file) if file.suffix.lower() == ".parquet" else dataset_table(file) for file in files]
+    parts = [_TABLE_OF.get(file.suffix.lower(), dataset_table)(file) for file in files]
     first = parts[0]
     for file, part in zip(files, parts, strict=True):
         if part.names != first.names or [c.kind for c in part.columns] != [c.kind for c in first.columns]:

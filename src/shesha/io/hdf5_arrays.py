@@ -15,6 +15,7 @@ from scipy.spatial.distance import squareform
 from shesha.inputs import Names
 from shesha.inputs.class_labels import describe_unit_quality
 from shesha.inputs.column_words import QUALITY
+from shesha.inputs.spike_times import describe_resets
 from shesha.inputs.vector_columns import to_float32
 from shesha.io.array_selection import (
     Keys,
@@ -224,6 +225,8 @@ def nwb_arrays(path: Path) -> NamedArrays:
             for place, (n_times, n_channels) in list(matrices.items())[: len(matrices) == 1]:
                 unused = f"; {table} are not used, because neither units nor times of this array are given"
                 unused = unused if table else ""
+                if _has_times_in_columns(others, place.removesuffix("/data")):
+                    unused += "; its columns are times, so pass transpose=True (--transpose)"
                 state(f"{path.name}: {place}, {n_times:,} x {n_channels:,}{unused}")
             return NamedArrays(others)
         require_own(path, root[_INTERVALS], [table])
@@ -247,8 +250,15 @@ def nwb_arrays(path: Path) -> NamedArrays:
         state(f"{path.name}: means of {', '.join(series)} from start to stop of {n_trials} {table}")
         means = {}
         for name, clock in series.items():
-            shape = n_trials, int(others[f"{name}/data"].shape[1])
-            means[name] = StoredArray(shape, np.dtype(float), partial(_means, path, trials, name, clock, shape))
+            n_rows, n_columns = map(int, others[f"{name}/data"].shape)
+            turned = _has_times_in_columns(others, name)
+            if turned:
+                state_warning(
+                    f"{path.name}: {name} has its {n_columns:,} times in columns and {n_rows:,} channels in rows, and "
+                    "was transposed; NWB has times in rows"
+                )
+            shape = n_trials, n_rows if turned else n_columns
+            means[name] = StoredArray(shape, np.dtype(float), partial(_means, path, trials, name, clock, shape, turned))
         return NamedArrays(means | labels | others, names, on_request=others)
     shape = (n_trials, n_units)
     rows = f"{n_units} units in {n_trials} {'trials' if table == 'trials' else f'intervals of {table}'}"
@@ -289,10 +299,31 @@ def _series(root: Any, arrays: Mapping[str, StoredArray]) -> dict[str, tuple[flo
     return found
 
 
-def _means(path: Path, trials: str, name: str, clock: tuple[float, float] | None, shape: tuple[int, int]) -> Array:
+def _has_times_in_columns(arrays: Mapping[str, StoredArray], name: str) -> bool:
+    """Return whether the number of times or channels of a series shows that its rows are channels."""
+    rows, columns = arrays[f"{name}/data"].shape
+    n_times = {array.shape[0] for place, array in arrays.items() if place == f"{name}/timestamps" and array.shape}
+    n_channels = {
+        array.shape[0]
+        for place, array in arrays.items()
+        if place in (f"{name}/rois", f"{name}/electrodes") and array.shape
+    }
+    fits = (n_times or {columns}) == {columns} and (n_channels or {rows}) == {rows}
+    return rows != columns and bool(n_times or n_channels) and fits
+
+
+def _means(
+    path: Path,
+    trials: str,
+    name: str,
+    clock: tuple[float, float] | None,
+    shape: tuple[int, int],
+    has_times_in_columns: bool,
+) -> Array:
     """Average each channel of a series over the times in each trial; NaN for a trial without times."""
     require_memory(path, name, shape, np.dtype(float), "write fewer trials")
     values = read_dataset(path, f"{name}/data")
+    values = values.T if has_times_in_columns else values
     counted = None if clock is None else clock[0] + np.arange(len(values)) / clock[1]
     times = _read_numbers(path, f"{name}/timestamps") if counted is None else counted
     if len(times) != len(values) or not (np.diff(times) >= 0).all():
@@ -302,6 +333,14 @@ def _means(path: Path, trials: str, name: str, clock: tuple[float, float] | None
     starts, stops = windows = _windows(path, trials)
     firsts, lasts = (np.searchsorted(times, ends) for ends in windows)
     recorded = np.flatnonzero((lasts > firsts) & (stops > starts))
+    if clock is not None and 2 * len(recorded) < len(starts) and values.shape[1] > len(values):
+        end = clock[0] + values.shape[1] / clock[1]
+        if 2 * (starts < end).sum() > len(starts):
+            raise UnreadableFileError(
+                f"NWB file {path} must contain {name} with times in rows, got {len(values):,} x {values.shape[1]:,}, "
+                f"of which rows are times in {len(recorded):,} of {len(starts):,} trials, and columns would be in "
+                f"{int((starts < end).sum()):,}; write it transposed"
+            )
     if not len(recorded):
         _refuse_other_clock(path, f"times of {name}", times, windows)
     means = np.full(shape, np.nan)
@@ -396,14 +435,16 @@ def _counts(path: Path, trials: str, shape: tuple[int, int], n_spikes: int) -> A
     if ends.size and int(ends[-1]) > n_spikes:
         raise UnreadableFileError(f"NWB file {path} must contain the spikes of every unit, got {n_spikes}")
     counts = np.zeros(shape)
-    for unit, (first, last) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-        train = np.sort(spikes[int(first) : int(last)])
+    trains = [spikes[int(first) : int(last)] for first, last in zip([0, *ends[:-1]], ends, strict=True)]
+    if resets := describe_resets(trains):
+        state_warning(f"{path.name}: {resets}")
+    for unit, train in enumerate(map(np.sort, trains)):
         counts[:, unit] = np.searchsorted(train, stops) - np.searchsorted(train, starts)
     counts[~(stops > starts)] = np.nan
     known = np.nan_to_num(counts)
-    if spikes.size and _have_other_clock(spikes, windows, known):
-        _refuse_other_clock(path, "spikes", spikes, windows)
-    if spikes.size:
+    if spikes.size and not resets:
+        if _have_other_clock(spikes, windows, known):
+            _refuse_other_clock(path, "spikes", spikes, windows)
         _warn_of_trials_without_recording(path, spikes, known, windows)
     observed = _observed(path, shape[1], windows)
     if observed is not None and not observed.all():

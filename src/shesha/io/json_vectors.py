@@ -335,7 +335,8 @@ def _require_room(path: Path, text: bytes) -> None:
 
 
 def _lines(path: Path) -> Iterator[Any]:
-    """Parse one document per line."""
+    """Parse one document per line; bulk files of Elasticsearch have a line with the identifier before each document."""
+    action: Mapping[str, Any] = {}
     with open_bytes(path) as stream:
         for number in count(1):
             with reading(path):
@@ -346,12 +347,26 @@ def _lines(path: Path) -> Iterator[Any]:
                 continue
             _require_room(path, line)
             try:
-                yield json.loads(line)
+                document = json.loads(line)
             except (ValueError, RecursionError) as error:
                 start = line[:40].decode("utf-8", "replace")
                 raise UnreadableFileError(
                     f"JSON file {path} must contain one document per line, got {start!r} in line {number}"
                 ) from error
+            if _is_bulk_action(document):
+                action = next(iter(document.values()))
+                continue
+            named = "_id" in action and isinstance(document, Mapping)
+            yield {**document, "_id": action["_id"]} if named else document
+            action = {}
+
+
+def _is_bulk_action(document: Any) -> bool:
+    """Return whether a line of a bulk file says what to do with the document in the next line."""
+    if not isinstance(document, Mapping) or len(document) != 1 or next(iter(document)) not in ("index", "create"):
+        return False
+    action = next(iter(document.values()))
+    return isinstance(action, Mapping) and all(key.startswith("_") for key in action)
 
 
 def _collect(path: Path, documents: Iterable[Any]) -> Records | NamedArrays:

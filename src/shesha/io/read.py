@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +25,18 @@ from shesha.inputs import (
     require_same_conditions,
     validation as check,
 )
-from shesha.inputs.column_words import SIDE
-from shesha.inputs.identity import describe_transposed, words_of
+from shesha.inputs.column_words import SIDE, is_design_name
+from shesha.inputs.identity import describe_transposed, identity_names, words_of
 from shesha.inputs.matrix_shapes import one_row_per_input
 from shesha.inputs.table_columns import state_whole
 from shesha.io._unsupported_formats import Format, unsupported
-from shesha.io.array_selection import Contents
+from shesha.io.array_selection import Contents, UnknownColumnError
 from shesha.io.file_checks import UnreadableFileError, require_existing, require_file
 from shesha.io.formats import find_format, formats, is_table
 from shesha.support import types as kinds
 from shesha.support.files import is_stream
 from shesha.support.layer_axis import LayerAxis, normalise_axis
-from shesha.support.provenance import state, state_left_out
+from shesha.support.provenance import ignore_statements, state, state_left_out
 from shesha.support.types import Array, brief
 from shesha.support.warnings import GuessedLayersWarning, RowNamesWarning, warn
 from shesha.support.wording import join_names, visible_name
@@ -209,7 +210,8 @@ def open_file(
             name: array if array.ndim == 3 else one_row_per_input(array, name)
             for name, array in found.representations.items()
         }
-        found = replace(found, representations=flat)
+        shapes = {name: tuple(array.shape) for name, array in found.representations.items() if array.ndim > 3}
+        found = replace(found, representations=flat, flattened=shapes)
     if transpose:
         found = _transpose(target, found)
         ids = None if file_format.table else ids
@@ -218,8 +220,11 @@ def open_file(
         _state_neurons_in_rows(target, found)
         _warn_of_named_columns(target, found)
     if ids is None:
+        if found.row_names is not None and not found.row_names.columns:
+            found.row_names.columns = _design_columns(target, found)
         return found
     names = _read_ids(target, file_format, ids)
+    names.columns = _design_columns(target, found)
     for name, matrix in found.representations.items():
         if not distances and len(matrix) != len(names):
             raise ValueError(
@@ -228,6 +233,24 @@ def open_file(
             )
     skipped = {name: reason for name, reason in found.skipped.items() if name != ids}
     return replace(found, skipped=skipped, row_names=names)
+
+
+def _design_columns(path: Path, found: Contents) -> dict[str, Names]:
+    """Return the columns, read when they are needed, that show whether rows of one name are other inputs."""
+
+    def load(column: str) -> Array:
+        unknown = np.full(len(next(iter(found.representations.values()))), "")
+        try:
+            labels: Any = read_labels(path, column)
+        except (ValueError, TypeError, OSError):
+            return unknown
+        rows = found.row_names
+        if isinstance(labels, NamedRows) and rows is not None and not labels.known.has_same_order(rows):
+            value = dict(zip(labels.names.tolist(), np.asarray(labels).tolist(), strict=True))
+            return np.array([value.get(name, "") for name in rows.values.tolist()], dtype=object)
+        return np.asarray(labels) if np.shape(labels) == unknown.shape else unknown
+
+    return {name: Names(partial(load, name)) for name in found.labels_available if is_design_name(name)}
 
 
 def state_skipped(path: Path, found: Contents, used: Iterable[str | None] = ()) -> None:
@@ -344,24 +367,53 @@ def _leaf(name: str) -> str:
     return re.split(r"[./]", name)[-1]
 
 
-def _read_ids(path: Path, file_format: Format, column: str, *, distinct: bool = True) -> Names:
+def _read_ids(
+    path: Path, file_format: Format, column: str, *, distinct: bool = True, others: Sequence[str] = ()
+) -> Names:
     """Read the names of the rows from a column or array, or several separated by commas, which must be distinct.
 
-    'index' stands for the names that the format stores, such as barcodes, which may repeat in each sample.
+    'index' stands for the names that the format stores, such as barcodes, which may repeat in each sample, or in a file
+    without names for its only other column of identifiers; such a column of another file stands for stored names.
     """
+    parts = [part.strip() for part in column.split(",")]
     try:
         values = np.asarray(file_format.labels(path, column))
     except ValueError as error:
-        parts = [part.strip() for part in column.split(",")]
-        if column == "index" and (own := file_format.contents(path, None, (), "guess").row_names) is not None:
-            return own if not distinct else distinct_names(own.values, f"the index of {path}", column)
         if len(parts) < 2:
-            raise type(error)(str(error).replace("column", "ids", 1).replace("labels", "ids", 1)) from error
-        values = joined_values([_read_ids(path, file_format, part, distinct=False).values for part in parts])
+            if (own := _stored_names(path, file_format, column, others)) is not None:
+                return own if not distinct else distinct_names(own.values, f"the index of {path}", column)
+            kind = ValueError if isinstance(error, UnknownColumnError) else type(error)
+            raise kind(str(error).replace("column", "ids", 1).replace("labels", "ids", 1)) from error
+        names = [_read_ids(path, file_format, part, distinct=False, others=parts) for part in parts]
+        values = joined_values([one.values for one in names])
         column = " and ".join(parts)
     if not distinct:
         return Names.build(values)
     return distinct_names(values, f"{column!r} in {path}", column)
+
+
+def _stored_names(path: Path, file_format: Format, column: str, others: Sequence[str]) -> Names | None:
+    """Return what stands for a column of identifiers that a file lacks: its index, or for 'index' the only column."""
+    if column != "index" and not is_identity_name(column):
+        return None
+    # A file that contains only labels has no representations.
+    with suppress(ValueError), ignore_statements():
+        own = file_format.contents(path, None, (), "guess").row_names
+        if own is not None and not own.column:
+            return own
+    known = [name for name in identity_names(_label_columns(path, file_format)) if name not in others]
+    return Names.build(file_format.labels(path, known[0])) if column == "index" and len(known) == 1 else None
+
+
+def _label_columns(path: Path, file_format: Format) -> tuple[str, ...]:
+    """Return the names of columns of labels, also of a file without a representation."""
+    try:
+        file_format.labels(path, "\0")
+    except UnknownColumnError as error:
+        return error.columns
+    except (ValueError, OSError):
+        pass
+    return ()
 
 
 def read(
@@ -500,20 +552,35 @@ def check_label_order(path: Path, file: Path) -> None:
     if path.is_dir() or path.stat().st_size > _READ_TWICE:
         return
     available: tuple[str, ...] = ()
+    repeated: dict[str, tuple[Names, Names]] = {}
     # Faults of the representations are reported when they are read.
     with suppress(ValueError, OSError):
-        available = open_file(path).labels_available
+        opened = open_file(path)
+        available, stored = opened.labels_available, opened.row_names
+        if stored is not None and not stored.distinct:
+            columns = [name for name in _label_columns(*_locate(file)) if name not in available]
+            found = [(name, _names_from_column(file, name)) for name in columns[:_MOST_COLUMNS]]
+            texts = set(stored.as_text().values)
+            same = [(len(texts & set(one.as_text().values)), name, one) for name, one in found if one is not None]
+            n_shared, name, one = max(same, key=lambda each: each[0], default=(0, "", stored))
+            repeated = {name: (stored, one)} if 2 * n_shared > len(texts) else {}
     for column in [name for name in available if not SIDE.fit(name)][:_MOST_COLUMNS]:
         # The file of labels is the smaller one.
         others = _names_from_column(file, column)
         names = None if others is None else _names_from_column(path, column)
-        if names is not None and others is not None and names.distinct and is_identity_name(column):
+        if names is None or others is None:
+            continue
+        if names.distinct and is_identity_name(column):
             _require_one_label(others, f"{column!r} in {file.name}")
-        if names is not None and others is not None and names.is_reordered(others):
+        if names.is_reordered(others):
             raise ValueError(
                 f"column {column!r} has the same values in {path.name} and {file.name}, in another order, but nothing "
                 f"else identifies the rows. If it does, pass --id {column}; otherwise pass --by-position"
             )
+        if not (names.distinct or others.distinct):
+            repeated[column] = names, others
+    where = f"in {path.name} and {file.name}"
+    require_order(repeated, where, "pass ids={names!r} (--id {names}); otherwise pass --by-position")
 
 
 def _require_one_label(names: Names, where: str) -> None:

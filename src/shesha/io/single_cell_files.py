@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.inputs import NamedRows, Names, is_numeric, load_backed, numbers, split_names
+from shesha.inputs import NamedRows, Names, is_numeric, load_backed, names_of_cells, numbers, split_names
 from shesha.inputs.column_words import is_picture
 from shesha.inputs.unsuited_tables import DROPLETS_ADVICE, describe_droplets
 from shesha.io._unsupported_formats import Format
@@ -238,7 +238,7 @@ def from_anndata(adata: Any, *, obsm: str | None = None, layer: str | None = Non
         raise TypeError(f"adata must be AnnData, got {type(adata).__name__}")
     if obsm is not None and layer is not None:
         raise ValueError(f"obsm or layer must be None, got {obsm!r} and {layer!r}")
-    names = Names.build(adata.obs_names)
+    names = names_of_cells(adata)
     if obsm is not None:
         return NamedRows(
             split_names(load_backed(_choose_matrix(adata.obsm, obsm, "obsm")), f"obsm[{obsm!r}]")[0], names

@@ -15,6 +15,7 @@ from shesha.kernels.condensed_matrices import square
 from shesha.kernels.distances import METRICS, Metric, standard_rows
 from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.threads import single_threaded_blas
+from shesha.neuro.trials import require_conditions
 from shesha.nulls import draw_permutations, identity_first
 from shesha.nulls.dependence import DiagnosticRows, find_dependence
 from shesha.nulls.null_summary import number_against_null, p_of_draws
@@ -301,19 +302,23 @@ def _conditions(
     """Return responses, distances of the model and blocks of the same conditions, matched by name."""
     n_runs, n, n_features = responses.shape
     rdm = model if isinstance(model, Rdm) else Rdm(model, "model")
+    known = split_names(X, "X")[1]
     if rdm.n_rows != n:
+        require_conditions(rdm, None if known is None else known.values.tolist())
         raise ValueError(f"model must have distances between the {n} conditions of X, got {rdm.n_rows}")
     rows = np.moveaxis(responses, 1, 0).reshape(n, -1)
-    names = split_names(X, "X")[1] if n_runs == 1 else None
+    names = known if n_runs == 1 else None
     named = rows if names is None else NamedRows(rows, names)
     sides, along = select_rows(
         {"X": named, "model": rdm}, {"blocks": blocks}, missing=missing, metric="euclidean", align=True
     )
     rdm, used = sides["model"], check.matrix(sides["X"], "X", min_rows=_FEWEST_CONDITIONS)
     if rdm.n_missing:
+        none = np.flatnonzero(rdm.rows_without_distances)
+        lacking = f", all of {check.join_items(none if known is None else known.values[none])}" if len(none) else ""
         raise ValueError(
-            f"model must have no missing distances, got {rdm.n_missing} (NaN); to leave out conditions without "
-            "distances, pass missing='drop'"
+            f"model must have no missing distances, got {rdm.n_missing} (NaN){lacking}; to leave out conditions "
+            "without distances, pass missing='drop'"
         )
     return np.moveaxis(used.reshape(len(used), n_runs, n_features), 0, 1), rdm.condensed, along["blocks"]
 

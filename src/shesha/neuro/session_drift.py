@@ -243,7 +243,8 @@ def session_drift(
 
     A change in `geometry` does not imply a change in tuning. Cosine distances weight neurons by their rates, so gain
     changes that differ between neurons change the geometry even if tuning is constant. Interpret a change in `geometry`
-    as a separate effect only if `rate` agrees between the sessions.
+    as a separate effect only if `rate` agrees between the sessions. A gain that all neurons share, such as brightness,
+    changes none of the parts; the `gain` of each pair of sessions reports it.
 
     Parameters
     ----------
@@ -272,8 +273,8 @@ def session_drift(
     Returns
     -------
     SessionDrift
-        For each pair of sessions, `n_shared`, `n_conditions` and the `parts`. Each part has the `change` with its
-        interval, its p-value and a p-value corrected for all pairs and parts (`corrected_change_p_value`); `p_value`
+        For each pair of sessions, `n_shared`, `n_conditions`, `gain` and the `parts`. Each part has the `change` with
+        its interval, its p-value and one corrected for all pairs and parts (`corrected_change_p_value`); `p_value`
         belongs to the agreement between the sessions. If the sessions share fewer than three neurons or conditions,
         `parts` is empty and `reason` says why. `rate` is NaN, with a reason, if responses were standardised. Without
         `tracked`, `matched` is False if neurons of reliable sessions agree no more than randomly matched ones; the
@@ -543,7 +544,22 @@ def _compare_sessions(
     if a.is_standardised or b.is_standardised:
         unknown = SessionPart(name="rate", value=np.nan, within=np.nan, reason=_STANDARDISED)
         parts = [unknown if part.name == "rate" else part for part in parts]
-    return SessionPair(*fields, tuple(parts))
+    gain, has_other_gain = _gain(first, other)
+    return SessionPair(*fields, tuple(parts), gain=gain, has_other_gain=has_other_gain)
+
+
+def _gain(a: Cube, b: Cube) -> tuple[float, bool]:
+    """Return the ratio of the mean responses, and whether it is clearly not 1, which halves of a session show."""
+    means = np.array([np.nanmean(session, axis=(1, 2)) for session in (a, b)])
+    if not (means > 0).all():
+        return np.nan, False
+    ratio = float(np.log(means[1].mean() / means[0].mean()))
+    noise = float(np.abs(np.diff(np.log(means), axis=1)).max())
+    return float(np.exp(ratio)), abs(ratio) > max(np.log(_OTHER_GAIN), _TIMES_NOISE * noise)
+
+
+_OTHER_GAIN, _TIMES_NOISE = 1.1, 3
+"""Smallest ratio of mean responses that is told, and how many times the ratio of halves it exceeds (logarithms)."""
 
 
 def _split_half_score(score: Score, a: Cube, b: Cube) -> float:

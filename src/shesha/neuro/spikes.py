@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
 from shesha.inputs.class_labels import describe_unit_quality
+from shesha.inputs.spike_times import describe_resets
 from shesha.neuro.trials import Conditions, Trials
 from shesha.support import provenance, types as kinds
 from shesha.support.device_arrays import to_host
@@ -59,7 +60,8 @@ def spike_counts(
     Warns
     -----
     MeasureWarning
-        If windows overlap, so that spikes count in several trials, or if units of time seem to differ.
+        If windows overlap, so that spikes count in several trials, if units of time seem to differ, or if the times of
+        most neurons run backwards.
 
     Examples
     --------
@@ -73,10 +75,14 @@ def spike_counts(
     if end <= start:
         raise ValueError(f"window must end after it starts, got {start:g} to {end:g}")
     trains = [_times(train, "spikes") for train in _trains(spikes, clusters)]
+    if resets := describe_resets(trains):
+        warn(resets, MeasureWarning)
+    trains = [np.sort(train) for train in trains]
     begins = _onsets(onsets)
     edges = begins[:, None] + np.linspace(start, end, n_bins + 1)
     counts = np.stack([np.diff(_spikes_before(train, edges), axis=1) for train in trains], axis=1)
-    _warn_of_windows_without_recording(trains, edges, np.asarray(~counts.any(axis=(1, 2))))
+    if not resets:
+        _warn_of_windows_without_recording(trains, edges, np.asarray(~counts.any(axis=(1, 2))))
     result: NDArray[np.int64] = counts.astype(np.int64)
     return result[:, :, 0] if n_bins == 1 else result
 
@@ -233,7 +239,7 @@ def _onsets(onsets: Any) -> NDArray[np.float64]:
 
 
 def _times(events: Any, name: str, *, missing: bool = False) -> NDArray[np.floating[Any]]:
-    """Return event times, sorted if they are spikes; pynapple objects give their time stamps or starts."""
+    """Return event times, in single precision if spikes are; pynapple objects give their time stamps or starts."""
     for attribute in ("t", "start"):
         if type(events).__module__.partition(".")[0] == "pynapple" and hasattr(events, attribute):
             events = getattr(events, attribute)
@@ -257,7 +263,7 @@ def _times(events: Any, name: str, *, missing: bool = False) -> NDArray[np.float
             f"leave them out with {name}[np.isfinite({name})]"
         )
     precise = times.astype(np.float32) if given.dtype.kind == "f" and given.dtype.itemsize == 4 else times
-    return np.sort(precise) if name == "spikes" else times
+    return precise if name == "spikes" else times
 
 
 def to_rsatoolbox(X: Any, conditions: Conditions, runs: Conditions | None = None) -> Any:

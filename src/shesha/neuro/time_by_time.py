@@ -27,6 +27,7 @@ from shesha.neuro.trials import (
     Trials,
     describe_use,
     means_of_known,
+    require_conditions,
 )
 from shesha.nulls import summarise
 from shesha.nulls.null_summary import number_against_null
@@ -511,6 +512,7 @@ def _model_correlations(
     if rdm.names is not None and rdm.n_rows > n:
         # Conditions of the model that were not recorded are left out by name, and stated.
         rdm = select_rows({"conditions": shown, "model": rdm}, rows="shared")[0]["model"]
+    require_conditions(rdm, names)
     if rdm.n_rows != n or rdm.n_missing:
         got = "missing distances" if rdm.n_rows == n else f"{rdm.n_rows}"
         raise ValueError(

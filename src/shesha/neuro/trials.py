@@ -11,7 +11,15 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import MissingRows, align_labels, coordinate_values, is_labelled, table_values, validation as check
+from shesha.inputs import (
+    MissingRows,
+    Names,
+    align_labels,
+    coordinate_values,
+    is_labelled,
+    table_values,
+    validation as check,
+)
 from shesha.inputs.class_labels import class_names, lacks_label, state_suspicious_classes
 from shesha.inputs.identity import words_of
 from shesha.inputs.table_columns import column_names
@@ -24,6 +32,7 @@ from shesha.support.device_arrays import to_host
 from shesha.support.seeds import generator, spawn
 from shesha.support.types import Array, Index, Labels, Mask, Matrix, Seed, Vector
 from shesha.support.wording import agree, count
+from shesha.views import Rdm
 
 _TIME, _NEURON, _TRIAL = "time", "neuron", "trial"
 _AXES = (_TRIAL, _NEURON, _TIME)
@@ -34,7 +43,9 @@ AXIS_WORDS = {
 }
 """Words in the names of the axes of labelled arrays, in the singular; the first entry that fits decides."""
 _MANY_CONDITIONS = 12
-"""Number of conditions from which on most must have more than one trial."""
+"""Number of conditions from which on most must have more than one trial, unless some were repeated by design."""
+_DESIGNED = 3
+"""Smallest median number of trials of those conditions that repeat, if they were repeated by design."""
 _MANY_TRIALS, _BLOCKED, _FEW_STRETCHES = 20, 0.5, 2
 """Number of trials, share of the changes of condition in random order below which conditions are blocked, and number
 of stretches of each condition up to which circular shifts hardly differ from the recorded order."""
@@ -117,11 +128,25 @@ class Trials:
             if column.dtype.kind in "OU":
                 state_suspicious_classes(column, "conditions")
         counts = np.bincount(codes, minlength=len(names))
-        if len(names) >= _MANY_CONDITIONS and 2 * np.count_nonzero(counts == 1) > len(names):
+        repeated = counts[counts > 1]
+        # Numbers that repeat by chance, such as times, do so once; texts were given to conditions.
+        is_text = any(column.dtype.kind in "OUS" for column in columns)
+        if (
+            len(names) >= _MANY_CONDITIONS
+            and 2 * np.count_nonzero(counts == 1) > len(names)
+            and (len(repeated) < 2 or (not is_text and np.median(repeated) < _DESIGNED))
+        ):
+            advice = (
+                "Pass only trials of conditions that repeat"
+                if is_text
+                else (
+                    "If these are measurements, divide them into classes first, such as with pandas.qcut(values, 8); "
+                    "otherwise pass only trials of conditions that repeat"
+                )
+            )
             raise ValueError(
-                f"conditions must repeat, got {len(names)} different values in {trials.n_trials} trials, most of them "
-                f"once ({check.join_items(names)}). Divide measurements into classes first, such as with "
-                "pandas.qcut(values, 8)"
+                f"conditions must repeat, got {len(names)} different values in {trials.n_trials} trials, of which "
+                f"{len(repeated)} occur more than once ({check.join_items(names)}). {advice}"
             )
         few = np.flatnonzero(counts < min_trials)
         number = np.cumsum(counts >= min_trials) - 1
@@ -130,8 +155,18 @@ class Trials:
         state_neurons_that_end(trials.rates, codes, name)
         if runs is None:
             _state_slow_drift(trials.rates, codes, name)
+        else:
+            known = trials.label_codes(X, runs, "runs")
+            _state_constant_in_runs(replace(trials, codes=codes), *known, name)
+            _state_restarted_runs(replace(trials, codes=codes), *known, name)
         left_out = check.join_items(names[k] for k in few)
         note = (f"conditions with fewer than {min_trials} trials are left out: {left_out}",) if len(few) else ()
+        if 2 * len(few) > len(names):
+            n_kept = trials.n_trials - int(counts[few].sum())
+            provenance.state(
+                f"{len(kept)} of {len(names)} conditions, with {n_kept:,} of {count(trials.n_trials, 'trial')}: the "
+                f"others have fewer than {min_trials} trials and are left out"
+            )
         return replace(trials, codes=codes, names=kept, notes=(*trials.notes, *note))
 
     @classmethod
@@ -140,6 +175,7 @@ class Trials:
         check.choice(missing, ("refuse", "drop"), "missing")
         values, source = _responses(X, name)
         known = ~np.isnan(values)
+        _require_counted_zeros(values, known, name)
         recorded: Mask = np.asarray(known.any(axis=tuple(range(1, values.ndim))))
         alive: Mask = np.asarray(known.any(axis=(0, 2) if values.ndim == 3 else 0))
         if not recorded.any():
@@ -314,6 +350,88 @@ class Trials:
     def take_neurons(self, neurons: Index | Mask) -> Trials:
         """Return the same trials for some of the neurons."""
         return replace(self, values=self.values[:, neurons], source=None)
+
+
+def require_conditions(model: Rdm, conditions: Sequence[Any] | None) -> None:
+    """Refuse distances of a model that lack some of the recorded conditions, and name these if names are known."""
+    if conditions is None or model.names is None or model.names.kind != "text":
+        return
+    known = model.names.as_text().values[~model.rows_without_distances]
+    names = Names.build(np.array(conditions, dtype=object)).as_text().values
+    lacking = names[np.flatnonzero(~np.isin(names.astype(str), known.astype(str)))]
+    if 0 < len(lacking) < len(names):
+        raise ValueError(
+            f"model must have distances of all {len(names)} conditions, got none of {check.join_items(lacking)}; leave "
+            f"{agree(len(lacking), 'this condition', 'these conditions')} out of X, or add "
+            f"{agree(len(lacking), 'it', 'them')} to the model"
+        )
+
+
+def _require_counted_zeros(values: Array, known: Mask, name: str) -> None:
+    """Refuse tables of counts with NaN instead of 0, as pivot tables have for neurons without a spike in a trial."""
+    counts = values[known]
+    # Neurons or trials that were not recorded lack all numbers or none.
+    n_mixed = len(known) - int(known.reshape(len(known), -1).all(axis=1).sum())
+    if not counts.size or 2 * n_mixed <= len(known) or counts.min() < 1 or (counts != np.floor(counts)).any():
+        return
+    if len(np.unique(counts)) < _FEWEST_COUNTS or counts.size > _MOSTLY_COUNTED * known.size:
+        return
+    raise ValueError(
+        f"{name} must have 0 where a neuron had no spike, got NaN in {known.size - counts.size:,} of {known.size:,} "
+        f"entries and counts from {counts.min():g}, as a pivot table has; pass {name}.fillna(0) or "
+        f"numpy.nan_to_num({name})"
+    )
+
+
+_FEWEST_COUNTS, _MOSTLY_COUNTED = 3, 0.95
+"""Smallest number of different counts, and largest share of entries with one, of a table that lacks its zeros."""
+
+
+def _state_constant_in_runs(trials: Trials, runs: Labels, run_names: Sequence[str], name: str) -> None:
+    """Warn of neurons that are constant in a run but not in others, such as voxels outside its mask."""
+    member = (trials.codes[:, None] == np.arange(trials.codes.max(initial=0) + 1)).astype(np.float64)
+    for run, called in enumerate(run_names):
+        own = runs == run
+        if own.all() or own.sum() < _FEWEST_CONSTANT:
+            continue
+        first = trials.rates[own][0]
+        differ = trials.rates != first
+        # A neuron that responds to one condition only is silent while others are shown.
+        share = (differ[~own].T @ member[~own]) / (member[~own].sum(axis=0) + 1)
+        log_chance = (member[own].sum(axis=0) * np.log1p(-share)).sum(axis=1)
+        unlikely = differ[~own].all(axis=0) | (log_chance < np.log(_RARE / trials.n_neurons))
+        columns = np.flatnonzero(~differ[own].any(axis=0) & unlikely)
+        if n := len(columns):
+            value = "constant" if first[columns].any() else "0"
+            places = check.join_items(columns if trials.neurons is None else trials.neurons[columns])
+            provenance.state_warning(
+                f"{'' if name == 'X' else f'{name}: '}{n} of {count(trials.n_neurons, 'neuron')} (column"
+                f"{'s' * (n > 1)} {places}) {agree(n, 'is', 'are')} {value} in all trials of run {called}, as voxels "
+                "outside its mask are, and make distances smaller: leave them out of all runs"
+            )
+
+
+_FEWEST_CONSTANT = 3
+"""Smallest number of trials of a run in which equal responses are no coincidence."""
+
+
+def _state_restarted_runs(trials: Trials, runs: Labels, run_names: Sequence[str], name: str) -> None:
+    """Warn of runs that follow one another again, as those of several sessions do that each begin with run 1."""
+    starts = np.diff(runs, prepend=-1) != 0
+    order = runs[starts]
+    cycle = order[: len(run_names)]
+    n_cycles = len(order) // len(cycle)
+    pairs = np.unique(np.column_stack([runs, trials.codes, np.cumsum(starts)]), axis=0)
+    # Trials that are sorted by condition go through all runs once for each, and odd and even trials alternate.
+    n_repeated = len(pairs) - len(np.unique(pairs[:, :2], axis=0))
+    if min(n_cycles, len(cycle)) < 2 or 4 * n_repeated < len(pairs) or 2 * len(order) > len(runs):
+        return
+    if np.array_equal(order, np.tile(cycle, n_cycles)):
+        provenance.state_warning(
+            f"{'' if name == 'X' else f'{name}: '}the runs {check.join_items(run_names[run] for run in cycle)} follow "
+            f"one another {n_cycles} times. If each session numbers its runs anew, trials of several sessions count as "
+            "one run: pass both, as in runs=numpy.column_stack([session, run])"
+        )
 
 
 def state_neurons_that_end(rates: Matrix, codes: Labels, name: str) -> None:
@@ -805,6 +923,8 @@ class EqualTrials:
         text = f"{numbers} trials per condition"
         share = included.mean(axis=0)
         dropped = tuple(name for name, fraction in zip(trials.names, share, strict=True) if fraction == 0)
+        if 3 * len(dropped) > len(share):
+            text += f", {len(share) - len(dropped)} of {len(share)} conditions"
         partly = [name for name, fraction in zip(trials.names, share, strict=True) if 0 < fraction < 1]
         few = f"conditions with fewer than {self.fewest} trials in a {part}"
         notes = [f"{few} are left out: {check.join_items(dropped)}"]

@@ -524,6 +524,10 @@ _MATERIAL = 0.1
 """Share of the variance between groups, beyond chance, below which their resemblance hardly matters."""
 
 
+_DESIGN_EFFECT = 1.5
+"""Ratio of the variance between groups to that between random groups, by which p-values for rows are too small."""
+
+
 def resemblance_by_name(names: Names | None, side: NDArray[Any], labels: Any = None) -> str:
     """Return the sign that rows whose names have one beginning, such as chunks of a document, resemble one another.
 
@@ -557,8 +561,10 @@ def resemblance_by_name(names: Names | None, side: NDArray[Any], labels: Any = N
     return f"rows whose names differ only in the last number, such as {one} and {other}, resemble one another"
 
 
-def have_resembling_groups(rows: Matrix, codes: Labels) -> bool:
+def have_resembling_groups(rows: Matrix, codes: Labels, *, large: bool = False) -> bool:
     """Return whether rows of one group are closer than under random orders, by a material extent.
+
+    In `large` groups, which would take the place of rows, a slight resemblance matters as well (the design effect).
 
     Examples
     --------
@@ -575,4 +581,6 @@ def have_resembling_groups(rows: Matrix, codes: Labels) -> bool:
     orders = [np.arange(len(rows)), *(rng.permutation(len(rows)) for _ in range(_N_ORDERS))]
     shares = np.array([(gram[order[i], order[j]] / sizes[codes[i]]).sum() for order in orders])
     shares /= np.trace(gram) or 1.0
-    return p_of_first(shares) <= LEVEL and float(shares[0] - shares[1:].mean()) >= _MATERIAL
+    chance = float(shares[1:].mean())
+    limit = _DESIGN_EFFECT * chance if large else chance + _MATERIAL
+    return p_of_first(shares) <= LEVEL and float(shares[0]) >= limit

@@ -561,10 +561,22 @@ def _count_known_pairs(problem: Problem, vectors: DistanceVectors) -> tuple[tupl
     counts = tuple(vectors.known[n_models : n_models + n_subjects].sum(axis=1).tolist())
     used = f"{min(counts):,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
     provenance.state(f"distances missing (NaN): {used} of {vectors.n_pairs:,} pairs of rows known per subject")
+    for name, model in problem.models.items():
+        if model.has_distances_only and model.distances.n_missing:
+            provenance.state(
+                f"pairs that model {name} lacks ({model.distances.n_missing:,}{_rows_without_distances(model)}) are "
+                "left out for all models"
+            )
     return counts, (
         f"Some distances are missing, so each subject is compared over the {used} of {vectors.n_pairs:,} pairs of rows "
         "that it knows. There is no weighted combination of the models."
     )
+
+
+def _rows_without_distances(model: Representation) -> str:
+    """Return the rows of which a model has no distance, for a message; empty if there is none."""
+    rows = np.flatnonzero(model.distances.rows_without_distances)
+    return f", all of {join_items(rows if model.names is None else model.names.values[rows])}" if len(rows) else ""
 
 
 def _pair_count(pairs: PairCount, problem: Problem) -> int | None:

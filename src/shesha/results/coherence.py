@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from shesha.support.seeds import ALPHA, draws_needed, undecided
 from shesha.support.wording import agree_with_share, count, join_items
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pandas as pd
     from matplotlib.axes import Axes
@@ -139,7 +140,8 @@ class CoherenceTable(Listed[Coherence], Result):
         doubt = f" {self.undecided_note}" if self.undecided_note else ""
         if above and self.undeclared:
             doubt += f" Not declared: {join_items(self.undeclared)}; if its values differ, p-values are too small."
-        return f"{self._n_above}{listed}.{doubt}"
+        few = _too_small(self.excluded, [group.n_rows for group in self.groups], self.group_noun, self.row_noun)
+        return f"{self._n_above}{listed}.{few}{doubt}"
 
     @property
     def _n_above(self) -> str:
@@ -242,6 +244,28 @@ TOGETHER, UNDECIDED = "moves together", "undecided"
 def _list_names(groups: list[Coherence]) -> str:
     more = f" and {len(groups) - _NAMED} more" if len(groups) > _NAMED else ""
     return ", ".join(group.name for group in groups[:_NAMED]) + more
+
+
+_COMBINED = re.compile(r"[^+|;]+[+|;].+")
+
+
+def _too_small(excluded: Mapping[str, str], sizes: Sequence[int], noun: str, row_noun: str) -> str:
+    """Return how many groups and rows were not scored, if most groups were too small, and why labels may be many."""
+    if len(excluded) <= len(sizes):
+        return ""
+    # Reasons begin with the number of rows.
+    n_out = sum(int(why.partition(" ")[0].replace(",", "")) for why in excluded.values())
+    combined = [name for name in excluded if _COMBINED.fullmatch(name)]
+    text = (
+        f" {len(excluded):,} of {count(len(excluded) + len(sizes), noun)} have too few {row_noun}s and were not scored "
+        f"({n_out:,} of {count(n_out + sum(sizes), row_noun)})."
+    )
+    if 2 * len(combined) > len(excluded):
+        text += (
+            f" Most of these are combinations, such as {combined[0]}; to test one part at a time, label all "
+            f"{row_noun}s that contain it."
+        )
+    return text
 
 
 _MOST = 200
@@ -369,8 +393,14 @@ class EDistances(Listed[EDistance], Result):
         return (
             f"{n} of {count(len(self.pairs), 'pair')} {agree_with_share(n, len(self.pairs), 'differs', 'differ')} by "
             f"the E-distance (corrected p at most {self.alpha:g}){f'; this {few}' if few else ''}."
-            f"{self._undecided_note}"
+            f"{_too_small(self.excluded, self._sizes, 'group', 'cell')}{self._undecided_note}"
         )
+
+    @property
+    def _sizes(self) -> list[int]:
+        """Number of rows of each group that was compared, without the first one, with which others are compared."""
+        sizes = {pair.first: pair.n_first for pair in self.pairs} | {pair.second: pair.n_second for pair in self.pairs}
+        return list(sizes.values())[1:]
 
     @property
     def _undecided_note(self) -> str:

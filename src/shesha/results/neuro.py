@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import isnan
+from math import isnan, log
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -222,6 +222,11 @@ class SessionPair(Listed[SessionPart], Result):
     matched: bool = True
     """Whether neurons of both sessions agree more than randomly matched ones, or a table of tracked neurons was given.
     """
+    gain: float = NAN
+    """Mean response of the common neurons to the common conditions in the second session, divided by that in the first;
+    NaN if a mean is not positive. No part depends on it, because all are correlations."""
+    has_other_gain: bool = False
+    """Whether the gain differs from 1 by a tenth or more, and by more than halves of one session differ."""
 
 
 @dataclass(frozen=True)
@@ -255,7 +260,13 @@ class SessionDrift(Result):
             "position agree no more than random pairs do. Numbers of units restart in each session; pass tracked=."
         )
         known = [pair for pair in self.pairs if pair.parts and pair.matched]
-        return " ".join([doubt] * bool(others) + [self._changes(known)] * bool(known or not others))
+        gains = [pair for pair in known if pair.has_other_gain]
+        texts = [doubt] * bool(others) + [self._changes(known)] * bool(known or not others)
+        if gains:
+            pair = max(gains, key=lambda pair: abs(log(pair.gain)))
+            more = f" (the largest of {count(len(gains), 'such change')})" if len(gains) > 1 else ""
+            texts.append(f"Mean responses in {pair.second} are {pair.gain:.2f} times those in {pair.first}{more}.")
+        return " ".join(texts)
 
     def _changes(self, known: list[SessionPair]) -> str:
         """Return how many of the pairs changed, and the largest change."""
@@ -297,7 +308,7 @@ class SessionDrift(Result):
         rows = []
         for pair in self.pairs:
             record = {"first": pair.first, "second": pair.second, "n_shared": pair.n_shared}
-            record["n_conditions"] = pair.n_conditions
+            record |= {"n_conditions": pair.n_conditions, "gain": pair.gain}
             rows += [
                 {**record, "part": part.name, **{name: getattr(part, name) for name in columns}} for part in pair.parts
             ]
