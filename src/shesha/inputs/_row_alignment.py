@@ -385,6 +385,8 @@ _CLEAR, _SAME = 0.6, 0.1
 its vector is the same."""
 _COUNTED, _FEWEST_MOVED, _SOME = 512, 3, 0.05
 """Number of rows whose nearest rows are counted, and the fewest and the smallest share of them that are reported."""
+_WIDE = 16
+"""Number of features from which on rows of few distinct values are hardly equal by chance."""
 
 
 def are_reordered(X: Any, Y: Any) -> bool:
@@ -458,9 +460,11 @@ def find_row_order(X: Any, Y: Any) -> RowOrder:
     places, moved = found.places, found.moved
     if len(np.unique(found.rows[moved])) < max(_FEWEST_MOVED, _SOME * len(places)):
         return RowOrder(False)
-    # Rows of few distinct values are equal by chance, as often on one side as on both.
-    n_repeated = len(X) - len(np.unique(np.concatenate(list(_stretches(X))), axis=0))
-    if n_repeated * len(places) > moved.sum() * len(X) / 2:
+    # Rows of few distinct values, or of which many repeat, are equal by chance.
+    values = np.concatenate(list(_stretches(X)))
+    n_repeated = len(X) - len(np.unique(values, axis=0))
+    few = X.shape[1] < _WIDE and np.median([len(np.unique(column)) for column in values.T]) <= len(X) / 2
+    if few or n_repeated * len(places) > moved.sum() * len(X) / 2:
         return RowOrder(False)
     return RowOrder(False, tuple(zip(places[moved].tolist(), found.rows[moved].tolist(), strict=True)), len(places))
 
