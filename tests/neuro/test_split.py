@@ -210,7 +210,7 @@ def test_conditions_with_one_trial_in_either_half_do_not_count():
 )
 def test_minus_one_among_numbers_of_images_is_stated(conditions, named):
     """Minus one is no image, but contrasts and positions are signed."""
-    shown = np.tile(conditions, 6)
+    shown = np.random.default_rng(1).permutation(np.tile(conditions, 6))
     with collect_statements() as statements:
-        trial_split(np.random.default_rng(0).random((24, 5)), shown, n_permutations=19)
+        trial_split(np.random.default_rng(0).random((24, 5)), shown, how="random", n_permutations=19)
     assert any("-1 is used as a class of 6 rows" in text for text in statements) == named
