@@ -198,3 +198,13 @@ def test_labels_of_columns_are_recognised_by_their_number(tmp_path, n, said, inv
     np.savez(tmp_path / "x.npz", betas=np.random.default_rng(0).standard_normal((40, 12)), stim=np.arange(n), one=1)
     text = " ".join(invoke_main("audit", tmp_path / "x.npz", "--quick").out.split())
     assert f"so it may contain {said}" in text
+
+
+@pytest.mark.parametrize("first", ["kept", "constant"])
+def test_times_in_columns_are_named_whatever_the_first_one_holds(tmp_path, invoke_main, monkeypatch, first):
+    monkeypatch.chdir(tmp_path)
+    traces = np.random.default_rng(0).standard_normal((12, 400)).cumsum(axis=1)
+    traces[:, 0] = 0.0 if first == "constant" else traces[:, 0]
+    np.save("traces.npy", traces)
+    ended = invoke_main("audit", "traces.npy", "--bootstrap", "0", "--permutations", "0")
+    assert "neighbouring columns are nearly equal" in " ".join(ended.out.split())

@@ -222,3 +222,13 @@ def test_repeated_rows_are_told_with_the_score_without_them():
     kept = ~empty | (np.arange(120) == np.argmax(empty))
     scores = [shesha.measures.rsa(X[rows], Y[rows], metric="cosine") for rows in (kept, slice(None))]
     assert "Without the repeated rows, RSA is {:.2f} (with them {:.2f})".format(*scores) in text
+
+
+@pytest.mark.parametrize(("order", "advice"), [("axes", "They are the first axes"), ("shuffled", "may be no features")])
+def test_leading_axes_are_told_from_foreign_features(order, advice):
+    rng = np.random.default_rng(3)
+    signal = rng.standard_normal((150, 2))
+    axes = np.c_[30 * signal, rng.standard_normal((150, 18)) * np.geomspace(1, 0.2, 18)]
+    axes = axes[:, rng.permutation(20)] if order == "shuffled" else axes
+    found = shesha.compare(axes, signal @ rng.standard_normal((2, 20)), "CKA")
+    assert advice in found.doubts["few coordinates"].advice

@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 from shesha import io as files
+from shesha.support.provenance import collect_statements
 
 anndata = pytest.importorskip("anndata")
 h5py = pytest.importorskip("h5py")
@@ -146,3 +147,20 @@ def test_an_embedding_goes_by_its_own_name(tmp_path):
     adata = anndata.AnnData(np.eye(6), obsm={"X_pca": np.ones((6, 5))}, layers={"counts": np.zeros((6, 6))})
     adata.write_h5ad(tmp_path / "m.h5ad")
     assert list(files.read(tmp_path / "m.h5ad", keys=["X_pca", "counts"])) == ["obsm/X_pca", "layers/counts"]
+
+
+@pytest.mark.parametrize(
+    ("column", "apart", "named"), [("library_id", 0, True), ("library_id", 9, False), ("kind", 0, False)]
+)
+def test_sections_that_share_a_range_of_coordinates_are_named(tmp_path, column, apart, named):
+    section = np.arange(40) % 2
+    places = np.random.default_rng(0).random((40, 2)) + apart * section[:, None]
+    data = anndata.AnnData(
+        np.random.default_rng(1).random((40, 6)),
+        pd.DataFrame({column: np.array(["a", "b"])[section]}, map(str, range(40))),
+    )
+    data.obsm["spatial"] = places
+    path = write(data, tmp_path / "d.h5ad")
+    with collect_statements() as statements:
+        files.open_file(path, keys=["obsm/spatial", "X"])
+    assert any("share one range of coordinates in obsm/spatial" in text for text in statements) == named

@@ -317,7 +317,7 @@ def test_units_that_a_sorter_judged_poor_are_counted(table, named):
 def test_codes_of_missing_outcomes_are_stated():
     outcome = np.where(np.arange(40) < 4, -999, np.arange(40) % 2)
     found = behaviour_coupling(CUBE, outcome, n_permutations=19)
-    assert "outcome: -999 is used as a class of 4 rows; if it means no label, leave it empty" in found.inputs
+    assert "warning: outcome: -999 is used as a class of 4 rows; if it means no label, leave it empty" in found.inputs
 
 
 @pytest.mark.parametrize(

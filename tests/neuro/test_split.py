@@ -9,6 +9,7 @@ import shesha
 from shesha.neuro import discriminability, trial_split, wuc
 from shesha.neuro.split_half_reliability import _cosine
 from shesha.neuro.trials import Halves
+from shesha.support.provenance import collect_statements
 
 FAST = {"n_permutations": 0}
 ALL = {"trials_per_half": "all", **FAST}
@@ -202,3 +203,14 @@ def test_conditions_with_one_trial_in_either_half_do_not_count():
     sums[:, :, -1] = 3
     sums[1, 5, -1] = 1
     assert _cosine(*sums) == _cosine(*sums[:, :5]) == _cosine(*sums[::-1])
+
+
+@pytest.mark.parametrize(
+    ("conditions", "named"), [((-1, 0, 1, 2), True), ((-2, -1, 0, 1), False), ((0, 1, 2, 3), False)]
+)
+def test_minus_one_among_numbers_of_images_is_stated(conditions, named):
+    """Minus one is no image, but contrasts and positions are signed."""
+    shown = np.random.default_rng(1).permutation(np.tile(conditions, 6))
+    with collect_statements() as statements:
+        trial_split(np.random.default_rng(0).random((24, 5)), shown, how="random", n_permutations=19)
+    assert any("-1 is used as a class of 6 rows" in text for text in statements) == named

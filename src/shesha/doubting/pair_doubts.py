@@ -176,6 +176,12 @@ _FEATURES_ADVICE = (
     "Check these features, which may be no features (such as identifiers, counts or times). Leave them out or "
     "standardise all features, and report this choice"
 )
+_AXES_ADVICE = (
+    "They are the first axes of decreasing variance, as of principal components or a spectral embedding: keep them, "
+    "and report that the score is theirs"
+)
+_FEWEST_AXES, _DECREASING = 5, 1.2
+"""Fewest axes that are recognised by their variances, and largest ratio of the variance of one to that before it."""
 _SAME = 1e-12
 """Largest value of 1 - CKA between copies; rounding to single precision changes CKA by about 1e-14."""
 _PARALLEL = 1e-5
@@ -298,7 +304,20 @@ def few_coordinates(subject: Subject) -> Doubt | None:
         for name, features in zip(subject.names, few, strict=True)
         if len(features)
     ]
-    return _compare_cka(subject, rest, "few coordinates", f"without {' and '.join(named)}", _FEATURES_ADVICE)
+    axes = all(
+        _are_leading_axes(sample, features)
+        for sample, features in zip(subject.samples, few, strict=True)
+        if len(features)
+    )
+    advice = _AXES_ADVICE if axes else _FEATURES_ADVICE
+    return _compare_cka(subject, rest, "few coordinates", f"without {' and '.join(named)}", advice)
+
+
+def _are_leading_axes(sample: Matrix, features: Index) -> bool:
+    """Return whether features are the first of many with decreasing variance, as of principal components."""
+    variances = sample.var(axis=0)
+    leading = np.array_equal(np.sort(features), np.arange(len(features)))
+    return leading and len(variances) > _FEWEST_AXES and bool((variances[1:] <= _DECREASING * variances[:-1]).all())
 
 
 @doubt("raw counts", of="pair", cheap=True)

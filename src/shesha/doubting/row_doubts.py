@@ -58,8 +58,8 @@ _FEWEST_COLUMNS, _FEWEST_COPIES = 4, 5
 """Smallest number of features, and of near copies of one vector, for which these can be told from chance."""
 _NEAR, _GAP = 0.03, 5.0
 """Largest distance of near copies, relative to their length and to other distances, and the least gap around them."""
-_ROUNDING_OF_ROWS = 1e-7
-"""Distance, relative to the largest value, below which rows differ by rounding."""
+_ROUNDING_OF_ROWS = 1.2e-7
+"""Distance, relative to the length of rows, up to which it may be the rounding error of inner products."""
 _APART = 2.0
 """How many times the range of all other values a code is away from them."""
 FEW_ROWS_ADVICE = (
@@ -97,9 +97,7 @@ def duplicates(subject: Subject) -> Doubt | None:
 def near_copies(subject: Subject, side: int) -> Doubt | None:
     """Check whether many rows are one vector up to small noise, as those of empty or truncated inputs are."""
     sample = subject.samples[side]
-    if subject.metric == "cosine":
-        sample = sample / np.maximum(np.linalg.norm(sample, axis=1, keepdims=True), np.finfo(float).tiny)
-    clusters = find_near_copies(sample)
+    clusters = find_near_copies(sample, directions=subject.metric == "cosine")
     if not clusters.any() or sample.shape[1] < _FEWEST_COLUMNS:
         return None
     n_rows, n_copies, n_vectors = len(sample), int(np.count_nonzero(clusters)), int(clusters.max())
@@ -118,10 +116,11 @@ def near_copies(subject: Subject, side: int) -> Doubt | None:
     return Doubt("near copies", n_copies / n_rows, None, text, advice=advice, rows=rows)
 
 
-def find_near_copies(rows: Matrix) -> Index:
+def find_near_copies(rows: Matrix, *, directions: bool = False) -> Index:
     """Return the vector, from 1, of which each row is a copy up to small noise; 0 for rows that differ.
 
-    A vector counts only if it has many copies, and if rows that are no copies of any vector remain.
+    A vector counts only if it has many copies, and if rows that are no copies of any vector remain. With `directions`,
+    the lengths of rows do not matter.
 
     Examples
     --------
@@ -132,34 +131,42 @@ def find_near_copies(rows: Matrix) -> Index:
     array([1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
     """
     vectors, fewest = np.zeros(len(rows), dtype=np.intp), max(_FEWEST_COPIES, int(SOME * len(rows)))
-    while (copies := _copies_of_one(rows[vectors == 0], fewest)) is not None:
-        vectors[np.flatnonzero(vectors == 0)[copies]] = vectors.max() + 1
-    return vectors
+    is_distinct = ~np.isin(np.arange(len(rows)), repeats(row_hashes(rows)))
+    gram = rows @ rows.T
+    lengths = np.sqrt(np.diagonal(gram))
+    if directions:
+        gram /= np.maximum(np.outer(lengths, lengths), np.finfo(float).tiny)
+        lengths = np.ones(len(rows))
+    distances = np.sqrt(squared_distances(gram))
+    while True:
+        left = np.flatnonzero(vectors == 0)
+        copies = _copies_of_one(distances[np.ix_(left, left)], lengths[left], is_distinct[left], fewest)
+        if not copies.any():
+            return vectors
+        vectors[left[copies]] = vectors.max() + 1
 
 
-def _copies_of_one(rows: Matrix, fewest: int) -> Mask | None:
-    """Return which rows are near copies of the vector with the nearest ones; None if there are none."""
-    distinct = np.setdiff1d(np.arange(len(rows)), repeats(row_hashes(rows)))
-    n = len(distinct)
-    if n < 2 * fewest:
-        return None
-    centred = rows[distinct] - rows.mean(axis=0)
-    distances = np.sqrt(squared_distances(centred @ centred.T))
+def _copies_of_one(distances: Matrix, lengths: Vector, is_distinct: Mask, fewest: int) -> Mask:
+    """Return which rows are near copies of the vector with the nearest ones; exact copies alone do not count."""
+    none, distinct = np.zeros(len(lengths), dtype=bool), np.flatnonzero(is_distinct)
+    if len(distinct) < 2 * fewest:
+        return none
+    among = distances[np.ix_(distinct, distinct)]
     # The row with the nearest neighbours is the centre; the widest gap between its sorted distances ends the copies.
-    centre = rows[distinct[np.partition(distances, fewest - 1, axis=1)[:, fewest - 1].argmin()]]
-    from_centre = np.linalg.norm(rows - centre, axis=1)
-    ordered = np.sort(from_centre[distinct])
-    outer = np.maximum(ordered[fewest - 1 : n - fewest], _ROUNDING_OF_ROWS * np.abs(centre).max())
-    widest = int(np.argmax(ordered[fewest : n - fewest + 1] / outer))
+    centre = int(np.partition(among, fewest - 1, axis=1)[:, fewest - 1].argmin())
+    ordered, length = np.sort(among[centre]), lengths[distinct[centre]]
+    outer = np.maximum(ordered[fewest - 1 : -fewest], _ROUNDING_OF_ROWS * length)
+    widest = int(np.argmax(ordered[fewest : len(ordered) - fewest + 1] / outer))
     radius, beyond = outer[widest], ordered[fewest + widest :]
-    if beyond[0] < _GAP * radius or radius > _NEAR * min(np.median(beyond), np.linalg.norm(centre)):
-        return None
+    if beyond[0] < _GAP * radius or radius > _NEAR * min(np.median(beyond), length):
+        return none
     # Rows of repeated trials or of tight classes are near one another as well.
-    np.fill_diagonal(distances, np.inf)
-    others = from_centre[distinct] > radius
-    if np.median(distances[np.ix_(others, others)].min(axis=1)) < _GAP * radius:
-        return None
-    return np.asarray(from_centre <= radius)
+    np.fill_diagonal(among, np.inf)
+    others = among[centre] > radius
+    others[centre] = False
+    if np.median(among[np.ix_(others, others)].min(axis=1)) < _GAP * radius:
+        return none
+    return np.asarray(distances[distinct[centre]] <= radius)
 
 
 @doubt("missing codes", of="both", cheap=True)

@@ -385,6 +385,8 @@ _CLEAR, _SAME = 0.6, 0.1
 its vector is the same."""
 _COUNTED, _FEWEST_MOVED, _SOME = 512, 3, 0.05
 """Number of rows whose nearest rows are counted, and the fewest and the smallest share of them that are reported."""
+_WIDE = 16
+"""Number of features from which on rows of few distinct values are hardly equal by chance."""
 
 
 def are_reordered(X: Any, Y: Any) -> bool:
@@ -458,11 +460,12 @@ def find_row_order(X: Any, Y: Any) -> RowOrder:
     places, moved = found.places, found.moved
     if len(np.unique(found.rows[moved])) < max(_FEWEST_MOVED, _SOME * len(places)):
         return RowOrder(False)
-    # Rows of few whole numbers are equal by chance, as often on one side as on both.
-    if all((rows % 1 == 0).all() for rows in _stretches(X)):
-        n_repeated = len(X) - len(np.unique(np.concatenate(list(_stretches(X))), axis=0))
-        if n_repeated * len(places) > moved.sum() * len(X) / 2:
-            return RowOrder(False)
+    # Rows of few distinct values, or of which many repeat, are equal by chance.
+    values = np.concatenate(list(_stretches(X)))
+    n_repeated = len(X) - len(np.unique(values, axis=0))
+    few = X.shape[1] < _WIDE and np.median([len(np.unique(column)) for column in values.T]) <= len(X) / 2
+    if few or n_repeated * len(places) > moved.sum() * len(X) / 2:
+        return RowOrder(False)
     return RowOrder(False, tuple(zip(places[moved].tolist(), found.rows[moved].tolist(), strict=True)), len(places))
 
 
@@ -485,10 +488,10 @@ class _Search(NamedTuple):
 def _search_rows(X: Any, Y: Any, unit: float, middle: NDArray[np.float64], n_searched: int) -> _Search:
     """Search the nearest row of X for some rows of Y."""
     places = np.unique(np.linspace(0, len(Y) - 1, n_searched).astype(np.intp))
-    searched, paired = (
-        np.concatenate(list(_stretches((side.values if isinstance(side, NamedRows) else side)[places]))) / unit - middle
-        for side in (Y, X)
-    )
+    searched = np.concatenate(list(_stretches((Y.values if isinstance(Y, NamedRows) else Y)[places])))
+    searched /= unit
+    searched -= middle
+    own = np.empty(len(places))
     nearest, second, found = np.full((3, len(places)), np.inf)
     start = 0
     for rows in _stretches(X):
@@ -502,10 +505,11 @@ def _search_rows(X: Any, Y: Any, unit: float, middle: NDArray[np.float64], n_sea
             second = np.where(closer, nearest, np.minimum(second, distances))
             found = np.where(closer, position + start, found)
             nearest = np.where(closer, distances, nearest)
+        here = np.flatnonzero((places >= start) & (places < start + len(rows)))
+        own[here] = squares[places[here] - start, here]
         start += len(rows)
     lengths = np.einsum("ij,ij->i", searched, searched)
-    own = np.einsum("ij,ij->i", searched - paired, searched - paired)
-    return _Search(places, found.astype(np.intp), np.maximum(nearest + lengths, 0), second + lengths, own)
+    return _Search(places, found.astype(np.intp), *(np.maximum(one + lengths, 0) for one in (nearest, second, own)))
 
 
 def _stretches(rows: Any) -> Iterator[NDArray[np.float64]]:

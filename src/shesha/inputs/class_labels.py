@@ -113,7 +113,7 @@ def state_suspicious_classes(labels: NDArray[Any], name: str) -> None:
         n_rows = np.count_nonzero(labels == value)
         # Two classes may be called 1 and -1.
         if labels.dtype.kind in "ifOUT" and n_rows and (code < -1 or len(np.unique(labels.astype(str))) > 2):
-            state(f"{name}: {code} is used as a class of {n_rows:,} rows; if it means no label, leave it empty")
+            state_warning(f"{name}: {code} is used as a class of {n_rows:,} rows; if it means no label, leave it empty")
 
 
 def refuse_measurements_as_text(classes: NDArray[Any], n_rows: int, name: str) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from shesha.support.provenance import state
 from shesha.support.types import Array
@@ -168,6 +167,8 @@ def _low_bits_agree(values: Array) -> bool:
 
     They do so in packed signs. The low bits of codes are noise, also between near rows.
     """
+    from scipy.spatial.distance import cdist
+
     some = values[:_PAIRED].astype(np.int16)
     agreement, copies = np.zeros(8), np.unique(some, axis=0, return_inverse=True)[1].ravel()
     # Rows that are near in every second column need not agree in the other columns by chance.

@@ -591,7 +591,8 @@ def refuse_parts(path: Path | str, matrices: Mapping[str, Any]) -> None:
                 f"{names[0]} to {names[-1]} are read as {len(names)} representations of the same {rows[0]:,} rows; if "
                 "they are parts of one matrix, save them as one (numpy.concatenate), and if each is one input, such as "
                 "a trial, as its rows (numpy.stack(PARTS).reshape(len(PARTS), -1))"
-                + ", or the mean of each if its rows are tokens" * many
+                + ", or the mean of each if its rows are tokens"
+                * many
             )
         shorter = len(names) > 2 and len(set(rows[:-1])) == 1 and rows[-1] < rows[0]
         if shorter or template.endswith(_RANGE) or _NAMED_PART.search(template):

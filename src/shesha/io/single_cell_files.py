@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -83,6 +83,9 @@ def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
             f"{path.name} has positions of cells ({positions[0]}), and neighbours in a tissue are alike, so p-values "
             "for single cells are too small. Declare sections, donors or regions as groups"
         )
+    for name in result.representations:
+        if "spatial" in name.lower():
+            _warn_of_sections(path, root, name, result.representations[name], columns)
     if counts := [name for name in result.representations if _COUNTS.search(name)]:
         state_warning(
             f"{path.name}: {counts[0]} is named like raw counts, of which sequencing depth dominates distances. "
@@ -96,6 +99,29 @@ def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
         row_names=_names(path, root, "obs"),
         column_names=_names(path, root, "var") if by_gene else None,
     )
+
+
+_SECTION = re.compile(r"(?i)section|slide|slice|fov|(^|_)(library|sample|batch)(_?id|_?name)?$")
+"""Names of columns that say in which section, slide or field of view a cell has its position."""
+_MOST_SECTIONS = 200
+
+
+def _warn_of_sections(path: Path, root: Any, name: str, positions: Array, columns: Sequence[str]) -> None:
+    """Warn if positions are those of several sections in one range of coordinates."""
+    for column in filter(_SECTION.search, columns):
+        sections = np.asarray(labels_of_anndata(path, root, column).values).astype(str)
+        known = np.unique(sections)
+        if not 1 < len(known) <= _MOST_SECTIONS:
+            continue
+        inside = [positions[sections == one] for one in known]
+        low, high = (np.array([limit(rows, axis=0) for rows in inside]) for limit in (np.min, np.max))
+        if (low.max(axis=0) < high.min(axis=0)).all():
+            state_warning(
+                f"{path.name}: the {len(known)} values of {column} share one range of coordinates in {name}, so that "
+                "distances between their cells mean nothing if each is a section of its own; compare each section "
+                "by itself"
+            )
+            return
 
 
 _COUNTS = re.compile(r"(?i)^layers/(raw_?)?(counts?|umis?|raw)$")

@@ -125,7 +125,9 @@ class Trials:
         columns = [trials.take(column) for column in columns]
         codes, names = _combination_codes(columns, trials.n_trials, "conditions", _category_orders(conditions))
         for column in columns:
-            if column.dtype.kind in "OU":
+            # Signed numbers, such as contrasts, may be -1 as well.
+            is_signed = column.dtype.kind in "if" and (np.unique(column)[1:2] < 0).any()
+            if not is_signed:
                 state_suspicious_classes(column, "conditions")
         counts = np.bincount(codes, minlength=len(names))
         repeated = counts[counts > 1]

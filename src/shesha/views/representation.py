@@ -285,7 +285,9 @@ def _state_smooth_columns(X: Any, name: str) -> None:
     one, later = (np.asarray(X[:_PLACES, places + step], dtype=np.float64) for step in (0, 1))
     apart = np.asarray(X[:_PLACES, (places + d // 2) % d], dtype=np.float64)
     near, far = ((_unit_columns(one) * _unit_columns(other)).sum(axis=0) for other in (later, apart))
-    if np.isfinite(near).all() and np.median(near) > _SMOOTH and np.median(np.abs(far)) < _UNLIKE:
+    # A constant column, such as the first one of a filtered series, is like no other.
+    near, far = near[np.isfinite(near)], far[np.isfinite(far)]
+    if min(len(near), len(far)) > _PLACES / 2 and np.median(near) > _SMOOTH and np.median(np.abs(far)) < _UNLIKE:
         state(
             f"{name}: neighbouring columns are nearly equal (correlation {np.median(near):.2f}), as times are. If rows "
             f"are neurons and columns are times, pass {name}.T (--transpose)"
