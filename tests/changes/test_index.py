@@ -179,3 +179,34 @@ def test_dimensions_of_zeros_are_left_out(old, rng, is_new):
     assert any(f"last 8 dimensions of the {'new' if is_new else 'old'} vectors are 0" in text for text in result.inputs)
     other = np.hstack([old, rng.standard_normal((400, 8))])
     assert np.isnan(found(old, other)["as it is"].value)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("n", "d"), [(200, 96), (200, 32), (300, 32)])
+@pytest.mark.parametrize("change", ["order of features", "rotation"])
+def test_an_exact_map_keeps_an_index_of_few_rows(n, d, change):
+    """Unmapped queries find no more than chance, which falls with the number of rows; a map finds all."""
+    rng = np.random.default_rng(n + d)
+    X = rng.standard_normal((8, d))[rng.integers(8, size=n)] + 0.7 * rng.standard_normal((n, d))
+    Y = X[:, rng.permutation(d)] if change == "order of features" else X @ np.linalg.qr(rng.standard_normal((d, d)))[0]
+    found = shesha.diff({"a": X}, {"a": Y}, index=True, max_rows=None).index
+    assert found.advice == "map"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("noise", "turned"), [(0.1, 32), (0.25, 32), (0.1, 10), (0.05, 3)])
+def test_the_expected_recall_after_a_map_is_that_in_all_rows(noise, turned):
+    """The oracle fits the map to other rows and searches all rows."""
+    rng = np.random.default_rng(0)
+    centres = rng.standard_normal((8, 32))
+    X, other = (centres[rng.integers(8, size=400)] + 0.7 * rng.standard_normal((400, 32)) for _ in range(2))
+    turn = np.eye(32)
+    turn[:turned, :turned] = np.linalg.qr(rng.standard_normal((turned, turned)))[0]
+    Y, new = (rows @ turn + noise * rng.standard_normal((400, 32)) for rows in (X, other))
+    found = shesha.diff({"a": X}, {"a": Y}, index=True, max_rows=None, max_loss=0.27).index
+    x, y, a, b = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (X, Y, other, new))
+    u, _, right = np.linalg.svd(b.T @ a)
+    true, near = (np.argsort(-q @ v.T + 9 * np.eye(400), axis=1)[:, :10] for q, v in ((y, y), (y @ u @ right, x)))
+    recall = np.mean([len(set(one) & set(two)) / 10 for one, two in zip(true, near, strict=True)])
+    assert found.advice == "map"
+    assert 1 - found.loss == pytest.approx(recall, abs=0.03)

@@ -25,7 +25,7 @@ def kind(before, after):
     return shesha.diff(before, after, max_rows=None).structure.kind
 
 
-@pytest.mark.filterwarnings("ignore:few coordinates")
+@pytest.mark.filterwarnings("ignore:few coordinates", "ignore:34 of 300 checked rows")
 def test_kinds_of_change_are_told_apart(rows, rng):
     turn = np.linalg.qr(rng.standard_normal((16, 16)))[0]
     assert kind(rows, rows) == "none"

@@ -5,7 +5,7 @@ import pytest
 
 from shesha import compare
 from shesha.doubting import doubts
-from shesha.inputs.column_words import DEPTH
+from shesha.inputs.column_words import DEPTH, LENGTH
 
 
 @pytest.fixture
@@ -28,8 +28,9 @@ def components():
         (lambda X: X, np.ones_like, ""),
         (lambda X: np.delete(X, 4, axis=1), lambda depth: depth, ""),
         (lambda X: X[:, 4:5] / 50 + np.delete(X, 4, axis=1), lambda depth: depth, ""),
+        (lambda X: np.delete(X, 4, axis=1) + X[:, 4:5] / 3, lambda depth: depth, "the first principal component is"),
     ],
-    ids=["depth", "standardised", "labels", "shuffled", "constant", "left out", "a small part of all"],
+    ids=["depth", "standardised", "labels", "shuffled", "constant", "left out", "a small part of all", "a part of all"],
 )
 def test_a_column_that_a_covariate_determines_is_named(components, change, known, named):
     X, depth = components
@@ -61,3 +62,11 @@ def test_compare_names_a_component_of_depth(components, column, told):
 def test_usual_names_of_depth(name):
     assert DEPTH.fit(name)
     assert not any(map(DEPTH.fit, ("counts", "TSS.enrichment", "features", "size", "cell_type")))
+
+
+@pytest.mark.parametrize(
+    "name", ["seq_len", "length", "n_tokens", "token_count", "text_length", "num_atoms", "duration"]
+)
+def test_usual_names_of_lengths(name):
+    assert LENGTH.fit(name)
+    assert not any(map(LENGTH.fit, ("wavelength", "n_clusters", "count", "len_id", "tokens")))

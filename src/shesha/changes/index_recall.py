@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from math import sqrt
 from typing import TYPE_CHECKING, ClassVar, cast, get_args
 
 import numpy as np
@@ -217,9 +218,11 @@ def _index_advice(
     test, n = search.test, len(search.fold)
     (direct, floor), (direct_in_halves, *maps, _) = in_all, in_halves
     best = max(maps, key=lambda recall: recall.value)
-    # Recall falls with the number of searched rows. What a map gains within halves is added to the recall in all rows.
-    shift = direct.value - direct_in_halves.value
-    gained = best if shift != shift else _shift_recall(best, shift)
+    # The share of missed neighbours grows with the number of searched rows. That of a map is its share within halves
+    # times the growth without a map, which says little if nearly all are missed; small shares grow by about the root.
+    missed = 1 - direct_in_halves.value
+    growth = (1 - direct.value) / missed if missed > 0 else 1.0
+    gained = _scale_misses(best, max(growth, sqrt(FOLDS))) if growth == growth else best
     attainable = floor.value if floor.value == floor.value else 1.0
     ways: list[tuple[IndexAdvice, Number]] = [("keep", direct), ("map", gained)]
     way = next((way for way in ways if attainable - way[1].low <= test.tolerance), None)
@@ -250,8 +253,9 @@ def _index_advice(
     )
 
 
-def _shift_recall(recall: Number, shift: float) -> Number:
-    return replace(recall, value=recall.value + shift, low=recall.low + shift, high=recall.high + shift)
+def _scale_misses(recall: Number, factor: float) -> Number:
+    value, low, high = (1 - factor * (1 - share) for share in (recall.value, recall.low, recall.high))
+    return replace(recall, value=value, low=low, high=high)
 
 
 @dataclass(frozen=True)

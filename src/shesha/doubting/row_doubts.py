@@ -672,8 +672,9 @@ def _shuffle_classes(classes: Labels, rng: np.random.Generator) -> Index:
 _CONFOUNDED, _CONFOUNDED_LEVEL = 0.3, 1e-4
 _EXPLAINED, _LEAST = 0.2, 0.05
 """Smallest share of a score, and smallest absolute part, that a covariate must explain to be reported."""
-_ONE_COLUMN, _LEAST_SHARE = 0.8, 0.02
-"""Smallest correlation of a covariate with one column, and smallest share of the variance that it explains there."""
+_ONE_COLUMN, _LEAST_SHARE, _MAIN_SHARE = 0.8, 0.02, 0.2
+"""Smallest correlation of a covariate with a column or the first principal component, smallest share of the variance
+that it explains there, and smallest share of this component."""
 
 
 @doubt("covariate", of="both")
@@ -721,29 +722,42 @@ def _covariate_remedy(name: str) -> str:
 
 @on_each_side
 def known_column(subject: Subject, side: int) -> Doubt | None:
-    """Check whether a covariate determines one column, whose halves of other features share nothing with it."""
+    """Check whether a covariate determines one column, or the first principal component.
+
+    Halves of the other features share nothing with a column.
+    """
     sample = subject.samples[side]
+    of = "" if subject.names[side] == "X" else f" of {subject.names[side]}"
     variances = sample.var(axis=0)
-    shares = variances / (variances.sum() or 1.0)
+    total = variances.sum() or 1.0
+    axes = {
+        f"column {column}{of} (component {column + 1})": (sample[:, column], float(variances[column] / total))
+        for column in np.flatnonzero(variances >= _LEAST_SHARE * total).tolist()
+    }
+    u, sizes, _ = np.linalg.svd(sample - sample.mean(axis=0), full_matrices=False)
+    share = float(sizes[0] ** 2 / max(float(sizes @ sizes), np.finfo(float).tiny))
+    if share >= _MAIN_SHARE:
+        axes[f"the first principal component{of}"] = (u[:, 0], share)
     found = []
-    for column in np.flatnonzero(shares >= _LEAST_SHARE).tolist():
-        ranks = midranks(np.ascontiguousarray(sample[:, column]))[0]
+    for axis, (values, share) in axes.items():
+        ranks = midranks(np.ascontiguousarray(values))[0]
         for name, quantity in subject.known.items():
             strength, p_value = _column_association(ranks, quantity[subject.places])
-            if strength**2 * shares[column] >= _LEAST_SHARE and p_value * sample.shape[1] <= _CONFOUNDED_LEVEL:
-                found.append((abs(strength), column, name, p_value, strength))
+            p_value = min(1.0, p_value * (sample.shape[1] + 1))
+            if strength**2 * share >= _LEAST_SHARE and p_value <= _CONFOUNDED_LEVEL:
+                found.append((abs(strength), axis, name, p_value, strength, share))
     if not found or (strongest := max(found))[0] < _ONE_COLUMN:
         return None
-    size, column, name, p_value, strength = strongest
-    of = "" if subject.names[side] == "X" else f" of {subject.names[side]}"
+    size, axis, name, p_value, strength, share = strongest
     how = "rank correlation" if subject.known[name].dtype.kind == "f" else "association"
     text = (
-        f"column {column}{of} (component {column + 1}) is mostly {name} ({how} {strength:.2f}) and carries "
-        f"{100 * shares[column]:.0f} % of the variance, so distances between rows are partly those of {name}"
+        f"{axis} is mostly {name} ({how} {strength:.2f}) and carries {100 * share:.0f} % of the variance, so distances "
+        f"between rows are partly those of {name}"
     )
-    remedy = lowercase_start(_covariate_remedy(name))
-    advice = f"Leave this column out, as is usual for a component of depth, or {remedy}"
-    return Doubt("covariate", size**2 * float(shares[column]), min(1.0, p_value * sample.shape[1]), text, advice)
+    advice = _covariate_remedy(name)
+    if axis.startswith("column"):
+        advice = f"Leave this column out, as is usual for a component of depth, or {lowercase_start(advice)}"
+    return Doubt("covariate", size**2 * share, p_value, text, advice)
 
 
 def _column_association(ranks: Vector, quantity: Vector | Labels) -> tuple[float, float]:

@@ -25,7 +25,7 @@ DECORATED = re.compile(
 """Numbers with separators of thousands, a percent sign or a currency, which may be in brackets."""
 NO_LABEL = ("", "nan", "NaN", "<NA>", "n/a", "N/A")
 """Texts that stand for a missing label, which other programs write."""
-_MISSING_CODES = (-1, -99, -999, -9999, -99999)
+_MISSING_CODES = (-1, -99, -100, -999, -9999, -99999)
 """Numbers that many programs write for a missing label, or for a row without a cluster."""
 _ROWS_OF_A_CLASS = 10
 """Number of rows per class below which texts of numbers are measurements."""

@@ -133,6 +133,14 @@ DEPTH = Words(
     }
 )
 """Columns of the sequencing depth of cells."""
+LENGTH = Words(
+    {
+        "seq_len": "?seq|sequence|text|doc|document|input|sentence|clip|audio len|length|lengths|duration",
+        "n_tokens": "n|num|number_of tokens|chars|words|frames|residues|samples|atoms|lines",
+        "token_count": "token|char|character|word|frame|residue|atom count",
+    }
+)
+"""Columns of the length of an input, on which averages over padded or many tokens depend."""
 DAMAGE = Words(
     {
         "pct_counts_mt": "pct|percent|percentage|frac|fraction ?counts mt|mito|mitochondrial",

@@ -172,10 +172,10 @@ def select_rows(
             raise ValueError(message + f". The same fault: {join_items(name for name, _ in others)}" * bool(others))
     warn_of_other_order({name: side.value for name, side in used.items()})
     warn_of_resemblance_by_name({name: side.value for name, side in used.items()}, extra)
-    if metric == "correlation" and any(len(side.shape) == 2 and side.shape[1] == 2 for side in used.values()):
+    if directed and any(len(side.shape) == 2 and side.shape[1] == 2 for side in used.values()):
         state_warning(
-            "correlation distances between rows of two columns are either 0 or 2; name another metric, such as "
-            "RSA(metric=euclidean)"
+            "rows of two columns have correlation distances of either 0 or 2, and cosine distances that ignore their "
+            "lengths; name another metric, such as RSA(metric=euclidean) and mutual kNN(metric=euclidean)"
         )
     for side in used.values():
         if isinstance(side.value, Rdm):
