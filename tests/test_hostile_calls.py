@@ -248,6 +248,8 @@ def test_the_largest_numbers_have_a_direction():
     "call",
     [
         lambda: shesha.diff({"a": X}, {"a": LARGEST}).layers.values(),
+        lambda: [SimpleNamespace(value=shesha.bio.perturbation_coherence(ONE_HUGE, X))],
+        lambda: shesha.compare(shesha.Moments.of(6e4 * np.ones_like(X, dtype=np.float16) * np.sign(X), X), "CKA"),
         lambda: shesha.compare(LARGEST, X, "RSA(metric=euclidean)", error=3.0),
         lambda: shesha.compare(LARGEST, X, [f"Jaccard(metric={metric})" for metric in ("euclidean", "dot")], queries=9),
         lambda: [SimpleNamespace(value=shesha.measures.uniformity_difference(X, 0.6e154 * CLASSES[:, None]))],
@@ -297,6 +299,13 @@ def test_groups_of_any_type_have_codes():
     groups = np.array([strange[code] for code in CLASSES])
     named, own = (shesha.diff({"a": X}, {"a": changed}, groups=some, seed=0) for some in (CLASSES, groups))
     assert own.layers["a"].value == named.layers["a"].value
+
+
+@pytest.mark.parametrize("keys", [1e-320, np.int64(3), np.empty(0), "b"])
+def test_keys_are_names(tmp_path, keys):
+    np.savez(tmp_path / "a.npz", a=X)
+    with pytest.raises((TypeError, ValueError), match="keys"):
+        shesha.io.open_file(tmp_path / "a.npz", keys=keys)
 
 
 def test_distances_have_a_name_in_text():

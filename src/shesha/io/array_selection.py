@@ -240,7 +240,8 @@ def contents(
     arrays = visible_names(path, arrays)
     if isinstance(keys, list | tuple):
         keys = [visible_name(key) if isinstance(key, str) else key for key in keys]
-    if not distances and not set(arrays) & set(keys or ()):
+    asked = [keys] if isinstance(keys, str) else keys if isinstance(keys, list | tuple) else []
+    if not distances and not any(isinstance(key, str) and key in arrays for key in asked):
         arrays = _stack_trials(path, arrays)
     reasons = {name: why_not(array, layer_axis, distances) for name, array in arrays.items()}
     skipped = {name: reason for name, reason in reasons.items() if reason is not None}

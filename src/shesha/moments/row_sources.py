@@ -138,5 +138,7 @@ def describe_side(side: Any) -> list[Any]:
         for file in files:
             description += [str(file), file_stamp(Path(file))]
     elif isinstance(side, np.ndarray) and side.size:
-        description.append([float(side[0].sum()), float(side[-1].sum())])
+        # Sums of half precision overflow.
+        kind = np.float64 if side.dtype.kind == "f" else None
+        description.append([float(row.sum(dtype=kind)) for row in (side[0], side[-1])])
     return description
