@@ -18,6 +18,7 @@ from scipy import sparse
 import shesha
 import shesha_bench
 from shesha.inputs import validation as check
+from shesha.inputs.vector_columns import is_missing
 from shesha.kernels.distances import find_undirected_rows
 from shesha.kernels.shapes import find_copies
 from shesha.support import types as kinds
@@ -299,6 +300,10 @@ def test_groups_of_any_type_have_codes():
     groups = np.array([strange[code] for code in CLASSES])
     named, own = (shesha.diff({"a": X}, {"a": changed}, groups=some, seed=0) for some in (CLASSES, groups))
     assert own.layers["a"].value == named.layers["a"].value
+
+
+def test_a_sparse_row_is_no_missing_vector():
+    assert not is_missing(sparse.csr_array(X[:1])) and not is_missing(np.array(3.0)) and is_missing(X[:0])
 
 
 @pytest.mark.parametrize("keys", [1e-320, np.int64(3), np.empty(0), "b"])

@@ -220,6 +220,8 @@ def test_what_may_be_a_mistake_is_stated(audit, tmp_path):
     assert "-999 is used as a class of 4 rows" in " ".join(audit("x.npy", "--labels", "y.npy").out.split())
     np.save("y.npy", np.r_[np.arange(N - 4) % 2, [-1] * 4])
     assert "-1 is used as a class of 4 rows" in " ".join(audit("x.npy", "--labels", "y.npy").out.split())
+    np.save("y.npy", np.r_[np.resize(["T", "B"], N - 4), ["Unknown"] * 4])
+    assert "Unknown is used as a class of 4 rows" in " ".join(audit("x.npy", "--labels", "y.npy").out.split())
     np.save("y.npy", np.arange(N) % 2 * 2 - 1)
     assert "is used as a class" not in audit("x.npy", "--labels", "y.npy").out
     pd.DataFrame({"region": np.resize(["NA", "EU", "AS"], N)}).to_csv("y.csv", index=False)

@@ -25,6 +25,8 @@ DECORATED = re.compile(
 """Numbers with separators of thousands, a percent sign or a currency, which may be in brackets."""
 NO_LABEL = ("", "nan", "NaN", "<NA>", "n/a", "N/A")
 """Texts that stand for a missing label, which other programs write."""
+_NO_CLASS = re.compile(r"unknown|unassigned|unlabell?ed|undefined|not[ _]assigned", re.IGNORECASE)
+"""Words for a missing class, which may be one of its own."""
 _MISSING_CODES = (-1, -99, -100, -999, -9999, -99999)
 """Numbers that many programs write for a missing label, or for a row without a cluster."""
 _ROWS_OF_A_CLASS = 10
@@ -107,6 +109,9 @@ def state_suspicious_classes(labels: NDArray[Any], name: str) -> None:
         own = class_name(label) if isinstance(label, str) else ""
         if first.setdefault(own.lower(), own) != own:
             state(f"{name}: classes {first[own.lower()]!r} and {own!r} differ in letter case only")
+        if _NO_CLASS.fullmatch(own):
+            n_rows = np.count_nonzero(labels == label)
+            state_warning(f"{name}: {own} is used as a class of {n_rows:,} rows; if it means no label, leave it empty")
     for code in _MISSING_CODES:
         # Half precision cannot hold the largest codes.
         value = str(code) if labels.dtype.kind in "UT" else np.float64(code) if labels.dtype.kind == "f" else code

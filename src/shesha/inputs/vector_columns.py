@@ -100,7 +100,11 @@ def is_missing(value: Any) -> bool:
         return True
     if isinstance(value, str):
         return value.strip(_BRACKETS + " \n").lower() in ("", "nan", "none", "null", "na", "n/a", "\\n")
-    return hasattr(value, "__len__") and getattr(value, "shape", None) != () and len(value) == 0
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple):
+        # Sparse rows have no length.
+        return bool(shape) and shape[0] == 0
+    return hasattr(value, "__len__") and len(value) == 0
 
 
 def _find_lists(present: Sequence[Any]) -> Vectors | None:
