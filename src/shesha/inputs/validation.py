@@ -232,17 +232,17 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
 
 
 _LARGER_THAN_DIAGONAL = 0.25
-"""Largest share of the entries beside the diagonal that are smaller than it in distances between two runs."""
+"""Largest share of the entries off the diagonal that are smaller than it in distances between two runs."""
 
 
 def _share_below_diagonal(D: NDArray[np.float64], slack: float) -> float:
     """Return the share of the entries of a row or column that are below its diagonal; 0.5 unless most pairs differ."""
-    beside = ~np.eye(len(D), dtype=bool)
+    off_diagonal = ~np.eye(len(D), dtype=bool)
     differ = np.abs(D - D.T) > slack
-    if 2 * differ[beside].sum() <= beside.sum() or 2 * (np.abs(np.diagonal(D)) > slack).sum() <= len(D):
+    if 2 * differ[off_diagonal].sum() <= off_diagonal.sum() or 2 * (np.abs(np.diagonal(D)) > slack).sum() <= len(D):
         return 0.5
     with np.errstate(invalid="ignore"):
-        below = [(side < np.diagonal(D)[:, None])[beside & ~np.isnan(side)].mean() for side in (D, D.T)]
+        below = [(side < np.diagonal(D)[:, None])[off_diagonal & ~np.isnan(side)].mean() for side in (D, D.T)]
     return float(np.mean(below))
 
 
