@@ -655,6 +655,28 @@ def test_what_several_rows_share_is_named_in_every_format(audit, monkeypatch, tm
         assert grouped.status == 0 and "resemble" not in grouped.out
 
 
+LAYOUTS = {
+    "mixed": (lambda i: i % 8 // 2 if i % 11 else i // 8 % 4, "are confounded with lang (association"),
+    "nested": (lambda i: i % 8, "all rows with one lang have the same class"),
+    "one to one": (lambda i: i % 8 // 2, "each class has its own value of lang"),
+    "balanced": (lambda i: i // 8 % 4, ""),
+}
+"""Batch of a row, whose class is i % 8 // 2."""
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", ["lang", "Metadata_Well", "embedding_model"])
+def test_the_joint_design_of_classes_and_batches_decides_what_can_be_separated(audit, layout, name):
+    batch, expected = LAYOUTS[layout]
+    rows = np.random.default_rng(0).permutation(240)
+    frame = pd.DataFrame({"id": rows, "embedding": list(np.random.default_rng(1).standard_normal((240, 8)))})
+    frame[name] = [f"b{batch(i)}" for i in rows]
+    frame.assign(topic=[f"c{i % 8 // 2}" for i in rows]).to_parquet("a.parquet")
+    out = one_line(audit("a.parquet", "--labels", "topic", "--full").out)
+    assert expected.replace("lang", name) in out
+    assert ("confounded labels" in out) == bool(expected)
+
+
 @pytest.mark.parametrize(("labels", "confounded"), [("topic", True), ("lang", False)])
 def test_columns_that_confound_labels_are_named_but_not_the_labels_themselves(audit, labels, confounded):
     lang = np.arange(120) % 2
