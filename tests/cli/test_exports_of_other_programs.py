@@ -396,6 +396,11 @@ def test_lists_of_batches_and_folders_of_layers_are_named(audit, invoke_main, tm
     assert "hidden[0] to hidden[2] are read as 3 representations" in one_line(audit("b.pt").out)
     torch.save([{"embedding": part, "batch_idx": number} for number, part in enumerate(parts)], "c.pt")
     assert "look like parts of one. Save them as one array" in one_line(audit("c.pt").err)
+    labels = torch.arange(len(X)) % 3
+    torch.save(list(zip(torch.tensor(X).split(7), labels.split(7), strict=True)), "d.pt")
+    assert "0[0] to 0[3] with 7, 7, 7, 3 rows, which look like parts of one" in one_line(audit("d.pt").err)
+    torch.save({"x": torch.tensor(X), "label": list(labels.split(7))}, "e.pt")
+    assert "Labels: label, 3 classes of 8 rows" in one_line(audit("e.pt", "--labels", "label").out)
     for name in "xy":
         np.save(f"{name}.npy", np.stack([X, X + 1], axis=1))
     assert "parts of one" not in audit("x.npy", "y.npy").out
