@@ -396,6 +396,11 @@ def test_lists_of_batches_and_folders_of_layers_are_named(audit, invoke_main, tm
     assert "hidden[0] to hidden[2] are read as 3 representations" in one_line(audit("b.pt").out)
     torch.save([{"embedding": part, "batch_idx": number} for number, part in enumerate(parts)], "c.pt")
     assert "look like parts of one. Save them as one array" in one_line(audit("c.pt").err)
+    labels = torch.arange(len(X)) % 3
+    torch.save(list(zip(torch.tensor(X).split(7), labels.split(7), strict=True)), "d.pt")
+    assert "0[0] to 0[3] with 7, 7, 7, 3 rows, which look like parts of one" in one_line(audit("d.pt").err)
+    torch.save({"x": torch.tensor(X), "label": list(labels.split(7))}, "e.pt")
+    assert "Labels: label, 3 classes of 8 rows" in one_line(audit("e.pt", "--labels", "label").out)
     for name in "xy":
         np.save(f"{name}.npy", np.stack([X, X + 1], axis=1))
     assert "parts of one" not in audit("x.npy", "y.npy").out
@@ -653,6 +658,28 @@ def test_what_several_rows_share_is_named_in_every_format(audit, monkeypatch, tm
     if name:
         grouped = audit(file, "--groups", name)
         assert grouped.status == 0 and "resemble" not in grouped.out
+
+
+LAYOUTS = {
+    "mixed": (lambda i: i % 8 // 2 if i % 11 else i // 8 % 4, "are confounded with lang (association"),
+    "nested": (lambda i: i % 8, "all rows with one lang have the same class"),
+    "one to one": (lambda i: i % 8 // 2, "each class has its own value of lang"),
+    "balanced": (lambda i: i // 8 % 4, ""),
+}
+"""Batch of a row, whose class is i % 8 // 2."""
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", ["lang", "Metadata_Well", "embedding_model"])
+def test_the_joint_design_of_classes_and_batches_decides_what_can_be_separated(audit, layout, name):
+    batch, expected = LAYOUTS[layout]
+    rows = np.random.default_rng(0).permutation(240)
+    frame = pd.DataFrame({"id": rows, "embedding": list(np.random.default_rng(1).standard_normal((240, 8)))})
+    frame[name] = [f"b{batch(i)}" for i in rows]
+    frame.assign(topic=[f"c{i % 8 // 2}" for i in rows]).to_parquet("a.parquet")
+    out = one_line(audit("a.parquet", "--labels", "topic", "--full").out)
+    assert expected.replace("lang", name) in out
+    assert ("confounded labels" in out) == bool(expected)
 
 
 @pytest.mark.parametrize(("labels", "confounded"), [("topic", True), ("lang", False)])

@@ -155,8 +155,7 @@ def test_an_audit_with_a_design_does_not_doubt_the_order():
     assert shesha.audit(X, blocks=batch, **quick)["X"].doubts.names == ()
     found = shesha.audit(X, batch, blocks=batch, n_bootstrap=0, n_permutations=19)["X"].doubts
     assert found.names == ("confounded labels",)
-    assert "classes are confounded with blocks= " in found[0].text
-    assert found[0].advice.startswith("The null distribution accounts for the confounder")
+    assert found[0].text == "each class has its own value of blocks=, so no analysis can separate their effects"
 
 
 @pytest.mark.parametrize("far", [1.0, 30.0, 1e3, 1e7])

@@ -272,6 +272,10 @@ def test_rounding_is_no_drift_if_all_re_encodings_are_equal(canaries):
     assert any("all 99 re-encodings equal the reference" in text for text in stated)
     single = (canaries * (1 + 1e-6 * np.random.default_rng(0).standard_normal(canaries.shape))).astype(np.float32)
     assert found.check(single).scores[0].value == 0
+    changed = found.check(canaries + 1e-3 * np.random.default_rng(1).standard_normal(canaries.shape))
+    assert changed.state == "alert"
+    assert changed.advice.startswith("Encode the same inputs again with the unchanged model")
+    assert "it is unknown how much unchanged encodings vary" in " ".join(changed.full_text().split())
     wide = found.check(np.hstack([canaries, canaries]))
     assert any("from different models, layers" in text for text in wide.inputs)
 

@@ -285,6 +285,22 @@ def test_what_is_ambiguous_or_unreadable_is_refused(tmp_path, ending, kind):
             open_file(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "warned"),
+    [
+        ("model", ["ada", "small"], True),
+        ("embedding_model_id", ["ada", "small"], True),
+        ("encoder", ["ada"], False),
+        ("topic", ["ada", "small"], False),
+    ],
+)
+def test_rows_of_several_models_are_named(name, values, warned):
+    frame = pd.DataFrame({"id": range(N), name: (values * N)[:N], "embedding": list(X.tolist())})
+    with collect_statements() as stated:
+        split_names(frame, "t")
+    assert any(f"have 2 values of {name} (ada, small)" in text for text in stated) == warned
+
+
 def test_keys_choose_families_patterns_and_columns(tmp_path):
     pd.DataFrame({"id": IDS, **family("old_"), **family("new_"), "n_tokens": TOKENS}).to_csv(
         tmp_path / "t.csv", index=False

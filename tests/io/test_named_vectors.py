@@ -110,13 +110,16 @@ def test_values_of_sparse_vectors_and_tokens_are_no_vectors(tmp_path: Path, reco
         assert list(read(path)) == ["vector"]
 
 
-def test_floats_are_read_beside_their_rounded_copies(tmp_path: Path, X):
+def test_vectors_of_each_number_type_are_a_representation(tmp_path: Path, X):
     path = tmp_path / "response.json"
-    kinds = {"float": X.tolist(), "int8": (9 * X).astype(int).tolist()}
-    path.write_text(json.dumps({"id": "x", "embeddings": kinds, "texts": ["t"] * N}))
+    codes = (9 * X).astype(int)
+    path.write_text(
+        json.dumps({"id": "x", "embeddings": {"float": X.tolist(), "int8": codes.tolist()}, "texts": ["t"] * N})
+    )
     found = read(path)
-    assert list(found) == ["embedding"]
-    np.testing.assert_allclose(found["embedding"], X)
+    assert list(found) == ["float", "int8"]
+    np.testing.assert_allclose(found["float"], X)
+    np.testing.assert_allclose(found["int8"], codes)
 
 
 def test_pairs_of_path_and_vector_in_a_torch_file(tmp_path: Path, X):

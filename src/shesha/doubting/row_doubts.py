@@ -787,19 +787,7 @@ def label_confounding(subject: Subject) -> Doubt | None:
     ]
     if associations:
         strength, p_value, name = max(associations)
-        named = f"{name}=" if name in subject.design else name
-        text = (
-            f"classes are confounded with {named} (association {strength:.2f}), so no score can separate their effects"
-        )
-        advice = (
-            "The null distribution accounts for the confounder, but the score does not, so rely on the p-value. If "
-            "each class has its own value of the confounder, no analysis can separate the effects"
-            if name in subject.design
-            else f"Compare rows of similar {name}: pass it as within="
-            if both[name].dtype.kind == "f"
-            else f"Compare classes within {name}: pass {name} as blocks=. If each class has its own {name}, pass it as "
-            "groups=; no analysis can then separate the effects"
-        )
+        text, advice = _state_confounding(subject, name, both[name], strength)
         return Doubt("confounded labels", strength, p_value, text, advice)
     here = subject.classes_here
     if not subject.ordered or here is None or (p_value := _neighbours_of_one_class(subject, here)) > _CONFOUNDED_LEVEL:
@@ -812,6 +800,30 @@ def label_confounding(subject: Subject) -> Doubt | None:
         text = "labels follow one another in blocks, but neither labels nor their order explain distances between rows"
         advice = "Check that labels are in the order of the rows: a sorted table of labels belongs to other rows"
     return Doubt("confounded labels", effect, p_value, text, advice)
+
+
+def _state_confounding(subject: Subject, name: str, quantity: Vector | Labels, strength: float) -> tuple[str, str]:
+    """Return a text and an advice about classes that go together with a quantity, as their joint design decides."""
+    assert subject.classes is not None
+    declared = name in subject.design
+    named = f"{name}=" if declared else name
+    values = len(np.unique(quantity))
+    if 2 * values <= len(quantity):
+        both = len(set(zip(subject.classes.tolist(), quantity.tolist(), strict=True)))
+        if both == values == len(np.unique(subject.classes)):
+            text = f"each class has its own value of {named}, so no analysis can separate their effects"
+            return text, f"Measure each class with several values of {named}"
+        if both == values and not declared:
+            text = (
+                f"all rows with one {name} have the same class, so differences between them look like those of classes"
+            )
+            return text, f"Pass {name} as groups=, which exchanges all rows of one {name} together"
+    text = f"classes are confounded with {named} (association {strength:.2f}), so no score can separate their effects"
+    if declared:
+        return text, "The null distribution accounts for the confounder, but the score does not, so rely on the p-value"
+    if quantity.dtype.kind == "f":
+        return text, f"Compare rows of similar {name}: pass it as within="
+    return text, f"Compare classes within {name}: pass {name} as blocks="
 
 
 def association(classes: Labels, quantity: Vector | Labels) -> tuple[float, float]:

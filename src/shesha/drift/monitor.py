@@ -105,6 +105,11 @@ def advice(state: State, scores: Sequence[DriftScore], alarm_since: int = 0, len
                 "remains, inspect the rows above."
             )
         return "Encode once more. If the change remains, inspect the rows above and measure task performance."
+    if scores[0].threshold == 0:
+        return (
+            "Encode the same inputs again with the unchanged model. If this differs as well, make the monitor again "
+            f"with such re-encodings; if not, measure task performance. {_SUSPECTS} {_NEW}"
+        )
     if "confirm" in tiers_beyond:
         return (
             "The leading directions changed too (CKA), so task performance may drop. Measure performance now. "

@@ -195,6 +195,8 @@ FEATURE_NAME = Words(
 """Columns that, in a table with one row for each input and feature, name the feature."""
 MODEL = Words({"embedding_model_name": "?* model|encoder|checkpoint|embedder|layer ?name|id"})
 """Columns that say which model computed a row."""
+WELL = Words({"Metadata_Well": "?metadata|image|plate|assay well ?id|name|position"})
+"""Columns of the well of a plate, whose position affects what is measured."""
 CONTENT = Words(
     {"review": "text|sentence|document|content|title|prompt|query|question|review|passage|abstract|caption"}
 )

@@ -16,6 +16,7 @@ from shesha.inputs.column_words import FEATURE_NAME, LEVEL, MODEL
 from shesha.inputs.columns import Column, is_number
 from shesha.inputs.identity import could_identify, is_identity_name
 from shesha.inputs.vector_columns import find_vectors, is_missing, quote_start
+from shesha.support.provenance import state_warning
 from shesha.support.wording import join_names
 
 _MOST_LONG = 8
@@ -41,7 +42,7 @@ def require_one_set_of_names(names: Sequence[str], source: str, option: str = "k
 
 
 def require_one_model(usable: Sequence[Column], source: str) -> None:
-    """Refuse a table that contains the rows of several models one after another."""
+    """Refuse a table with a row of each input for several models; warn of rows of several models."""
     texts = [c for c in usable if c.kind == "text" and find_vectors(c.head()) is None]
     models = [c for c in texts if MODEL.fit(c.name)]
     for model in models[:1]:
@@ -57,6 +58,12 @@ def require_one_model(usable: Sequence[Column], source: str) -> None:
                     f"{source} must have one row per input, got one row for each {item.name} and {model.name} "
                     f"({len(names)} x {n_items:,} rows); write the rows of each {model.name} to a file of their own"
                 )
+        if 2 * len(names) <= len(values):
+            shown = join_names(sorted(map(str, names))[:3])
+            state_warning(
+                f"rows of {source} have {len(names)} values of {model.name} ({shown}); if these computed the vectors, "
+                "distances between rows of different ones mean nothing: write the rows of each to a file of their own"
+            )
 
 
 def require_wide(columns: Sequence[Column], n_numbers: int, source: str) -> None:

@@ -563,7 +563,7 @@ def refuse_parts(path: Path | str, matrices: Mapping[str, Any]) -> None:
     for name, array in matrices.items():
         if len(array.shape) != 2:
             continue
-        numbers = re.search(r"(\d+)\D+(\d+)\D*$", name)
+        numbers = re.search(r"(\d+)[^\d\[]+(\d+)\D*$", name)
         if numbers is not None and abs(int(numbers[2]) - int(numbers[1]) - array.shape[0]) <= 1:
             parts[f"{name[: numbers.start()]}{_RANGE}"].append(name)
         elif (template := re.sub(r"\d+(?=\D*$)", "#", name)) != name:
@@ -710,7 +710,7 @@ def flatten(path: Path, tree: Any, leaf: Leaf) -> NamedArrays:
         if found is None and isinstance(node, Mapping):
             for key, value in node.items():
                 visit(f"{name}.{key}" if name else str(key), value, depth + 1)
-        elif found is None and isinstance(node, list | tuple) and not (columns := _columns(node)):
+        elif found is None and isinstance(node, list | tuple) and not (columns := _columns(node, leaf)):
             for number, value in enumerate(node):
                 visit(f"{name or file_stem(path)}[{number}]", value, depth + 1)
         elif found is None and isinstance(node, list | tuple):
@@ -756,9 +756,20 @@ def _describe(path: Path, node: Any, leaf: Leaf) -> StoredArray | None:
     return None
 
 
-def _columns(records: Sequence[Any]) -> dict[str, list[Any]]:
-    """Return a list of dictionaries with the same keys as lists by key; an empty dictionary for other lists."""
-    if len(records) < _FEWEST_ITEMS or not all(isinstance(record, Mapping) for record in records):
+def _columns(records: Sequence[Any], leaf: Leaf) -> dict[str, list[Any]]:
+    """Return a list of dictionaries with the same keys as lists by key; an empty dictionary for other lists.
+
+    Tuples of the vectors and the labels of a batch are such records as well, with numbers as keys.
+    """
+    if len(records) < _FEWEST_ITEMS:
+        return {}
+    if all(isinstance(record, tuple) and len(record) == len(records[0]) for record in records):
+        first = [leaf(value) for value in records[0]]
+        shapes = [array.shape for array in first if array is not None]
+        is_batch = len(shapes) == len(first) and len({len(shape) for shape in shapes}) > 1
+        if is_batch and len({shape[:1] for shape in shapes}) == 1 and shapes[0][:1]:
+            records = [dict(enumerate(record)) for record in records]
+    if not all(isinstance(record, Mapping) for record in records):
         return {}
     keys = list(records[0])
     if any(list(record) != keys for record in records):
@@ -905,6 +916,11 @@ def labels_of_arrays(path: Path, arrays: Mapping[str, StoredArray], column: str 
             f"column must be among the 1-D arrays of {path}, got {column!r}, {_label_hint(arrays[column])}; save one "
             "label per row"
         )
+    parts = [name for name in candidates if column is not None and re.fullmatch(rf"{re.escape(column)}\[\d+\]", name)]
+    if len(parts) > 1 and column not in arrays:
+        # A list with the labels of each batch. If the rows are not as many, this is refused later.
+        state(f"{column}: {len(parts)} arrays as one, in their order")
+        return np.concatenate([plain(arrays[name].load()) for name in parts])
     if not candidates:
         listing = join_names(f"{name} ({_label_hint(array)})" for name, array in arrays.items())
         raise UnreadableFileError(f"{path} must contain labels as a 1-D array, got {listing}")

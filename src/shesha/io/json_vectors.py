@@ -422,10 +422,7 @@ def _response(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     for name in _LISTS:
         value = inside.get(name)
         if name == "embeddings" and isinstance(value, Mapping) and all(map(_are_vectors, value.values())) and value:
-            # One list of vectors per number type, as Cohere sends them; the others are rounded copies of the floats.
-            if "float" in value and len(value) > 1:
-                state(f"embedding: float (left out: {', '.join(kind for kind in value if kind != 'float')})")
-                value = {"embedding": value["float"]}
+            # One list of vectors per number type, as Cohere sends them.
             return _as_records(inside, {str(kind): vectors for kind, vectors in value.items()})
         if name in ("embeddings", "data", "vectors") and _are_vectors(value):
             return _as_records(inside, {"embedding": value})

@@ -189,6 +189,11 @@ def rates_sentence(verdict: DriftVerdict) -> str:
             f"A score exceeds its threshold if, with {100 * (1 - verdict.level):g} % confidence, its drift is above "
             f"{verdict.tolerance:g} for any sample of inputs of the same kind."
         )
+    if verdict.scores[0].threshold == 0:
+        return (
+            f"All {verdict.n_nulls:,} re-encodings equal the reference, so it is unknown how much unchanged encodings "
+            "vary and how often they exceed a threshold."
+        )
     rate = f"Without a change, each score exceeds its threshold in {100 * verdict.level:.3g} % of checks"
     return (
         f"{rate}, averaged over monitors like this one. The rate of this monitor, with {verdict.n_nulls:,} "
