@@ -317,6 +317,9 @@ def test_a_column_without_name_names_the_rows_if_it_comes_first(tmp_path, place)
     frame.to_csv(tmp_path / "a.csv", index=False)
     found = open_file(tmp_path / "a.csv")
     assert (found.row_names is not None and found.row_names.kind == "text") == (place == 0)
+    assert list(found.skipped.values()) == [
+        "has no name and contains row names" if place == 0 else "contains text, not numbers"
+    ]
     assert next(iter(found.representations.values())).shape == X.shape
 
 
