@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import struct
 from pathlib import Path
 
@@ -579,6 +580,19 @@ def test_numbers_of_rows_in_another_order_are_no_feature(compare):
     assert value(compare("a.csv", "b.csv").out) == 1
 
 
+def test_printed_commands_can_be_run(invoke_main, audit, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({"a (s)": [f"t{i // 4}" for i in range(N)], "b": [f"u{i % 4}" for i in range(N)]})
+    for name, order in (("x", np.arange(N)), ("y", ORDER)):
+        (frame.assign(**{f"f{j}": X[:, j] for j in range(6)})).iloc[order].to_csv(f"{name}.csv", index=False)
+        np.save(f"{name}.npy", X + len(name))
+    refused = one_line(invoke_main("compare", "x.csv", "y.csv").err)
+    option = shlex.split(re.search(r"pass (--id '.*?');", refused)[1])
+    assert "CKA is 1.000" in invoke_main("compare", "x.csv", "y.csv", *option).out
+    command = re.search(r"shesha (compare .*--calibrate)", audit("x.npy", "y.npy").out)[1]
+    assert invoke_main(*shlex.split(command), "--permutations", 19, "--alpha", 0.1).status == 0
+
+
 def test_several_lines_of_column_names_are_refused(audit):
     levels = pd.MultiIndex.from_product([["DLC"], ["nose", "tail"], ["x", "y", "likelihood"]])
     pd.DataFrame(X, columns=levels).to_csv("a.csv")
@@ -586,12 +600,21 @@ def test_several_lines_of_column_names_are_refused(audit):
 
 
 @pytest.mark.parametrize(
-    "names", [("doc", "chunk"), ("clip_id", "frame"), ("doc_id", "chunk_uid"), ("file", "id"), ("spk", "id")]
+    "names",
+    [
+        ("doc", "chunk"),
+        ("clip_id", "frame"),
+        ("doc_id", "chunk_uid"),
+        ("file", "id"),
+        ("spk", "id"),
+        ("File", "Start (s)"),
+    ],
 )
 def test_parts_of_documents_are_matched_and_their_dependence_is_stated(invoke_main, tmp_path, monkeypatch, names):
     monkeypatch.chdir(tmp_path)
     # Parts are numbered in each document, or have identifiers of their own.
-    parts = np.arange(N) % 3 if names[1] in ("chunk", "frame") else [f"p{i}" for i in range(N)]
+    numbers = {"chunk": np.arange(N) % 3, "frame": np.arange(N) % 3, "Start (s)": 1.5 * (np.arange(N) % 3)}
+    parts = numbers.get(names[1], [f"p{i}" for i in range(N)])
     keys = {names[0]: [f"d{i // 3}" for i in range(N)], names[1]: parts}
     for name, matrix, order in (("a", X, np.arange(N)), ("b", Y, np.arange(N).reshape(-1, 3)[:, ::-1].ravel())):
         frame = pd.DataFrame({**keys, **{f"f{j}": matrix[:, j] for j in range(matrix.shape[1])}})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -110,6 +112,8 @@ def test_what_enters_a_module_can_be_had(bert, tokens):
             TypeError,
             r"inputs must be arguments of the model, got text; for texts, use encode\(model, texts\)",
         ),
+        ({"x": X, "edge_index": X[:2]}, TypeError, r"got graphs \(edge_index\). Run the model yourself"),
+        ([SimpleNamespace(x=X, edge_index=X[:2])], TypeError, "got graphs"),
         ("text", TypeError, "inputs must be arguments of the model, got text"),
         (3, TypeError, "inputs must be an array, a mapping of arrays, or have a length .*, got int"),
         (np.float64(3), ValueError, "inputs must have one entry per row, got a single value"),

@@ -290,6 +290,15 @@ def test_labels_that_fit_by_position_only_are_doubted(score, moved, named):
     )
 
 
+def test_labels_of_further_rows_are_left_out():
+    classes = np.arange(60) % 3
+    table = pd.DataFrame(LARGE + 3 * TURN[classes], index=[f"m{i}" for i in range(60)])
+    labels = pd.Series(np.r_[classes, 0, 1], index=[*table.index, "m60", "m61"])
+    found = [shesha.audit(table, one, n_bootstrap=0, n_permutations=19) for one in (labels, labels[:60])]
+    values = [one["X"].supervised["supervised_alignment"].value for one in found]
+    assert values[0] == values[1] > 0.5
+
+
 def test_labels_of_other_names_are_refused_by_name():
     rows = pd.DataFrame(LARGE, index=[f"cell{i}" for i in range(60)])
     labels = pd.Series(np.arange(60) % 3, index=[f"WT_cell{i}" for i in range(60)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import unicodedata
 import uuid
@@ -16,7 +17,8 @@ from shesha.comparison.within_classes import compare_within
 from shesha.drift import DriftMonitor
 from shesha.inputs import Names, are_reordered, orders
 from shesha.inputs.table_columns import feature_order
-from shesha.io import NamedRows
+from shesha.io import NamedRows, open_file
+from shesha.io.read import check_column_orders
 from shesha.support.provenance import collect_statements
 from shesha.views import select_rows
 
@@ -542,6 +544,23 @@ def test_rows_of_a_class_in_another_order_are_not_to_be_sorted():
         ValueError, match=r"row \d.*in another order: save identifiers of the rows with both; otherwise"
     ):
         cka(*tables)
+
+
+@pytest.mark.parametrize(
+    ("order", "warned"),
+    [
+        (np.r_[np.arange(0, 300, 4), np.arange(1, 300, 4), np.arange(2, 300, 4), np.arange(0, 75)], True),
+        (np.r_[np.arange(280), np.arange(20)], False),
+    ],
+)
+def test_labels_of_both_sides_that_agree_by_chance_are_named(tmp_path, order, warned):
+    rng = np.random.default_rng(0)
+    rows, labels = rng.standard_normal((300, 6)), rng.integers(6, size=300)
+    np.savez(tmp_path / "a.npz", x=rows, labels=labels)
+    np.savez(tmp_path / "b.npz", x=rows[order], labels=labels[order])
+    with collect_statements() as stated, contextlib.suppress(ValueError):
+        check_column_orders({tmp_path / name: open_file(tmp_path / name) for name in ("a.npz", "b.npz")})
+    assert any("rows seem to be other inputs: labels" in text for text in stated) == warned
 
 
 GENES = [f"ENSG{k:011d}" for k in range(10)]

@@ -294,6 +294,22 @@ def test_hdf5(tmp_path):
     assert list(found.representations) == ["last", "mean"] and found.row_names.values.tolist() == NAMES
 
 
+@pytest.mark.parametrize("attribute", ["original_id", "length"])
+@pytest.mark.parametrize("group", ["", "embeddings/"])
+def test_numbered_items_have_the_names_that_their_attributes_tell(tmp_path, attribute, group):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        for number, (name, row) in enumerate(zip(NAMES, X, strict=True)):
+            file[f"{group}{number}"] = row
+            file[f"{group}{number}"].attrs[attribute] = name
+    found = files.open_file(tmp_path / "a.h5")
+    is_named = attribute == "original_id"
+    assert (found.row_names.word, found.row_names.values.tolist()) == (
+        (attribute, NAMES) if is_named else ("key", list(range(len(NAMES))))
+    )
+    np.testing.assert_array_equal(next(iter(found.representations.values())), X)
+
+
 def test_groups_of_other_items_keep_their_names(tmp_path):
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "gap.h5", "w", track_order=True) as file:

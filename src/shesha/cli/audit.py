@@ -198,16 +198,25 @@ def _next_commands(result: Audit, outputs: _outputs.Outputs, files: Sequence[Pat
     typed = ["shesha", *sys.argv[1:]]
     best = result.ranking[:2]
     steps = []
-    if len(best) == 2 and len(files) and "--model" not in typed:
-        keys = [word for name in best for word in ("--key", name)]
+    if len(best) == 2 and "--model" not in typed and (pair := _pair_of(best, files)):
         same = f"Are {best[0]} and {best[1]} similar above chance?"
-        steps.append((same, shlex.join(["shesha", "compare", str(files[0]), *keys, "--calibrate"])))
+        steps.append((same, shlex.join(["shesha", "compare", *pair, "--calibrate"])))
     elif best:
         leading = "feature_split" if leads_with_stability(result.representations) else "supervised_alignment"
         steps.append(("What does this number mean?", f"shesha scores {leading}"))
     if outputs.html is None:
         steps.append(("Every number as a page (or here, with --full):", shlex.join([*typed, "--html", "audit.html"])))
     return next_steps(steps or [("Every number here:", shlex.join([*typed, "--full"]))])
+
+
+def _pair_of(names: Sequence[str], files: Sequence[Path]) -> list[str]:
+    """Return the arguments with which `compare` reads two representations; none if several files contain them."""
+    from shesha.io.array_selection import short_paths
+
+    if len(files) == 1:
+        return [str(files[0]), *(word for name in names for word in ("--key", name))]
+    by_name = dict(zip(short_paths(files, endings=False), map(str, files), strict=True))
+    return [by_name[name] for name in names] if set(names) <= set(by_name) else []
 
 
 def _lacks_stability(representation: RepresentationAudit) -> bool:

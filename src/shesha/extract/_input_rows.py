@@ -272,7 +272,21 @@ def make_rows(inputs: Any, pad: int = 0, axis: int = 0) -> InputRows:
     return rows
 
 
+_GRAPH = "edge_index"
+"""Field of the graphs of PyTorch Geometric."""
+
+
+def _is_graph(item: Any) -> bool:
+    return _GRAPH in item if isinstance(item, Mapping) else hasattr(item, _GRAPH)
+
+
 def _kind(inputs: Any, pad: int) -> InputRows:
+    if _is_graph(inputs) or (isinstance(inputs, Sequence) and len(inputs) and _is_graph(inputs[0])):
+        raise TypeError(
+            f"inputs must be arrays with a row per input, got graphs ({_GRAPH}). Run the model yourself, keep the "
+            "output of a module with its register_forward_hook, and pass this as a matrix: it has a row per node "
+            "before pooling, and a row per graph after it"
+        )
     if isinstance(inputs, str | bytes) or (
         isinstance(inputs, Sequence) and any(isinstance(item, str) for item in inputs)
     ):

@@ -7,6 +7,7 @@ names are ambiguous.
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -187,11 +188,22 @@ def require_order(columns: Mapping[str, tuple[Names, Names]], where: str, remedy
             f"{text.replace('the same', 'mostly the same')}, of which some are repeated or on one side only, so none "
             f"identifies the rows. Save distinct identifiers with both; {remedy.partition('; ')[2]}"
         )
-    remedy = remedy.format(columns=repr(found[0]) if len(found) == 1 else list(found), names=",".join(found))
+    remedy = remedy.format(columns=repr(found[0]) if len(found) == 1 else list(found), choice=choose_ids(*found))
     if pairs[found][0].kind == "text":
         raise ValueError(f"{text}, but nothing else identifies the rows. If it does, {remedy}")
     state(text)
     warn(f"{text}, but rows are paired by position. If it identifies rows, {remedy}", RowNamesWarning)
+
+
+def choose_ids(*columns: str) -> str:
+    """Return how to choose the columns that identify rows, in Python and on the command line.
+
+    Examples
+    --------
+    >>> choose_ids("file", "start (s)")
+    "ids=['file', 'start (s)'] (--id 'file,start (s)')"
+    """
+    return f"ids={(columns[0] if len(columns) == 1 else list(columns))!r} (--id {shlex.quote(','.join(columns))})"
 
 
 _MOST_DIFFERENT = 0.1
@@ -208,7 +220,8 @@ def require_same_conditions(columns: Mapping[str, tuple[Names, Names]], where: s
         shown = is_condition_name(column)
         reordered = one.kind == "text" and one.has_same_names(other) and not SIDE.fit(column)
         # Numbers may be predictions of two models, of which no two have each value equally often.
-        is_label = column.lower() in LABELS and Counter(first) == Counter(second)
+        counts, others = Counter(first), Counter(second)
+        is_label = column.lower() in LABELS and counts == others
         if n_different > _MOST_DIFFERENT * len(one) and (shown or reordered or is_label):
             # Rows of one class are different inputs, unlike trials of one stimulus.
             advice = "They are in another order: save identifiers of the rows with both; otherwise "
@@ -219,6 +232,16 @@ def require_same_conditions(columns: Mapping[str, tuple[Names, Names]], where: s
                 f"(row {np.flatnonzero(first != second)[0]}: {first[first != second][0]} and "
                 f"{second[first != second][0]}). {advice}{remedy.rpartition('otherwise ')[2]}"
             )
+        n_by_chance = sum(n * others[value] for value, n in counts.items()) / len(one)
+        n_alike = (counts & others).total()
+        if column.lower() in LABELS and n_alike >= (1 - _MOST_DIFFERENT) * len(one) > n_by_chance:
+            n_beyond = len(one) - n_different - n_by_chance
+            if n_beyond <= _MOST_DIFFERENT * (len(one) - n_by_chance):
+                state_warning(
+                    f"rows seem to be other inputs: {column} {where} differs in {n_different:,} of {len(one):,} rows, "
+                    "as between random rows, though each label is about as frequent. If they are in another order, "
+                    "sort them, or save identifiers of the rows with both"
+                )
 
 
 _MOST_TEXTS = 20_000
@@ -359,7 +382,7 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
     if names.counts_rows and reference.counts_rows:
         raise ValueError(
             f"rows of {name} must be as many as those of {first}, because {word} only counts the rows, got "
-            f"{len(names):,} and {len(reference):,}. If {word} identifies rows, pass ids={word!r} (--id {word})"
+            f"{len(names):,} and {len(reference):,}. If {word} identifies rows, pass {choose_ids(word)}"
         )
     lost = names.lost_digits or reference.lost_digits
     advice = (
@@ -560,7 +583,7 @@ def _shared_rows(named: Mapping[str, Names | None], known: dict[str, Names]) -> 
     if all(names.counts_rows and (names.column or names.doubtful) for names in known.values()):
         raise ValueError(
             f'rows="shared" needs identifiers, got {_words(known)}, which only counts the rows. If it identifies '
-            f"rows, pass ids={first.word!r} (--id {first.word})"
+            f"rows, pass {choose_ids(first.word)}"
         )
     _require_distinct(known, both="shared rows")
     shared = np.isin(first.values, _intersection(others))

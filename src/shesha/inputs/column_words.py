@@ -90,7 +90,9 @@ SIDE = Words(
         "page_number": "page ?number",
         "chunk_index": "chunk ?index|number",
         "epoch_number": "build|epoch ?number|id|nr",
-        "image_number": "image|object number",
+        "Nuclei_Number_Object_Number": "?* image|object number",
+        "Nuclei_Location_Center_X": "?* location center|centre|centermass ?* x|y|z",
+        "Cytoplasm_Parent_Nuclei": "cells|nuclei|cytoplasm parent *",
         "is_test": "is|in|use|was train(ing)?|test|val(id(ation)?)?|eval|holdout|outlier|doublet|duplicate|deleted"
         "|excluded",
         "clusters": "clusters?",
@@ -215,10 +217,11 @@ CONTENT = Words(
 PART = Words(
     {
         "chunk_id": "?metadata well|chunk|page|part|segment|passage|paragraph|sent(ence)?|section|window|turn|line|span"
-        f"|frame|pos(ition)?|offset {_NUMBER_OF}"
+        f"|frame|pos(ition)?|offset {_NUMBER_OF}",
+        "Start (s)": "?segment|window|clip|chunk start|begin|onset ?time|index|idx|frame|char|s|sec|seconds|ms",
     }
 )
-"""Columns that number the parts of a document or recording."""
+"""Columns that number the parts of a document or recording, or say where they begin."""
 WHOLE = Words(
     {
         "metadata.source": "?metadata (doc(ument)?|source|file|article|book|video|clip|url|path|author|speaker|spk|user"

@@ -278,7 +278,9 @@ def _identity(
         named = choose_condition(with_declared, lambda name: every[name].values())
     if named is not None:
         return every[named], True
-    if (joined := _joined_identifiers(list(with_declared.values()))) is not None:
+    # Where a part begins is a time, so it may be among the columns aside.
+    with_parts = with_declared | {name: c for name, c in every.items() if PART.fit(name)}
+    if (joined := _joined_identifiers(list(with_parts.values()))) is not None:
         return joined, True
     content = next((c for c in able.values() if c.kind == "text" and CONTENT.fit(c.name)), None)
     first = columns[0] if columns else None
@@ -324,7 +326,7 @@ def _joined_identifiers(able: Sequence[Column]) -> Column | None:
     wholes = [c for c in able if c not in parts and (is_certain_identity(c.name) or WHOLE.fit(c.name))]
     levels = [c for c in able if c in parts or is_certain_identity(c.name) or LEVEL.fit(c.name)]
     for chosen in (wholes[:1] + parts[:1], levels):
-        chosen = [c for c in chosen if could_identify(c.values())]
+        chosen = [c for c in chosen if c in parts or could_identify(c.values())]
         if len(chosen) < 2:
             continue
         joined = joined_values([c.values() for c in chosen])

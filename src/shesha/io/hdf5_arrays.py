@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -15,6 +15,7 @@ from scipy.spatial.distance import squareform
 from shesha.inputs import Names
 from shesha.inputs.class_labels import describe_unit_quality
 from shesha.inputs.column_words import QUALITY
+from shesha.inputs.identity import is_identity_name
 from shesha.inputs.spike_times import describe_resets
 from shesha.inputs.vector_columns import to_float32
 from shesha.io.array_selection import (
@@ -72,7 +73,25 @@ def hdf5_arrays(path: Path, keys: Keys = None) -> NamedArrays:
     gathered = gather(path, arrays, "/")
     if row_names and gathered.row_names is None:
         gathered.row_names = row_names[0]
+    if (items := gathered.row_names) is not None and items.word == "key" and set(gathered) - set(arrays):
+        with open_hdf5(path) as root, reading(path):
+            gathered.row_names = _identities_of_items(root, list(arrays), items) or items
     return gathered
+
+
+def _identities_of_items(root: Any, names: Sequence[str], items: Names) -> Names | None:
+    """Return the attribute that identifies the items, if each is a data set that is only numbered."""
+    numbers = [str(number) for number in items.values.tolist()]
+    places = {name.rpartition("/")[2]: name for name in names}
+    if not all(number.isdigit() and number in places for number in numbers):
+        return None
+    nodes = [root[places[number]].attrs for number in numbers]
+    for name in filter(is_identity_name, nodes[0]):
+        values = [attributes.get(name) for attributes in nodes]
+        texts = [value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in values]
+        if all(isinstance(text, str) for text in texts) and len(set(texts)) == len(texts):
+            return Names.build(np.array(texts, dtype=object), name, chosen="format")
+    return None
 
 
 def _links(arrays: dict[str, StoredArray]) -> bool:

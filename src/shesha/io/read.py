@@ -534,7 +534,7 @@ def check_column_orders(contents: Mapping[Path, Contents]) -> None:
     if names is not None and others is not None and not (names.column or names.distinct or others.distinct):
         columns = {"index": (names, others), **columns}
     if matched is None:
-        require_order(columns, where, "pass ids={names!r} (--id {names}); otherwise pass --by-position")
+        require_order(columns, where, "pass {choice}; otherwise pass --by-position")
     else:
         moved = {column: (one, other.take(matched)) for column, (one, other) in columns.items() if not one.distinct}
         require_same_conditions(moved, where, "pass --by-position")
@@ -580,7 +580,7 @@ def check_label_order(path: Path, file: Path) -> None:
         if not (names.distinct or others.distinct):
             repeated[column] = names, others
     where = f"in {path.name} and {file.name}"
-    require_order(repeated, where, "pass ids={names!r} (--id {names}); otherwise pass --by-position")
+    require_order(repeated, where, "pass {choice}; otherwise pass --by-position")
 
 
 def _require_one_label(names: Names, where: str) -> None:

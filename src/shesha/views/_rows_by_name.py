@@ -299,7 +299,7 @@ _DESIGN = ("groups", "blocks", "within", "shift", "block_length", "permutations"
 def warn_of_misnamed_labels(rows: Any, name: str, value: Any) -> None:
     """Warn if labels fit the rows far better by position than by the names by which they are matched."""
     X, names = _matrix(rows, name)
-    if X is None or names is None:
+    if X is None or names is None or np.shape(value) != (len(X),):
         return
     try:
         with ignore_statements(), warnings.catch_warnings():
@@ -307,7 +307,7 @@ def warn_of_misnamed_labels(rows: Any, name: str, value: Any) -> None:
             both = [np.asarray(one).astype(str) for one in (value, align_labels(names, value, name))]
     except (ValueError, TypeError):  # Labels that cannot be matched are refused where they are used.
         return
-    if (both[0] == both[1]).all() or len(both[1]) != len(X):
+    if len(both[1]) != len(X) or (both[0] == both[1]).all():
         return
     classes = np.unique(both[0])[:_CLASSES]
     by_position, by_name = (similarity_correlation(X, 1.0 * (labels[:, None] == classes)) for labels in both)
