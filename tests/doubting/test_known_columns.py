@@ -79,7 +79,7 @@ def test_usual_names_of_lengths(name):
     "name",
     [
         *("Metadata_Object_Count", "Cells_Number_Object", "Metadata_Count_Cells", "Count_Nuclei", "Image_Count_Cells"),
-        *("Cells_Number_Object_Number", "nuclei_count", "n_cells", "Metadata_number_of_singlecells"),
+        *("nuclei_count", "n_cells", "Metadata_number_of_singlecells"),
     ],
 )
 def test_counts_of_cells_are_known_columns_of_profiles(tmp_path, rng, name):

@@ -68,7 +68,7 @@ OBJECT_COUNT = Words(
         "Cells_Count": f"?metadata|image {_OBJECTS} counts?",
         "Count_Nuclei": f"?metadata|image counts? {_OBJECTS}",
         "number_of_nuclei": f"?metadata|image n|num|number|number_of {_OBJECTS}",
-        "Cells_Number_Object_Number": f"?metadata|image {_OBJECTS} number object ?number",
+        "Cells_Number_Object": f"?metadata|image {_OBJECTS} number object",
     }
 )
 """Columns of the number of cells of a well or pool, on which averages over cells depend."""
