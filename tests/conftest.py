@@ -102,3 +102,11 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.skip(reason="takes long: set SHESHA_SLOW=1"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Give each test of a module the draws that it has alone, so that results do not depend on the order of tests."""
+    rng = getattr(getattr(item, "module", None), "RNG", None)
+    if isinstance(rng, np.random.Generator):
+        rng.bit_generator.state = item.module.__dict__.setdefault("STATE_OF_RNG", rng.bit_generator.state)
