@@ -181,7 +181,7 @@ def test_what_does_not_fit_is_told_and_left_out(invoke, folder, monkeypatch):
     with pytest.warns(shesha.MeasureWarning, match="left out: Jaccard: needs"):
         ended = invoke("compare", folder / "X.npy", folder / "Y.npy", "--measures", "CKA,Jaccard")
     assert ended.status == 0
-    assert "  Without a value: Jaccard: needs" in ended.out
+    assert "  - Without a value: Jaccard: needs" in ended.out
 
 
 BAD = {

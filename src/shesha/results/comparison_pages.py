@@ -124,7 +124,7 @@ def comparison_page(result: Comparison) -> Page:
     first = known if len(known) <= _FEW else led
     missing = tuple(_remarks((score.name, score.reason) for score in result.scores))
     # A measure that is missing among a few must be noticed.
-    lacking = [f"Without a value: {item.text}." for item in missing] if len(result.scores) <= _FEW else []
+    lacking = [Item(f"Without a value: {item.text}") for item in missing] if len(result.scores) <= _FEW else []
     notes = tuple(_remarks((score.name, note) for score in result.scores for note in score.notes))
     return Page(
         title=f"{result.first} and {result.second}",
@@ -132,7 +132,8 @@ def comparison_page(result: Comparison) -> Page:
         answer=(*pair_sentences(result.first, result.second, known, result.alpha), *result.sampled()),
         numbers=(
             *((_scores(first, "First to read"),) if first else ()),
-            *texts([*lacking, _explanation(result, known, sizes)]),
+            *lacking,
+            *texts([_explanation(result, known, sizes)]),
         ),
         doubts=_doubt_parts(result, known),
         sections=(

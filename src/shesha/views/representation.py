@@ -243,9 +243,11 @@ def looks_like_distances(array: Any) -> bool:
     return bool((values >= 0).all() and np.allclose(values, values.T))
 
 
-def _look_like_similarities(values: Any) -> bool:
+def look_like_similarities(values: Any) -> bool:
     """Return whether a square matrix is symmetric, with one value on its diagonal that none exceeds."""
-    if not device_arrays.is_numpy(values) or values.dtype.kind != "f" or not 2 < len(values) <= _LARGEST:
+    shape: tuple[int, ...] = getattr(values, "shape", ())
+    is_square = len(shape) == 2 and shape[0] == shape[1] and 2 < shape[0] <= _LARGEST
+    if not is_square or not device_arrays.is_numpy(values) or values.dtype.kind != "f":
         return False
     diagonal = np.diagonal(values)
     top = float(diagonal[0])
@@ -266,7 +268,7 @@ def hint_of_distances(named: Mapping[str, Any]) -> None:
             _state_smooth_columns(X, name)
             continue
         values = split_names(X, name)[0]
-        kind = "distances" if looks_like_distances(values) else "similarities" * _look_like_similarities(values)
+        kind = "distances" if looks_like_distances(values) else "similarities" * look_like_similarities(values)
         if kind:
             text = f"{name} looks like a matrix of {kind}, but is used as features"
             rdm = name if kind == "distances" else f"1 - {name}"
