@@ -108,7 +108,7 @@ class Canary:
             raise ValueError(f"repeats must be at least 1, got {repeats}")
         path = self._request.path.parent / reference
         asked = _circumstances(repeats, tolerance, false_alarm)
-        options = {"tolerance": tolerance, "false_alarm": _level(repeats, false_alarm)}
+        options = {"tolerance": tolerance, "false_alarm": false_alarm}
         if self._update:
             self._write(path, encode, repeats, asked, options)
         elif not path.exists():
@@ -182,10 +182,6 @@ def _headline(verdict: DriftVerdict) -> str:
     one = next((score for score in verdict.scores if score.beyond), verdict.scores[0])
     tolerance = f"tolerance {verdict.tolerance:g}" if one.tier == "primary" else "does not fail a test"
     return f"{one.name} {one.value:.3g} ({tolerance}; unchanged encodings reach {one.threshold:.3g})"
-
-
-def _level(repeats: int, false_alarm: float | None) -> float:
-    return max(0.01, 1 / (repeats + 1)) if false_alarm is None else false_alarm
 
 
 def _circumstances(repeats: int, tolerance: float, false_alarm: float | None) -> dict[str, str]:

@@ -208,3 +208,29 @@ def test_times_in_columns_are_named_whatever_the_first_one_holds(tmp_path, invok
     np.save("traces.npy", traces)
     ended = invoke_main("audit", "traces.npy", "--bootstrap", "0", "--permutations", "0")
     assert "neighbouring columns are nearly equal" in " ".join(ended.out.split())
+
+
+@pytest.mark.parametrize(
+    ("width", "measures", "warned"),
+    [
+        (2, "RSA", "correlation distances of either 0 or 2"),
+        (3, "RSA,CKA", "RSA of rotated copies is about 0.55 instead of 1"),
+        (4, "RSA", "RSA of rotated copies is about 0.67 instead of 1"),
+        (5, "RSA", ""),
+        (3, "RSA(metric=euclidean),CKA,mutual kNN", ""),
+    ],
+)
+def test_correlation_distances_of_few_columns_are_doubted(rng, width, measures, warned):
+    X = rng.standard_normal((60, width))
+    found = shesha.compare(X, X @ np.linalg.qr(rng.standard_normal((width, width)))[0], measures.split(","))
+    doubts = [text for text in found.inputs if "distances" in text]
+    assert (warned in doubts[0]) if warned else not doubts
+
+
+def test_a_place_at_the_origin_is_no_row_without_a_direction(tmp_path, rng, invoke_main):
+    places = np.stack(np.meshgrid(range(6), range(6)), axis=-1).reshape(-1, 2).astype(float)
+    np.savez(tmp_path / "cells.npz", spatial=places, other=places, X_pca=rng.standard_normal((36, 5)))
+    shown = " ".join(invoke_main("compare", tmp_path / "cells.npz", "--key", "spatial", "--key", "X_pca").out.split())
+    assert "Without a value: RSA: spatial: constant rows have no correlation distance: rows 0, 7" in shown
+    assert "coordinates need metric=euclidean" in shown and "three measures" not in shown
+    assert "zero rows 0" in invoke_main("compare", tmp_path / "cells.npz", "--key", "other", "--key", "X_pca").err

@@ -1,11 +1,14 @@
 """A column that one property of the rows determines, such as a component of depth."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from shesha import compare
-from shesha.doubting import doubts
-from shesha.inputs.column_words import DEPTH, LENGTH
+from shesha.doubting import doubts, row_properties
+from shesha.inputs.column_words import DEPTH, LENGTH, OBJECT_COUNT
+from shesha.io import open_file
+from shesha.io.read import ReadArrays, read
 
 
 @pytest.fixture
@@ -70,3 +73,20 @@ def test_usual_names_of_depth(name):
 def test_usual_names_of_lengths(name):
     assert LENGTH.fit(name)
     assert not any(map(LENGTH.fit, ("wavelength", "n_clusters", "count", "len_id", "tokens")))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Metadata_Object_Count", "Cells_Number_Object", "Metadata_Count_Cells", "Count_Nuclei", "Image_Count_Cells"),
+        *("nuclei_count", "n_cells", "Metadata_number_of_singlecells"),
+    ],
+)
+def test_counts_of_cells_are_known_columns_of_profiles(tmp_path, rng, name):
+    profiles = pd.DataFrame(rng.standard_normal((20, 8)), columns=[f"Cells_AreaShape_{i}" for i in range(8)])
+    profiles.assign(**{name: rng.poisson(99, 20)}).to_csv(tmp_path / "wells.csv", index=False)
+    arrays = read(tmp_path / "wells.csv")
+    assert [array.shape for array in arrays.values()] == [(20, 8)]
+    opened = ReadArrays(arrays, None, {tmp_path / "wells.csv": open_file(tmp_path / "wells.csv")})
+    assert list(row_properties(opened)) == [name]
+    assert not any(map(OBJECT_COUNT.fit, ("counts", "Metadata_Site_Count", "Cells_AreaShape_Area", "cell_id", "cells")))

@@ -98,7 +98,7 @@ def test_nineteen_bound_five_percent(model, images, encoding, tmp_path):
     with pytest.raises(ValueError, match="current must have the rows of the reference in the same order"):
         monitor.check(found.reference[::-1])
     with pytest.raises(ValueError, match=r"false_alarm must be at least 0\.05 with 19 nulls"):
-        DriftMonitor(found.reference, nulls=found)
+        DriftMonitor(found.reference, nulls=found, false_alarm=0.01)
     assert json.dumps(found.info)
 
 

@@ -11,7 +11,16 @@ import pandas as pd
 import pytest
 
 import shesha
-from shesha.inputs import NamedRows, Names, are_reordered, choose_identity, find_row_order, orders
+from shesha.inputs import (
+    NamedRows,
+    Names,
+    align_labels,
+    are_reordered,
+    choose_identity,
+    find_row_order,
+    orders,
+    validation as check,
+)
 from shesha.support.provenance import collect_statements
 from shesha.support.warnings import RowNamesWarning
 
@@ -58,7 +67,7 @@ UNNAMED = {
     "one filtered": (np.delete(COUNTED, [0, 5]), COUNTED[:10], "position"),
     "slices": (COUNTED[2:], COUNTED[:10], 'got 8 shared names of 10 and 10 .* pass rows="shared"'),
     "without the first and the last row": (COUNTED[1:], COUNTED[:-1], "got 10 shared names of 11 and 11"),
-    "fewer rows": (COUNTED[1:], COUNTED, "got 11 shared names of 12 and 11"),
+    "fewer rows": (COUNTED, COUNTED[1:], "got 11 shared names of 11 and 12"),
     "parts": (COUNTED[6:], COUNTED[:6], "position"),
 }
 
@@ -68,6 +77,7 @@ UNNAMED = {
 def test_row_numbers_of_filtered_tables(kind, labels):
     first, second, decision = UNNAMED[kind]
     sides = {"X": Names.build(first), "y": Names.build(second)}
+    decision = decision.replace('rows="shared"', r"y\.reindex") if labels else decision
     with collect_statements() as statements:
         if decision != "position":
             with pytest.raises(ValueError, match=decision):
@@ -294,3 +304,36 @@ def test_labels_of_other_names_are_refused_by_name():
     labels = pd.Series(np.arange(60) % 3, index=[f"WT_cell{i}" for i in range(60)])
     with pytest.raises(ValueError, match="must have the same names"):
         shesha.audit(rows, labels)
+
+
+KEPT = np.delete(np.arange(20), [3, 7, 8])
+
+
+@pytest.mark.parametrize(
+    ("rows", "title", "labelled", "expected"),
+    [
+        (KEPT, "trial", np.arange(20), KEPT),
+        (KEPT, None, np.arange(20), KEPT),
+        (np.arange(17), "trial", np.arange(20), np.arange(17)),
+        (KEPT, "trial", KEPT[::-1], KEPT),
+        (KEPT, "trial", np.arange(17), "must have the same trials as those of X, got 14 shared trials of 17 and 17"),
+        (KEPT, "trial", np.arange(10), r"To leave out rows without a label, pass y\.reindex\(X\.index\)"),
+        # An index without a name may only count the rows of a table that was filtered.
+        (KEPT, None, np.arange(17), np.arange(17)),
+        (np.arange(17), None, np.arange(20), "17"),
+    ],
+)
+@pytest.mark.parametrize("library", ["pandas", "xarray"])
+def test_labels_with_an_index_follow_the_index_of_the_rows(rng, rows, title, labelled, expected, library):
+    index = pd.Index(rows, name=title)
+    X = pd.DataFrame(rng.standard_normal((len(rows), 3)), index=index, columns=["a", "b", "c"])
+    if library == "xarray":
+        xarray = pytest.importorskip("xarray")
+        dim = title or "dim_0"
+        X = xarray.DataArray(X.to_numpy(), dims=(dim, "feature"), coords={dim: rows})
+    y = pd.Series(np.arange(20)[labelled], index=pd.Index(labelled, name=title))
+    if isinstance(expected, str):
+        with pytest.raises(ValueError, match=expected):
+            check.labels(align_labels(X, y), len(rows))
+    else:
+        assert np.asarray(align_labels(X, y)).tolist() == expected.tolist()

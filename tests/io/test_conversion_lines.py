@@ -5,10 +5,12 @@ import re
 import sqlite3
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.io
 
 from shesha import io as files
 
@@ -109,6 +111,15 @@ def epochs(path):
     mne.EpochsArray(X.reshape(20, 4, 2) * 1e-6, info, verbose="error").save(path, verbose="error")
 
 
+def recording(path, fdt=False):
+    """Write trials of 4 channels and 2 times as EEGLAB does, with the data in a file of their own or not."""
+    data = X.astype("f4").reshape(20, 4, 2).transpose(1, 2, 0)
+    if fdt:
+        data.ravel(order="F").tofile(path.with_suffix(".fdt"))
+    fields = {"nbchan": 4.0, "pnts": 2.0, "trials": 20.0, "data": path.with_suffix(".fdt").name if fdt else data}
+    scipy.io.savemat(path, fields if fdt else {"EEG": fields}, appendmat=False)
+
+
 def image(path):
     nibabel = pytest.importorskip("nibabel")
     nibabel.save(nibabel.Nifti1Image(X.T.reshape(2, 2, 2, 20), np.eye(4)), path)
@@ -159,6 +170,8 @@ WRITERS = {
     "a.dta": stata,
     "a.orc": orc,
     "a-epo.fif": epochs,
+    "a.set": recording,
+    "b.set": partial(recording, fdt=True),
     "a.nii.gz": image,
     "a.npy.gz": packed,
     "a.rds": r_table,

@@ -293,9 +293,28 @@ def test_neurons_of_tables_are_matched_by_name(names):
     found = session_drift([(first, shown), (second.iloc[:, order], shown)], n_permutations=19)
     assert [part.value for part in found.pairs[0]] == [part.value for part in expected.pairs[0]]
     part = session_drift([(first.iloc[:, :8], shown), (second.iloc[:, order], shown)], n_permutations=19)
-    assert "8 of 10 neurons matched by the names of columns" in part.inputs
+    assert "8 of 10 neurons matched by name" in part.inputs
     with pytest.raises(ValueError, match="sessions must have neurons of the same names unless tracked is given"):
         session_drift([(first, shown), (second.add_prefix("other"), shown)], n_permutations=19)
+
+
+@pytest.mark.parametrize("library", ["xarray", "mne"])
+def test_neurons_of_recordings_are_matched_by_name(library):
+    module, rng = pytest.importorskip(library), np.random.default_rng(7)
+    tuning, shown, names = rng.gamma(1, 2, size=(6, 10)), np.tile(np.arange(6), 20), [f"EEG{i:03d}" for i in range(10)]
+
+    def recording(order):
+        X = rng.poisson(tuning[shown])[:, order, None] * np.ones(3)
+        channels = [names[i] for i in order]
+        if library == "mne":
+            info = module.create_info([*channels, "EOG"], 10, ["eeg"] * 10 + ["eog"])
+            return module.EpochsArray(np.concatenate([X, X[:, :1]], 1), info, verbose="error")
+        return module.DataArray(X, dims=("trial", "channel", "time"), coords={"channel": channels})
+
+    days = {"a": (recording(range(10)), shown), "b": (recording(rng.permutation(10)), shown)}
+    found = session_drift(days, n_permutations=19)
+    assert "all neurons matched by name, in another order" in found.inputs
+    assert all(part.value > 0.6 for part in found.pairs[0])
 
 
 def test_tables_that_count_from_one_are_not_shifted():

@@ -181,7 +181,7 @@ def test_numbers_of_units_in_each_session_do_not_match_neurons(other, matched, n
     assert found.pairs[0].matched == matched
     assert found.headline.startswith("Neurons could not be matched between sessions a and b: those of one") != matched
     assert ("changed significantly" in found.headline) <= matched
-    assert f"neurons {'matched by the names of columns' if named else 'paired by position (no names)'}" in found.inputs
+    assert f"neurons {'matched by name' if named else 'paired by position (no names)'}" in found.inputs
     if not matched:
         tracked = session_drift(days, np.tile(np.arange(24)[:, None], 2), n_permutations=39)
         assert "could not be matched" not in tracked.headline

@@ -357,3 +357,18 @@ def test_the_mean_of_the_subjects_is_no_model_of_them(as_distances, noise):
     models = {"mean": wrap(mean), "other": rng.standard_normal((20, 5))}
     found = rank_models([wrap(side) for side in sides], models, n_resamples=20, n_permutations=19)
     assert any("mean equals the mean of the subjects" in text for text in found.inputs) == (noise == 0)
+
+
+def test_matrices_that_look_like_distances_are_read_as_such(rng):
+    places = rng.standard_normal((12, 3))
+    D = squareform(pdist(places))
+    noisy = [squareform(pdist(places + 0.3 * rng.standard_normal(places.shape))) for _ in range(4)]
+    models = {"places": D, "columns": rng.standard_normal((12, 3))}
+    found = rank_models(noisy, models, n_resamples=20, n_permutations=19)
+    expected = rank_models(
+        [shesha.Rdm(one) for one in noisy], models | {"places": shesha.Rdm(D)}, n_resamples=20, n_permutations=19
+    )
+    assert [one.value for one in found] == [one.value for one in expected]
+    assert any("read as distances: models['places'], data[0], data[1], " in text for text in found.inputs)
+    with pytest.raises(ValueError, match=r"models\['alike'\] must contain distances, .* shesha\.Rdm\(1 - models"):
+        rank_models(noisy, {"alike": np.exp(-D)})

@@ -279,5 +279,6 @@ def name_options(text: str, command: str | None = None) -> str:
 def name_values(text: str) -> str:
     """Return a text in which options with their values are written as on the command line."""
     for argument, option in _VALUES.items():
-        text = text.replace(argument, option)
+        # A report may break a line within them.
+        text = re.sub(r"\s+".join(map(re.escape, argument.split())), option, text)
     return text

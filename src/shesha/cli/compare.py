@@ -253,7 +253,7 @@ def _default_measures_note(chosen: list[str], permutations: int) -> list[str]:
     texts = []
     if chosen == ["recommended"]:
         others = len(choose("all")) - len(choose("recommended"))
-        texts.append(f"These three measures answer different questions. Use --measures all for the other {others}.")
+        texts.append(f"These measures answer different questions. Use --measures all for the other {others}.")
         if not permutations:
             texts.append("Use --calibrate for chance levels, p-values and intervals.")
     if permutations:

@@ -228,7 +228,7 @@ def init_command(
     run_length
         Instead of --false-alarm: average number of checks until a false alarm. Evidence accumulates over checks.
     tolerance
-        Largest drift that raises no alert. [default: 0 with --nulls, else 0.05]
+        Largest drift that raises no alert. [default: 0 with at least 19 --nulls or with --false-alarm, else 0.05]
     measures
         Measures, starting with the one that raises alerts: 'RDM drift,CKA'.
     keep_rows
@@ -237,13 +237,11 @@ def init_command(
         Replace an existing reference.
     """
     from shesha.drift import DriftMonitor
-    from shesha.drift.monitor import LEVEL
     from shesha.inputs import split_names
     from shesha.results.base import texts_of_statements
 
     encoding = {name: getattr(run, name) for name in ("layers", "pool", "batch_size", "device")}
     canaries = Canaries.read(model, run.texts, reference, "REF", **encoding)
-    false_alarm = run.false_alarm
     circumstances: dict[str, str] = {}
     rows: Any
     again: Any
@@ -262,14 +260,11 @@ def init_command(
         refuse_with_model(nulls=nulls, key=key)
         folder = out.with_name(f"{out.name}.encodings")
         rows, again, circumstances = canaries.reencode(folder, reencodings, half=half, seed=run.seed)
-    n_again = reencodings if canaries is not None else 0 if again is None else len(again)
-    if n_again and false_alarm is None and run.run_length is None:
-        false_alarm = max(LEVEL, 1 / (n_again + 1))
     source = reference if canaries is None else canaries.file
     assert source is not None
     run.first = source
     chosen = None if measures is None else [name.strip() for name in measures.split(",")]
-    options: dict[str, Any] = {"nulls": again, "measures": chosen, "false_alarm": false_alarm}
+    options: dict[str, Any] = {"nulls": again, "measures": chosen}
     options |= {"groups": run.group_labels, "about": circumstances | parse_about(about)}
     if canaries is not None:
         # Rows are named by their texts, which labels of the same file are not.

@@ -15,7 +15,7 @@ from shesha.doubting.doubt_input import SOME, Subject, list_doubts
 from shesha.doubting.feature_doubts import foreign_features
 from shesha.doubting.row_doubts import known_column
 from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels, validation as check
-from shesha.inputs.column_words import DEPTH, LENGTH, MODEL, WELL
+from shesha.inputs.column_words import DEPTH, LENGTH, MODEL, OBJECT_COUNT, WELL
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
 from shesha.nulls.dependence import DiagnosticRows
 from shesha.nulls.permutations import Design, nonempty_arguments
@@ -50,7 +50,7 @@ def text_lengths(representations: Any) -> dict[str, Vector]:
 
 
 def row_properties(representations: Any) -> dict[str, Vector | Labels]:
-    """Return what comes with the rows and could explain their geometry: lengths, depth, batches, wells and models.
+    """Return what comes with the rows and could explain their geometry: lengths, depth, counts, batches, wells, models.
 
     Columns are recognised by their names, in the obs of AnnData and in a single file that a command has opened.
 
@@ -64,7 +64,7 @@ def row_properties(representations: Any) -> dict[str, Vector | Labels]:
     """
     properties: dict[str, Vector | Labels] = {**text_lengths(representations)}
     for name, read in _cell_columns(representations):
-        is_total = DEPTH.fit(name) or LENGTH.fit(name)
+        is_total = any(words.fit(name) for words in (DEPTH, LENGTH, OBJECT_COUNT))
         if not is_total and not (is_batch_name(name) or MODEL.fit(name) or WELL.fit(name)):
             continue
         values = np.asarray(read(name))

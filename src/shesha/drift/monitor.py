@@ -52,6 +52,10 @@ _SUSPECTS = (
 )
 
 
+LEVEL, MOST_FALSE_ALARMS = 0.01, 0.05
+"""Default rate of false alarms, and largest one that nobody has to choose."""
+
+
 def decide_state(
     scores: Sequence[DriftScore], tolerance: float, sequence: CheckSequence | None, lengths: str = ""
 ) -> State:
@@ -76,7 +80,9 @@ _DISTANCES_ONLY = (
 _NEW_INDEX = "Encode stored vectors again, or map new ones: distances did not change, but the vectors did."
 
 
-def advice(state: State, scores: Sequence[DriftScore], alarm_since: int = 0, lengths: str = "") -> str:
+def advice(
+    state: State, scores: Sequence[DriftScore], alarm_since: int = 0, lengths: str = "", *, level: float = LEVEL
+) -> str:
     """Return advice for a state; `alarm_since` is the check that raised an unacknowledged alarm, or 0."""
     if lengths and state == "watch" and not scores[0].beyond:
         return (
@@ -94,6 +100,11 @@ def advice(state: State, scores: Sequence[DriftScore], alarm_since: int = 0, len
     if state == "not estimable":
         return f"Inspect the encodings first, because the model may be broken. {_SUSPECTS}"
     if state == "watch":
+        if level > MOST_FALSE_ALARMS:
+            return (
+                f"This is no evidence of a change: at least {100 * level:.2g} % of checks show it without a change. "
+                f"Make the monitor again with at least {draws_needed(1, MOST_FALSE_ALARMS)} re-encodings."
+            )
         if "primary" in tiers_beyond:
             return (
                 "The change is real, but within the tolerance or below the alarm threshold. Encode once more, and "
@@ -118,7 +129,6 @@ def advice(state: State, scores: Sequence[DriftScore], alarm_since: int = 0, len
     return f"Distances changed, but the leading directions did not (CKA). Measure task performance. {_SUSPECTS} {_NEW}"
 
 
-LEVEL = 0.01
 FEWEST_IN_A_ROW = 19
 """Minimum number of re-encodings for accumulating evidence over checks."""
 
@@ -141,8 +151,9 @@ def check_level(
                 "determine the noise of many checks"
             )
         return max(LEVEL, 1 / (len(unchanged) + 1))
-    level = LEVEL if false_alarm is None else check.fraction(false_alarm, "false_alarm", closed=False)
     there = n_resamples if unchanged is None else len(unchanged)
+    lowest = LEVEL if unchanged is None else max(LEVEL, 1 / (there + 1))
+    level = lowest if false_alarm is None else check.fraction(false_alarm, "false_alarm", closed=False)
     if there < draws_needed(1, level):
         name = "n_resamples" if unchanged is None else "nulls"
         raise ValueError(
@@ -171,7 +182,7 @@ def importable_name(measure: Measure) -> str:
 
 
 TOLERANCE = 0.05
-"""Default tolerance without re-encodings: the published detection threshold."""
+"""Default tolerance without re-encodings, or above those of fewer than 19: the published detection threshold."""
 MOST_CANARIES = 2_000
 """Number of random rows of a reference that is too large for the memory."""
 RESAMPLES = 199
@@ -232,7 +243,8 @@ class DriftMonitor:
         Document, clip or session of each row, if rows share one. Resampling and `update` then count each group once;
         `update` uses the mean of its rows.
     false_alarm : float, optional
-        Share of checks that raise an alert although the model is unchanged; at least 1 / (K + 1). Default: 0.01.
+        Share of checks that raise an alert although the model is unchanged; at least 1 / (K + 1). Default: the lowest
+        rate that the nulls allow, but at least 0.01.
     run_length : float, optional
         Mean number of checks until a false alarm, as an alternative to `false_alarm`. Evidence then accumulates over
         checks, so that small lasting changes are detected. Requires at least 19 nulls.
@@ -240,7 +252,9 @@ class DriftMonitor:
         Measures of drift, of which the first raises alerts. Default: RDM drift, unbiased CKA (to confirm alerts),
         Procrustes similarity (which often reacts first) and mutual kNN.
     tolerance : float, optional
-        Drift by the first measure up to which no alert is raised. Default: 0 with nulls, 0.05 without.
+        Drift by the first measure up to which no alert is raised. Default: 0 with nulls, 0.05 without. With fewer than
+        19 nulls and no `false_alarm`, it is 0.05 above the largest drift of the nulls, because an unchanged model
+        exceeds all of these in more than 5 % of checks.
     about : mapping of str to str, optional
         Settings of the reference to record, such as model revision and batch size. Checks report differences from them.
     n_resamples : int
@@ -314,6 +328,14 @@ class DriftMonitor:
                 state_warning(
                     f"all {len(unchanged):,} re-encodings equal the reference, so any change beyond rounding raises an "
                     "alert; vary what differs between checks, such as the batch size, or pass tolerance="
+                )
+            elif unchanged is not None and false_alarm is None and tolerance is None and level > MOST_FALSE_ALARMS:
+                # To exceed the largest of a few drifts is no evidence, unless it is exceeded by far.
+                limit = TOLERANCE + float(unchanged.drifts[np.isfinite(unchanged.drifts[:, 0]), 0].max())
+                state_warning(
+                    f"in {100 * level:.2g} % of checks, an unchanged model drifts more than all {len(unchanged)} "
+                    f"re-encodings, so only a drift above {limit:.2g} raises an alert; pass at least "
+                    f"{draws_needed(1, MOST_FALSE_ALARMS)} re-encodings, or choose a rate with false_alarm"
                 )
         doubts = tuple(text for text in statements if is_warning(text))
         self._setting = Setting(
@@ -579,7 +601,9 @@ class DriftMonitor:
             in_a_row = evidence.as_sequence(primary.p_value, self._rule)
         by_sequence = self.run_length is not None
         state = decide_state(outcome.scores, setting.tolerance, in_a_row if by_sequence else None, outcome.lengths)
-        todo = advice(state, outcome.scores, 0 if in_a_row is None else in_a_row.alarm_since, outcome.lengths)
+        todo = advice(
+            state, outcome.scores, 0 if in_a_row is None else in_a_row.alarm_since, outcome.lengths, level=setting.level
+        )
         if outcome.rotated and state == "ok":
             todo = _NEW_INDEX
         elif todo == _NOTHING and setting.reference.rows is None:

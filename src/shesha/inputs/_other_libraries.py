@@ -12,7 +12,7 @@ import numpy as np
 
 from shesha.inputs.column_words import is_design_name
 from shesha.inputs.columns import SAMPLE, Column, pandas_columns
-from shesha.inputs.identity import NamedRows, Names, choose_identity, identity_names, named_index
+from shesha.inputs.identity import NamedRows, Names, choose_identity, identity_names
 from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, refuse_neighbours, scale_columns
 from shesha.inputs.table_columns import column_names, decide, feature_order, state_layout
 from shesha.inputs.unsuited_tables import require_wide
@@ -267,7 +267,7 @@ def table_values(X: Any, name: str = "X") -> Any:
 
 def _from_pandas_frame(frame: pd.DataFrame, name: str) -> Parted:
     columns = pandas_columns(frame)
-    index = Names.build(frame.index, named_index(frame.index.names))
+    index = Names.of_index(frame.index)
     if frame.index.nlevels > 1:
         levels = pandas_columns(frame.index.to_frame(index=False))
         require_wide([*levels, *columns], len(columns), name)
@@ -344,7 +344,7 @@ def _as_list(values: Any) -> list[Any]:
 def _from_pandas_series(series: pd.Series[Any], name: str) -> Parted:
     (column,) = pandas_columns(series.to_frame())
     values = np.asarray(series) if column.kind == "numbers" else _vectors_or_values(series.tolist(), series, name)
-    return values, Names.build(series.index, named_index(series.index.names))
+    return values, Names.of_index(series.index)
 
 
 def _vectors_or_values(entries: list[Any], series: Any, name: str) -> Any:
@@ -418,7 +418,9 @@ def _from_xarray(array: Any, name: str) -> Parted:
         return array.values, None
     index = array.indexes.get(array.dims[0])
     if index is not None:
-        return array.values, Names.build(index)
+        names = Names.build(index)
+        names.title = str(array.dims[0])
+        return array.values, names
     along = {str(key): one for key, one in array.coords.items() if one.dims == array.dims[:1]}
     chosen = choose_identity(identity_names(along), lambda key: along[key].values)
     return array.values, None if chosen is None else Names.build(along[chosen].values, chosen)

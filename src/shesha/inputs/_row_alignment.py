@@ -27,7 +27,6 @@ from shesha.inputs.identity import (
     could_identify,
     is_condition_name,
     joined_values,
-    named_index,
 )
 from shesha.support.provenance import state, state_warning
 from shesha.support.sampling_units import is_batch_name, is_unit_name
@@ -364,15 +363,16 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
     mere_numbers = not (names.certain and reference.certain)
     kinds = {names.kind, reference.kind}
     shared = len(np.intersect1d(names.values, reference.values))
+    of_index = names.column == reference.column and not reference.counts_rows
+    if labels and shared == len(reference) < len(names) and (reference.kind == "text" or of_index):
+        state(f"{name}: labels of {len(names) - shared:,} further rows not used")
+        return _positions(names, reference.values)
     # Different parts of a table are compared by position; slices that overlap, as after X.iloc[1:], are not.
     separate = kinds == {"counted"} and not shared
     counting = kinds == {"counted", "numbered"} and (names.counts_rows or reference.counts_rows)
     if mere_numbers and (separate or counting):
         state(f"rows paired by position: the row numbers of {first} and {name} differ")
         return None
-    if labels and shared == len(reference) and reference.kind == "text":
-        state(f"{name}: labels of {len(names) - shared:,} further rows not used")
-        return _positions(names, reference.values)
     unlike = names.doubtful and reference.doubtful
     renaming = _renaming(names, reference, shared)
     if shared == 0 and ((mere_numbers and names.kind == "numbered") or unlike) and not renaming:
@@ -389,7 +389,7 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
     advice = (
         f"{lost}. " if lost else "",
         renaming,
-        'To use only the shared rows, pass rows="shared". ' if shared and not renaming else "",
+        _use_shared(first, name, names, labels=labels) if shared and not renaming else "",
         "" if same else f"They come from {names.word} and {reference.word}; name one column with ids=. ",
         _by_position(names, reference),
     )
@@ -397,6 +397,13 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
         f"rows of {name} must have the same {words} as those of {first}, got {shared:,} shared {words} of "
         f"{len(names):,} and {len(reference):,} ({_example(names, reference)}). {''.join(advice)}".rstrip(". ")
     )
+
+
+def _use_shared(first: str, name: str, names: Names, *, labels: bool) -> str:
+    """Say how to use only the rows that both sides have."""
+    if labels and (names.title or names.kind != "text"):
+        return f"To leave out rows without a label, pass {name}.reindex({first}.index). "
+    return 'To use only the shared rows, pass rows="shared". '
 
 
 _FEWEST_REORDERED = 8
@@ -764,12 +771,14 @@ def align_labels(X: Any, y: Any, name: str = "y", other: str = "X") -> Any:
     """Reorder labels to match the rows of a representation, if both have names."""
     table = hasattr(y, "iloc") and hasattr(y, "columns")
     # Tables are reordered without converting them to an array, because some columns may contain text.
-    values, names = (y, Names.build(y.index, named_index(y.index.names))) if table else split_names(y, name)
+    values, names = (y, Names.of_index(y.index)) if table else split_names(y, name)
     if names is None:
         return y
     known = _row_names(X, other)
     if known is not None and known.index is not None and names.kind != "text" and not names.column:
         known = known.index
+    if known is not None and names.title and names.title == known.title:
+        known, names = known.as_identifiers(), names.as_identifiers()
     order = orders({other: known, name: names}, labels=True).get(name)
     if order is None:
         return y

@@ -62,6 +62,16 @@ def _compile(template: str) -> str:
 LABELS = frozenset({"label", "labels", "y", "class", "target"})
 """Names of columns of labels, in lower case."""
 
+_OBJECTS = "objects?|cells?|nuclei|nucleus|single_?cells?|cytoplasm"
+OBJECT_COUNT = Words(
+    {
+        "Cells_Count": f"?metadata|image {_OBJECTS} counts?",
+        "Count_Nuclei": f"?metadata|image counts? {_OBJECTS}",
+        "number_of_nuclei": f"?metadata|image n|num|number|number_of {_OBJECTS}",
+        "Cells_Number_Object": f"?metadata|image {_OBJECTS} number object",
+    }
+)
+"""Columns of the number of cells of a well or pool, on which averages over cells depend."""
 _NUMBER_OF = "?id|idx|index|num|number|no|nr"
 SIDE = Words(
     {
@@ -96,6 +106,7 @@ SIDE = Words(
         "Metadata_Site": "metadata|location *",
         "longitude": "lat(itude)?|lon(gitude)?|lng",
         "STI 014": r"sti \d{3}",
+        **OBJECT_COUNT.lines,
     }
 )
 """Columns of numbers that describe the rows."""

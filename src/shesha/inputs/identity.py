@@ -49,11 +49,20 @@ class Names:
         """Columns of the table that are neither features nor the names, by which another order can be detected."""
         self.index: Names | None = None
         """The index of the table whose column contains the names; labels with an index are matched by it."""
+        self.title = ""
+        """The name of the index, such as 'trial'; labels with an index of this name are matched by it."""
 
     @classmethod
     def build(cls, values: ArrayLike, column: str = "", *, chosen: Chosen = "") -> Names:
         """Build names from values in memory."""
         return cls(lambda: values, column=column, chosen=chosen)
+
+    @classmethod
+    def of_index(cls, index: Any) -> Names:
+        """Build names from an index of pandas, whose own name may denote an identifier."""
+        names = cls.build(index, named_index(index.names))
+        names.title = " and ".join(str(name) for name in index.names if name is not None)
+        return names
 
     @classmethod
     def lazy(cls, record: Sequence[Any], load: Callable[[], ArrayLike], *, chosen: Chosen = "") -> Names:
@@ -180,7 +189,12 @@ class Names:
         names = Names(lambda: self.values[rows], doubtful=self.doubtful, column=self.column, chosen=self.chosen)
         names.columns = {column: values.take(rows) for column, values in self.columns.items()}
         names.index = None if self.index is None else self.index.take(rows)
+        names.title = self.title
         return names
+
+    def as_identifiers(self) -> Names:
+        """Return the values of an index as identifiers, which its name denotes."""
+        return Names(lambda: self.values, column=self.title, chosen="column")
 
     def as_text(self) -> Names:
         """Return the same names as text, to compare them with names of which some are not numbers."""

@@ -574,14 +574,34 @@ def _first_and_last(names: Sequence[str]) -> str:
     return ", ".join([*names[:_FEW_STATED], "...", *names[-_FEW_STATED:]])
 
 
+def data_channels(recording: Any) -> list[str]:
+    """Return the good channels of data of an object of MNE, without EOG, triggers and bad channels.
+
+    Raises
+    ------
+    ValueError
+        If no channel contains data.
+    """
+    of_data = set(recording.get_channel_types(picks="data"))
+    types = zip(recording.ch_names, recording.get_channel_types(), strict=True)
+    return [name for name, kind in types if kind in of_data and name not in recording.info["bads"]]
+
+
 def column_names(X: Any) -> Names | None:
-    """Return the names of the features of a table of pandas or of AnnData, unless they only count the columns."""
+    """Return the names of the features of a table, AnnData or recording, unless they only count the columns.
+
+    Features are columns of pandas, channels of MNE, or along the second axis of xarray.
+    """
     if hasattr(X, "var_names") and hasattr(X, "obs_names"):
         names = Names.build(np.array(X.var_names, object))
     elif hasattr(X, "columns") and hasattr(X, "iloc"):
         # Columns of a numbered family are read in the order of their numbers, and side columns are left out.
         read = decide(pandas_columns(X), "X", option="").matrix
         names = Names.build(np.array([column.name for column in read], object))
+    elif hasattr(X, "ch_names") and hasattr(X, "get_channel_types"):
+        names = Names.build(np.array(data_channels(X), object))
+    elif hasattr(X, "dims") and len(X.dims) > 1 and X.dims[1] in getattr(X, "indexes", {}):
+        names = Names.build(X.indexes[X.dims[1]])
     else:
         return None
     return None if names.kind == "counted" or not names.distinct else names

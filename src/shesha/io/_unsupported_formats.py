@@ -118,6 +118,14 @@ _EPOCHS = (
     "epochs = mne.read_epochs({old})",
     "numpy.save({npy}, epochs.get_data(picks='data').reshape(len(epochs), -1))  # good channels and times",
 )
+_EEGLAB = (
+    "import numpy, pathlib, scipy.io",
+    "eeg = scipy.io.loadmat({old}, simplify_cells=True)",
+    "eeg = eeg.get('EEG', eeg)",
+    "size, data = [int(eeg[name]) for name in ('nbchan', 'pnts', 'trials')], eeg['data']",
+    "data = numpy.fromfile(pathlib.Path({old}).with_name(data), 'f4') if isinstance(data, str) else data",
+    "numpy.save({npy}, data.reshape(size, order='F').transpose(2, 0, 1).reshape(size[2], -1))  # trials",
+)
 _FAISS = (
     "import faiss, numpy",
     "index = faiss.read_index({old})",
@@ -180,6 +188,7 @@ _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ".dta": ("Stata files are not read", _pandas("read_stata")),
     ".orc": ("ORC files are not read", _pandas("read_orc")),
     **dict.fromkeys((".nii", ".nii.gz"), ("NIfTI images are not read", _NIFTI)),
+    ".set": ("Recordings of EEGLAB are not read", _EEGLAB),
     ".fif": ("MNE files are not read", _EPOCHS),
     **dict.fromkeys((".faiss", ".index"), ("FAISS indexes are not read", _FAISS)),
     **dict.fromkeys((".rds", ".rdata", ".rda"), ("R files are not read", _R)),

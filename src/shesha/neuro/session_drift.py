@@ -199,7 +199,7 @@ class _Session:
         place = alternate(trials.codes, 2)
         sums = half_sums(rows, trials.codes, trials.n_conditions, place, np.array([[True, False]]))
         first, second = (half[0, :, :-1] / half[0, :, -1:] for half in sums)
-        neurons = column_names(X)
+        neurons = column_names(X if trials.source is None else trials.source)
         neurons = neurons if neurons is None or trials.neurons is None else neurons.take(trials.neurons)
         return cls(name, trials.names, np.stack([first, second]), trials.rates, codes=trials.codes, neurons=neurons)
 
@@ -473,7 +473,7 @@ def _table(tracked: ArrayLike | None, sessions: list[_Session], first: Literal[0
             )
         most = max(sizes)
         few = "" if len(shared) == most else f"{len(shared)} of {most} "
-        state(f"{few or 'all '}neurons matched by the names of columns{', in another order' * (not few)}")
+        state(f"{few or 'all '}neurons matched by name{', in another order' * (not few)}")
         kept = known[0].values[np.isin(known[0].values, shared)]
         places = [{name: place for place, name in enumerate(names.values.tolist())} for names in known]
         return np.array([[of[name] for of in places] for name in kept.tolist()], dtype=np.intp)
@@ -483,7 +483,7 @@ def _table(tracked: ArrayLike | None, sessions: list[_Session], first: Literal[0
             "pass a table of neurons x sessions as tracked="
         )
     if len(known) in (0, len(sessions)):
-        state(f"neurons {'matched by the names of columns' if known else 'paired by position (no names)'}")
+        state(f"neurons {'matched by name' if known else 'paired by position (no names)'}")
     return np.repeat(np.arange(sizes[0])[:, None], len(sizes), axis=1)
 
 

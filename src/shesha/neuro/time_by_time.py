@@ -309,7 +309,7 @@ class TimeCluster(Number):
 
 
 _ENOUGH = 5
-"""How many draws for each entry above its threshold suffice to form clusters."""
+"""How many draws, with the given order, for each entry above its threshold suffice to form clusters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -345,11 +345,11 @@ class TimeClusters(NumberTable):
         found = self.significant
         where = f": {join_items(each.name for each in found)}" if found else ""
         # A few draws that repeat the given order may exceed the threshold of a time alone.
-        few = not self.numbers and self.n_draws < _ENOUGH / self.forming
+        few = not self.numbers and self.n_draws + 1 < _ENOUGH / self.forming
         return (
             f"{count(len(found), 'cluster')} of times above chance ({self.alpha:g}, corrected for all times){where} "
             f"({self.what})"
-            + f"; {self.n_draws} draws are too few to exclude one, pass n_permutations={_ENOUGH / self.forming:.0f}"
+            + f"; {self.n_draws} draws are too few to exclude one, pass n_permutations={_ENOUGH / self.forming - 1:.0f}"
             * few
             + "."
         )

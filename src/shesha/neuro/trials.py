@@ -22,7 +22,7 @@ from shesha.inputs import (
 )
 from shesha.inputs.class_labels import class_names, lacks_label, state_suspicious_classes
 from shesha.inputs.identity import words_of
-from shesha.inputs.table_columns import column_names
+from shesha.inputs.table_columns import column_names, data_channels
 from shesha.kernels.condition_distances import Cube, count_trials, equal_sums
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.kernels.rounding_and_scaling import safe_unit
@@ -568,23 +568,22 @@ def _data_channels(epochs: Any, name: str) -> Array:
     types = dict(zip(epochs.ch_names, epochs.get_channel_types(), strict=True))
     bad = epochs.info["bads"]
     try:
-        of_data = set(epochs.get_channel_types(picks="data"))
+        used = data_channels(epochs)
     except ValueError as error:
         listing = check.join_items(dict.fromkeys(types.values()))
         raise ValueError(
             f"{name} must have channels of data, got {listing}; to use all, pass {name}.get_data()"
         ) from error
-    aside = [f"{channel} ({kind})" for channel, kind in types.items() if kind not in of_data and channel not in bad]
+    aside = [f"{channel} ({types[channel]})" for channel in types if channel not in used and channel not in bad]
     aside += [f"{channel} (bad)" for channel in bad]
     if aside:
         provenance.state(f"{name}: {len(aside)} of {count(len(types), 'channel')} left out: {check.join_items(aside)}")
-    several = sorted({kind for channel, kind in types.items() if kind in of_data and channel not in bad})
+    several = sorted({types[channel] for channel in used})
     if len(several) > 1:
         provenance.state_warning(
             f"{name}: channels of several types ({', '.join(several)}) have different units, so one type dominates "
             "distances. Pass one type at a time, such as epochs.pick('mag'), or standardised channels"
         )
-    used = [channel for channel, kind in types.items() if kind in of_data and channel not in bad]
     return np.asarray(epochs.get_data(picks=used))
 
 

@@ -37,7 +37,7 @@ from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.support.wording import count, join_items
 from shesha.views import Rdm, Representation, align_rows, check_named_arrays, hint_of_distances, select_layer_rows
-from shesha.views.representation import looks_like_distances
+from shesha.views.representation import look_like_similarities, looks_like_distances
 
 _EVIDENCE_FIELDS = ("p_value", "corrected_p_value", "p_ceiling", "alone", "unique", "unique_low", "unique_high")
 
@@ -299,7 +299,8 @@ def rank_models(
     Parameters
     ----------
     data : array of shape (n_samples, n_features), or Rdm, or several of them
-        Data that the models explain. A sequence, a mapping, or an array of shape (k, n_samples, n_features) contains
+        Data that the models explain. Square, symmetric matrices with a diagonal of zeros are read as distances if the
+        measure accepts these. A sequence, a mapping, or an array of shape (k, n_samples, n_features) contains
         subjects or repeats, which may have different numbers of features.
     models : mapping of str to array of shape (n_samples, n_features), or Rdm
         Candidate models with the same rows as the data; named rows are matched by name.
@@ -373,6 +374,8 @@ def rank_models(
         for name, model in kinds.mapping(models, "models").items()
     }
     named = {"models": models, "data": _subjects(data, models)}
+    if as_measure(measure).takes_distances:
+        named = _read_distances(named)
     _warn_of_sessions(list(named["data"]))
     (models, data), along = select_layer_rows(
         named, {"groups": groups, "blocks": blocks}, rows=rows, missing=missing, need=_bytes, seed=seed
@@ -614,6 +617,31 @@ def _check_problem(data: Any, models: Any, measure: Choice, groups: Any, blocks:
     design = labels_in_order((entry.names for entry in joint.values()), {"groups": groups, "blocks": blocks})
     model_sides = dict(zip(candidates, sides, strict=False))
     return Problem(chosen, model_sides, tuple(sides[len(candidates) :]), exchange(n, **design))
+
+
+def _read_distances(named: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Read matrices that look like distances as such; refuse similarities among distances."""
+    shown = {"models": "models[{!r}]", "data": "{}"}
+    read: list[str] = []
+    sides: dict[str, dict[str, Any]] = {kind: {} for kind in named}
+    for kind, arrays in named.items():
+        for name, X in arrays.items():
+            sides[kind][name] = X
+            if not isinstance(X, Rdm) and looks_like_distances(getattr(X, "values", X)):
+                sides[kind][name] = Rdm(X, shown[kind].format(name))
+                read.append(shown[kind].format(name))
+    if read:
+        provenance.state(
+            f"square, symmetric matrices with a diagonal of zeros read as distances: {check.join_items(read)}"
+        )
+    for name, X in sides["models"].items():
+        are_distances = all(isinstance(subject, Rdm) for subject in sides["data"].values())
+        if are_distances and not isinstance(X, Rdm) and look_like_similarities(getattr(X, "values", X)):
+            raise ValueError(
+                f"models[{name!r}] must contain distances, as data does, got a matrix of similarities with "
+                f"{np.diagonal(getattr(X, 'values', X))[0]:g} on its diagonal; pass shesha.Rdm(1 - models[{name!r}])"
+            )
+    return sides
 
 
 def _subjects(data: Any, models: Mapping[str, Any]) -> dict[str, Any]:

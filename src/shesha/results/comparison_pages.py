@@ -123,17 +123,23 @@ def comparison_page(result: Comparison) -> Page:
     led = [score for score in known if score.name in RECOMMENDED] or known[:3]
     first = known if len(known) <= _FEW else led
     missing = tuple(_remarks((score.name, score.reason) for score in result.scores))
+    # A measure that is missing among a few must be noticed.
+    lacking = [Item(f"Without a value: {item.text}") for item in missing] if len(result.scores) <= _FEW else []
     notes = tuple(_remarks((score.name, note) for score in result.scores for note in score.notes))
     return Page(
         title=f"{result.first} and {result.second}",
         question=f"Are the geometries of {result.first} and {result.second} more similar than by chance?",
         answer=(*pair_sentences(result.first, result.second, known, result.alpha), *result.sampled()),
-        numbers=(*((_scores(first, "First to read"),) if first else ()), *texts([_explanation(result, known, sizes)])),
+        numbers=(
+            *((_scores(first, "First to read"),) if first else ()),
+            *lacking,
+            *texts([_explanation(result, known, sizes)]),
+        ),
         doubts=_doubt_parts(result, known),
         sections=(
             *repeats_sections(known),
             *sections_of_held_out_values(known, result.folds),
-            *((Section("Without a value", missing),) if missing else ()),
+            *((Section("Without a value", missing),) if missing and not lacking else ()),
             *((Section("Notes", notes),) if notes else ()),
             *_measure_sections(known, first),
         ),

@@ -304,9 +304,11 @@ def _drift_against_floor(verdict: DriftVerdict, score: DriftScore) -> str:
     """Compare the primary drift with that of unchanged encodings, or with the tolerance."""
     drift = f"{score.name} is {score.value:.3g}"
     if verdict.basis == "re-encodings":
+        # The rate is the one of `rates_sentence`; re-encodings that equal the reference have none.
+        known = f"{100 * verdict.level:.2g} % of which exceed {score.threshold:.3g}" * bool(score.threshold)
         return (
-            f"{drift}, compared with a mean of {score.chance:.3g} for encodings of the unchanged model, which "
-            f"rarely exceed {score.threshold:.3g} (p = {score.p_value:.2g})"
+            f"{drift}, compared with a mean of {score.chance:.3g} for encodings of the unchanged model, "
+            f"{known or 'which all equal the reference'} (p = {score.p_value:.2g})"
         )
     if score.low != score.low:
         return f"{drift} for these rows; other samples of inputs were not considered"

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import NamedRows, Names, split_names, table_values, validation as check
 from shesha.inputs.class_labels import class_names
+from shesha.inputs.column_words import PICTURE_COLUMNS
 from shesha.kernels.condensed_matrices import row_sums, square, take_condensed
 from shesha.kernels.distances import (
     METRICS,
@@ -36,15 +37,15 @@ from shesha.support.provenance import state, state_warning
 from shesha.support.types import Array, Index, Mask, Matrix, Vector
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn
 
-_ADVICE = '; leave them out (missing="drop")'
+_ADVICE, _WIDE = '; leave them out (missing="drop")', PICTURE_COLUMNS + 1
 
 
 class UndirectedRowsError(NotEstimable):
     """Raised if the distances of some rows are undefined under the metric."""
 
-    def __init__(self, rows: Index, metric: str, name: str = "X") -> None:
+    def __init__(self, rows: Index, metric: str, name: str = "X", *, width: int | None = None) -> None:
         super().__init__(rows, metric, name)
-        self.rows, self.metric, self.name = rows, metric, name
+        self.rows, self.metric, self.name, self.width = rows, metric, name, width
 
     @property
     def kind(self) -> str:
@@ -53,13 +54,14 @@ class UndirectedRowsError(NotEstimable):
 
     def __str__(self) -> str:
         """Name the rows that have no distance."""
-        return f"{self.kind} rows have no {self.metric} distance: rows {check.join_items(self.rows)}{_ADVICE}"
+        advice = "; coordinates need metric=euclidean" if (self.width or _WIDE) < _WIDE else _ADVICE
+        return f"{self.kind} rows have no {self.metric} distance: rows {check.join_items(self.rows)}{advice}"
 
 
 def standardise(rows: Matrix, metric: Metric, name: str = "X", numbers: Index | None = None) -> Matrix:
     """Return rows in standard form for a metric; raise an error if rows (of these numbers) have no direction."""
     if len(bad := find_undirected_rows(rows, metric)):
-        raise UndirectedRowsError(bad if numbers is None else numbers[bad], metric, name)
+        raise UndirectedRowsError(bad if numbers is None else numbers[bad], metric, name, width=rows.shape[1])
     return standard_rows(rows, metric)
 
 
@@ -241,9 +243,11 @@ def looks_like_distances(array: Any) -> bool:
     return bool((values >= 0).all() and np.allclose(values, values.T))
 
 
-def _look_like_similarities(values: Any) -> bool:
+def look_like_similarities(values: Any) -> bool:
     """Return whether a square matrix is symmetric, with one value on its diagonal that none exceeds."""
-    if not device_arrays.is_numpy(values) or values.dtype.kind != "f" or not 2 < len(values) <= _LARGEST:
+    shape: tuple[int, ...] = getattr(values, "shape", ())
+    is_square = len(shape) == 2 and shape[0] == shape[1] and 2 < shape[0] <= _LARGEST
+    if not is_square or not device_arrays.is_numpy(values) or values.dtype.kind != "f":
         return False
     diagonal = np.diagonal(values)
     top = float(diagonal[0])
@@ -264,7 +268,7 @@ def hint_of_distances(named: Mapping[str, Any]) -> None:
             _state_smooth_columns(X, name)
             continue
         values = split_names(X, name)[0]
-        kind = "distances" if looks_like_distances(values) else "similarities" * _look_like_similarities(values)
+        kind = "distances" if looks_like_distances(values) else "similarities" * look_like_similarities(values)
         if kind:
             text = f"{name} looks like a matrix of {kind}, but is used as features"
             rdm = name if kind == "distances" else f"1 - {name}"
