@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from shesha.cli._app import app
-from shesha.cli._options import _WORDS, name_options
+from shesha.cli._options import _WORDS, name_options, name_values
 
 CASES = {
     "y must have one label for each of the 60 rows": "--labels must have one label for each of the 60 rows",
@@ -45,3 +45,7 @@ def test_every_option_that_messages_name_exists():
     known = {option for command in every for one in command.params for option in one.opts}
     assert {option for option in _WORDS.values() if option.startswith("--")} <= known
     assert inspect.isfunction(name_options)
+
+
+def test_an_option_is_named_as_on_the_command_line_although_a_line_breaks_within_it():
+    assert name_values("read only if keys=\n  names it") == "read only if --key names it"

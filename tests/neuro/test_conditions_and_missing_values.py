@@ -146,7 +146,7 @@ def test_neurons_outside_the_mask_are_left_out_and_others_named():
     outside = np.column_stack([X, np.full((120, 2), np.nan)])
     found = crossnobis(outside, SHOWN, noise=None)
     np.testing.assert_allclose(found, crossnobis(X, SHOWN, noise=None), atol=1e-12)
-    assert found.read == ("2 of 8 neurons without any number (NaN) left out",)
+    assert found.read == ("2 of 8 features without any number (NaN) left out",)
     assert str(found).endswith(found.read[0])
     lost = X.copy()
     lost[5:9, 2] = np.nan

@@ -106,7 +106,7 @@ def test_more_neurons_than_trials_make_no_difference_to_the_noise() -> None:
     S = left.T @ left / 12
     own = 0.5 * S + 0.5 * np.trace(S) / 40 * np.eye(40)
     expected = brute_force(wide, CONDITIONS, RUNS, np.linalg.inv(own))
-    with pytest.warns(shesha.MeasureWarning, match="40 neurons are many for a noise covariance from 12 degrees"):
+    with pytest.warns(shesha.MeasureWarning, match="40 features are many for a noise covariance from 12 degrees"):
         found = crossnobis(wide, CONDITIONS, RUNS, noise=0.5)
     assert found == pytest.approx(expected, abs=1e-10)
 

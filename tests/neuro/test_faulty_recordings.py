@@ -72,7 +72,7 @@ def sorted_trials(*arrays):
 
 FAULTS = {
     "a lost trial": (set_to(np.nan, np.s_[5]), r"1 of 96 trials without any number"),
-    "a lost neuron": (set_to(np.nan, np.s_[:, 3]), r"1 of 20 neurons without any number"),
+    "a lost neuron": (set_to(np.nan, np.s_[:, 3]), r"1 of 20 features without any number"),
     "NaN": (set_to(np.nan, np.s_[5, 3]), r"must have a number for every neuron in every trial, got NaN"),
     "missing conditions": (without_labels, r"4 of 96 trials without a condition left out"),
     "silent neurons": (set_to(0, np.s_[:, :4]), r"4 of 20 neurons are 0 in all trials|silent"),

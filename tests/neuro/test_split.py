@@ -172,7 +172,7 @@ def test_wuc_is_that_of_a_loop(recording) -> None:
 
 def test_wuc_of_more_neurons_than_trials_is_that_of_a_loop(recording) -> None:
     X, shown = recording(n_trials=60, n_neurons=90, n_conditions=4)
-    with pytest.warns(shesha.MeasureWarning, match="90 neurons are many .* from 26 degrees of freedom"):
+    with pytest.warns(shesha.MeasureWarning, match="90 features are many .* from 26 degrees of freedom"):
         found = wuc(X, shown, shrinkage=0.3, **FAST)
     assert "noise is whitened only in part" in found.notes[-1]
     assert found.value == pytest.approx(wuc_brute_force(X, shown, 0.3), abs=1e-10)

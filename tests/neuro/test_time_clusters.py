@@ -1,5 +1,7 @@
 """Clusters of times are found where there is an effect, have a model's correlations, and few false claims."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -99,3 +101,10 @@ def test_conditions_of_a_model_that_were_not_recorded_are_left_out_by_name():
     assert any("7 of 7 and 8 rows shared by name" in line for line in found.inputs)
     with pytest.raises(ValueError, match=r"all distances between the 7 conditions a, b, c, e, f and 2 more, got 8"):
         time_clusters(X[kept], names[shown[kept]], model=model.to_numpy(), **options)
+
+
+@pytest.mark.parametrize(("n_draws", "advice"), [(99, ""), (98, "pass n_permutations=99."), (39, "n_permutations=99.")])
+def test_draws_that_are_too_few_to_form_a_cluster_are_said(n_draws, advice):
+    X, shown, _ = recording(1, n_trials=32, n_conditions=4)
+    found = replace(time_clusters(X, shown, n_permutations=19, n_splits=2), numbers=(), n_draws=n_draws, forming=0.05)
+    assert ("too few to exclude one" in found.headline) == bool(advice) and advice in found.headline

@@ -370,5 +370,5 @@ def test_matrices_that_look_like_distances_are_read_as_such(rng):
     )
     assert [one.value for one in found] == [one.value for one in expected]
     assert any("read as distances: models['places'], data[0], data[1], " in text for text in found.inputs)
-    with pytest.raises(ValueError, match=r"models\['alike'\] must contain distances, .* shesha\.Rdm\(1 - models"):
+    with pytest.raises(ValueError, match=r"models\['alike'\] must contain distances, .* pass \(or save\) 1 - models"):
         rank_models(noisy, {"alike": np.exp(-D)})

@@ -274,7 +274,11 @@ def _gauges(monitor: DriftMonitor) -> Iterator[tuple[str, str, tuple[str, ...], 
         yield "shesha_check_timestamp_seconds", "Unix time of the last check, in seconds.", (), {(): time}
         for gauge, text, field in (
             ("shesha_drift", "Drift of the last check; 0 means the same geometry.", "value"),
-            ("shesha_drift_threshold", "Drift threshold, which unchanged encodings rarely exceed.", "threshold"),
+            (
+                "shesha_drift_threshold",
+                "Drift threshold, which unchanged encodings exceed at the false alarm rate.",
+                "threshold",
+            ),
             ("shesha_drift_p_value", "Share of unchanged encodings with at least as much drift.", "p_value"),
         ):
             values = {(score["name"], score["tier"]): score.get(field) for score in last["scores"]}

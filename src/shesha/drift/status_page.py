@@ -32,8 +32,8 @@ _TITLES = {
     "not estimable": "Alert: the check could not decide",
 }
 _CHARTS = (
-    "A drift of 0 means the same geometry as the reference. Unchanged encodings rarely exceed the threshold. Axes are "
-    "logarithmic if values differ more than twentyfold."
+    "A drift of 0 means the same geometry as the reference. Unchanged encodings exceed the threshold at the false "
+    "alarm rate. Axes are logarithmic if values differ more than twentyfold."
 )
 
 

@@ -401,7 +401,7 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
 
 def _use_shared(first: str, name: str, names: Names, *, labels: bool) -> str:
     """Say how to use only the rows that both sides have."""
-    if labels and (names.title or names.kind != "text"):
+    if labels and (names.title or not (names.column or names.kind == "text")):
         return f"To leave out rows without a label, pass {name}.reindex({first}.index). "
     return 'To use only the shared rows, pass rows="shared". '
 

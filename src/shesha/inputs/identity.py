@@ -194,7 +194,9 @@ class Names:
 
     def as_identifiers(self) -> Names:
         """Return the values of an index as identifiers, which its name denotes."""
-        return Names(lambda: self.values, column=self.title, chosen="column")
+        names = Names(lambda: self.values, column=self.title, chosen="column")
+        names.title = self.title
+        return names
 
     def as_text(self) -> Names:
         """Return the same names as text, to compare them with names of which some are not numbers."""

@@ -184,7 +184,7 @@ class Trials:
             raise ValueError(f"{name} must contain responses, got only NaN")
         neurons = None if alive.all() else np.flatnonzero(alive)
         if neurons is not None:
-            text = f"{int((~alive).sum())} of {count(len(alive), 'neuron')} without any number (NaN) left out"
+            text = f"{int((~alive).sum())} of {count(len(alive), 'feature')} without any number (NaN) left out"
             provenance.state(text if name == "X" else f"{name}: {text}")
             values = values[:, neurons]
         if values.ndim == 3 and source is None:
@@ -971,6 +971,6 @@ def describe_many_neurons(n_neurons: int, dof: int, effect: str) -> str:
     if 2 * n_neurons < dof:
         return ""
     return (
-        f"{count(n_neurons, 'neuron')} are many for a noise covariance from {dof:,} degrees of freedom, so {effect}; "
-        "or use fewer neurons (components)"
+        f"{count(n_neurons, 'feature')} are many for a noise covariance from {dof:,} degrees of freedom, so {effect}; "
+        "or use fewer of them (components)"
     )

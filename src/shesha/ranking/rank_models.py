@@ -637,9 +637,10 @@ def _read_distances(named: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[st
     for name, X in sides["models"].items():
         are_distances = all(isinstance(subject, Rdm) for subject in sides["data"].values())
         if are_distances and not isinstance(X, Rdm) and look_like_similarities(getattr(X, "values", X)):
+            top = f"{np.diagonal(getattr(X, 'values', X))[0]:g}"
             raise ValueError(
-                f"models[{name!r}] must contain distances, as data does, got a matrix of similarities with "
-                f"{np.diagonal(getattr(X, 'values', X))[0]:g} on its diagonal; pass shesha.Rdm(1 - models[{name!r}])"
+                f"models[{name!r}] must contain distances, as data does, got a matrix of similarities with {top} on its "
+                f"diagonal; pass (or save) {top} - models[{name!r}]"
             )
     return sides
 
