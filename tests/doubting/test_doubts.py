@@ -1,6 +1,7 @@
 """Planted faults come first, clean rows raise nothing, and what is asked is checked."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -53,6 +54,7 @@ def planted(name, rng):
         "few coordinates": (rogue, {}),
         "raw counts": (rng.poisson(rng.gamma(3, 1, (N, 1)) * rng.gamma(1, 1, (4, D))[rng.integers(4, size=N)]), {}),
         "missing codes": (np.where(rng.random((N, D)) < 0.03, -999, noise), {}),
+        "no variation": (np.float32(offset + 1e-7 * noise), {}),
         "ties": ((rng.random((N, 12)) < 0.1).astype(float), {}),
         "near copies": (np.where(known[:, None] > 0.5, offset + 1e-3 * noise, low_rank(rng)), {}),
     }[name]
@@ -69,7 +71,7 @@ FIRST = {
 }
 FAULTS = ["row scale", "order", "batches in order", "confounded labels", "covariate", "groups", "driven"]
 FAULTS += ["labels and covariate", "copied features", "whitened", "principal components", "offset", "few rows"]
-FAULTS += ["duplicates", "near copies", "few coordinates", "ties", "raw counts", "missing codes"]
+FAULTS += ["duplicates", "near copies", "few coordinates", "ties", "raw counts", "missing codes", "no variation"]
 
 
 @pytest.mark.parametrize(("metric", "named"), [("cosine", True), ("correlation", False), ("euclidean", False)])
@@ -187,6 +189,27 @@ def test_logarithms_of_logarithms_are_named(prepare, expected):
 @pytest.mark.parametrize("metric", ["cosine", "correlation", "euclidean"])
 def test_clean_rows_raise_nothing(make, metric):
     assert sum(len(doubts(make(np.random.default_rng(seed)), metric=metric)) for seed in range(4)) == 0
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda rng: np.float32(3 + 1e-7 * rng.standard_normal((N, D))), True),
+        (lambda rng: np.float16(3 + 1e-3 * rng.standard_normal((N, D))), True),
+        (lambda rng: 3 + 1e-7 * rng.standard_normal((N, D)), False),
+        # One huge column without variation hides nothing in the others.
+        (lambda rng: np.float32(np.c_[np.full(N, 1e9), rng.standard_normal((N, D))]), False),
+        (lambda rng: np.float32(rng.standard_normal((N, D))), False),
+    ],
+)
+def test_rows_that_differ_by_rounding_alone_have_no_geometry(make, named):
+    rng = np.random.default_rng(0)
+    X, Y = make(rng), make(rng)
+    for rows in (X, X.astype(float)):
+        assert any("no more than the rounding of" in one.text for one in doubts(rows)) == named
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert ("no more than the rounding of" in str(shesha.compare(X, Y, "CKA"))) == named
 
 
 def test_rows_sorted_by_class_are_told_only_with_their_classes_in_doubt():

@@ -122,3 +122,13 @@ def test_encodings_that_differ_as_other_models_are_named(n_random, advice):
         DriftMonitor(X, nulls=nulls, false_alarm=0.1)
     named = [one for one in statements if "differ from the reference by a drift above" in one]
     assert [advice in one for one in named] == [True] * (n_random > 0)
+
+
+def test_the_most_different_re_encodings_of_a_random_encoder_are_no_exceptions():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 24))
+    nulls = [X * (rng.random(X.shape) > share) for share in np.linspace(0.02, 0.1, 19)]
+    with collect_statements() as statements:
+        DriftMonitor(X, nulls=nulls, false_alarm=0.1)
+    (named,) = [one for one in statements if "differ from the reference by a drift above" in one]
+    assert int(named.split()[1]) < 10 and "as with dropout in training mode" in named

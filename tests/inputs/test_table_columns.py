@@ -301,6 +301,28 @@ def test_rows_of_several_models_are_named(name, values, warned):
     assert any(f"have 2 values of {name} (ada, small)" in text for text in stated) == warned
 
 
+@pytest.mark.parametrize(
+    ("name", "width", "whole"), [("labels", 8, False), ("visits", 8, True), ("corners", 4, False), ("other", 8, False)]
+)
+def test_lists_that_are_rather_labels_counts_or_boxes_are_no_vectors_beside_others(tmp_path, name, width, whole):
+    lists = np.round(4 * X[:, :width]).astype(int) if whole else X[:, :width]
+    pd.DataFrame({"stuff": np.c_[X, X].tolist(), name: lists.tolist()}).to_parquet(tmp_path / "a.parquet")
+    assert list(open_file(tmp_path / "a.parquet").representations) == ["stuff", "other"][: 1 + (name == "other")]
+
+
+@pytest.mark.parametrize("place", [0, 3])
+def test_a_column_without_name_names_the_rows_if_it_comes_first(tmp_path, place):
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in "abcdefgh"[: X.shape[1]]])
+    frame.insert(place, "", [f"r{i}" for i in range(N)])
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    found = open_file(tmp_path / "a.csv")
+    assert (found.row_names is not None and found.row_names.kind == "text") == (place == 0)
+    assert list(found.skipped.values()) == [
+        "has no name and contains row names" if place == 0 else "contains text, not numbers"
+    ]
+    assert next(iter(found.representations.values())).shape == X.shape
+
+
 def test_keys_choose_families_patterns_and_columns(tmp_path):
     pd.DataFrame({"id": IDS, **family("old_"), **family("new_"), "n_tokens": TOKENS}).to_csv(
         tmp_path / "t.csv", index=False

@@ -560,7 +560,7 @@ def test_labels_of_both_sides_that_agree_by_chance_are_named(tmp_path, order, wa
     np.savez(tmp_path / "b.npz", x=rows[order], labels=labels[order])
     with collect_statements() as stated, contextlib.suppress(ValueError):
         check_column_orders({tmp_path / name: open_file(tmp_path / name) for name in ("a.npz", "b.npz")})
-    assert any("rows seem to be other inputs: labels" in text for text in stated) == warned
+    assert any("of 300 values of labels" in text and "as between random rows" in text for text in stated) == warned
 
 
 GENES = [f"ENSG{k:011d}" for k in range(10)]

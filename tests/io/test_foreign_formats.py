@@ -126,9 +126,15 @@ def vectors_file(path, kind):
             row.tofile(stream)
 
 
-def text(path, *, header=False, separator=" ", words=NAMES, end="\n"):
+def text(path, *, header=False, separator=" ", words=NAMES, end="\n", last=""):
     lines = [separator.join([word, *map(str, row)]) for word, row in zip(words, X, strict=True)]
-    path.write_bytes(end.join(["20 8"] * header + lines).encode())
+    path.write_bytes((end.join(["20 8"] * header + lines) + last).encode())
+
+
+def test_a_binary_archive_of_kaldi_is_refused_with_a_command_that_converts_it(tmp_path):
+    (tmp_path / "a.ark").write_bytes(b"utt1 \0BFV \4\2\0\0\0" + np.float32([1, 2]).tobytes())
+    with pytest.raises(ValueError, match=r"copy-vector ark:.*a\.ark ark,t:.*a\.txt"):
+        files.read(tmp_path / "a.ark")
 
 
 def half(path):
@@ -139,6 +145,7 @@ VECTORS = {
     "GloVe": ("a.txt", text, NAMES),
     "word2vec": ("a.txt", lambda path: text(path, header=True), NAMES),
     "fastText": ("a.vec", lambda path: text(path, header=True), NAMES),
+    "Kaldi": ("a.ark", lambda path: text(path, words=[f"{name}  [" for name in NAMES], end=" ]\n", last=" ]\n"), NAMES),
     "tabs": ("a.txt", lambda path: text(path, separator="\t"), NAMES),
     "a table with names of rows": (
         "a.txt",

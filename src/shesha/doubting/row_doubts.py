@@ -92,6 +92,27 @@ def duplicates(subject: Subject) -> Doubt | None:
     return Doubt("duplicates", share, None, text, "Keep one row of each set of duplicates, or pass the sets as groups=")
 
 
+@doubt("no variation", of="both", cheap=True)
+@on_each_side
+def rounding_only(subject: Subject, side: int) -> Doubt | None:
+    """Check whether rows differ by the rounding of their number type alone, as those of a collapsed network do."""
+    sample = subject.samples[side]
+    sizes, spreads = np.abs(sample.mean(axis=0)), sample.std(axis=0)
+    for kind in (np.float16, np.float32, np.float64):
+        limit = _ROUNDING_STEPS * np.finfo(kind).eps
+        if not (spreads <= limit * sizes.max()).all() or np.median(spreads - limit * sizes) > 0:
+            continue
+        with np.errstate(over="ignore"):
+            if spreads.any() and (sample.astype(kind) == sample).all():
+                text = f"rows of {subject.names[side]} differ by no more than the rounding of {np.dtype(kind)}"
+                return Doubt("no variation", 1.0, None, f"{text}, so their geometry is that of rounding", _CONSTANT)
+    return None
+
+
+_ROUNDING_STEPS = 8
+"""Spread of rows, in steps of their number type, up to which they differ by rounding alone."""
+
+
 @doubt("near copies", of="both", cheap=True)
 @on_each_side
 def near_copies(subject: Subject, side: int) -> Doubt | None:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs._other_libraries import split_names
-from shesha.inputs.column_words import CLASS, LABELS, SIDE
+from shesha.inputs.column_words import CLASS, CLUSTERS, LABELS, SIDE
 from shesha.inputs.identity import (
     INSTANT,
     NamedRows,
@@ -234,12 +234,13 @@ def require_same_conditions(columns: Mapping[str, tuple[Names, Names]], where: s
             )
         n_by_chance = sum(n * others[value] for value, n in counts.items()) / len(one)
         n_alike = (counts & others).total()
-        if column.lower() in LABELS and n_alike >= (1 - _MOST_DIFFERENT) * len(one) > n_by_chance:
+        chosen = SIDE.fit(column) or CLUSTERS.fit(column)
+        if not chosen and n_alike >= (1 - _MOST_DIFFERENT) * len(one) > n_by_chance:
             n_beyond = len(one) - n_different - n_by_chance
             if n_beyond <= _MOST_DIFFERENT * (len(one) - n_by_chance):
                 state_warning(
-                    f"rows seem to be other inputs: {column} {where} differs in {n_different:,} of {len(one):,} rows, "
-                    "as between random rows, though each label is about as frequent. If they are in another order, "
+                    f"rows seem to be other inputs: {n_different:,} of {len(one):,} values of {column} {where} differ, "
+                    "as between random rows, though each value is about as frequent. If they are in another order, "
                     "sort them, or save identifiers of the rows with both"
                 )
 

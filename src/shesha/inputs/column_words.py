@@ -148,7 +148,8 @@ DEPTH = Words(
 """Columns of the sequencing depth of cells."""
 LENGTH = Words(
     {
-        "seq_len": "?seq|sequence|text|doc|document|input|sentence|clip|audio len|length|lengths|duration",
+        "duration_s": "?seq|sequence|text|doc|document|input|sentence|clip|audio|video len|length|lengths|duration"
+        " ?s|sec|secs|seconds|ms|samples|frames|tokens",
         "n_tokens": "n|num|number_of tokens|chars|words|frames|residues|samples|atoms|lines",
         "token_count": "token|char|character|word|frame|residue|atom count",
     }

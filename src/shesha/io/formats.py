@@ -90,7 +90,7 @@ FORMATS: dict[str, Format] = {
     **dict.fromkeys(_endings(".tsv"), table_format(partial(csv_table, separator="\t"))),
     **dict.fromkeys([*_endings(".json", ".jsonl", ".ndjson"), ".json.out", ".jsonl.out"], _JSON),
     **dict.fromkeys(_endings(".txt"), _TEXT),
-    **dict.fromkeys(_endings(".vec", ".glove", ".w2v"), Format(labels_of_text, open_text_vectors)),
+    **dict.fromkeys(_endings(".vec", ".glove", ".w2v", ".ark"), Format(labels_of_text, open_text_vectors)),
     ".bin": array_format(bin_file_arrays),
     **dict.fromkeys((".fvecs", ".bvecs", ".ivecs"), array_format(vecs_arrays)),
     ".mat": array_format(matlab_arrays),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -106,6 +107,12 @@ def open_text_vectors(path: Path, keys: Keys, labels: str | Sequence[str] | None
     if layout in _SEPARATORS:
         return contents_of_table(path, csv_table(path, _SEPARATORS[layout]), keys, labels, layer_axis)
     if layout == "lines":
+        if any(b"\0B" in line for line in _top(path)[:1]):
+            sides = f"ark:{path}", f"ark,t:{path.with_suffix('.txt')}"
+            raise UnreadableFileError(
+                f"binary archive of Kaldi {path} must be converted to text; to convert it:\n"
+                f"    {shlex.join(['copy-vector', *sides])}"
+            )
         raise UnreadableFileError(
             f"text file {path} must contain a vector in each line (numbers, or a word and numbers) or a table, got "
             "lines of text"
@@ -166,7 +173,12 @@ def _are_names(first: Sequence[bytes], body: Sequence[Sequence[bytes]]) -> bool:
 
 def _first_lines(path: Path) -> list[bytes]:
     lines = _top(path)
-    return [line for line in lines[_n_comments(lines) :] if line.strip()]
+    return [_without_brackets(line) for line in lines[_n_comments(lines) :] if line.strip()]
+
+
+def _without_brackets(line: bytes) -> bytes:
+    """Return a line without the brackets that the text archives of Kaldi put around a vector."""
+    return re.sub(rb"\s\[\s(.*)\]\s*$", rb" \1", line) if line.rstrip().endswith(b"]") else line
 
 
 def _top(path: Path) -> list[bytes]:
@@ -253,7 +265,7 @@ def _blocks(path: Path, skip: int) -> Iterator[list[bytes]]:
                 lines = stream.readlines(_TEXT_BLOCK)
             if not lines:
                 return
-            yield [line.strip() for line in lines if line.strip()]
+            yield [_without_brackets(line).strip() for line in lines if line.strip()]
 
 
 def _split(path: Path, line: bytes, width: int, number: int) -> tuple[bytes, bytes]:

@@ -267,7 +267,7 @@ def _score_sentence(start: str) -> Callable[[str, Sequence[RepresentationAudit]]
 def _warn_of_fitted_axes(which: str, findings: Sequence[RepresentationAudit]) -> str:
     """Give the basis-averaged score, because halves of decorrelated columns never share a geometry."""
     return (
-        f"Axes were fitted to the rows (principal components): {which}basis-averaged stability "
+        f"Columns are uncorrelated, like principal components of the rows: {which}basis-averaged stability "
         f"(after random rotations) {_basis_averaged(findings)}. The feature split is not informative for such columns."
     )
 

@@ -489,7 +489,10 @@ def headline(result: Diff) -> str:
     limit = f"; a change must exceed {format_change(largest.limit)}" if largest.limit != largest.noise else ""
     reached = f"{_format_noise(largest)} ({result.noise_source}){limit}"
     scale = " (about 1 for unrelated geometries)" if changed and largest.value < _SMALL and _is_drift(largest) else ""
-    return f"{compared}{answer}: {_format_drift(largest)}{scale}. {reached}."
+    lengths = ""
+    if not changed and result.structure is not None and result.structure.kind == "row rescaling":
+        lengths = f" Rows changed their lengths, which cosine distances do not show.{_other_index(result)}"
+    return f"{compared}{answer}: {_format_drift(largest)}{scale}. {reached}.{lengths}"
 
 
 def _compared(result: Diff) -> str:
