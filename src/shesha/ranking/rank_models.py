@@ -639,8 +639,8 @@ def _read_distances(named: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[st
         if are_distances and not isinstance(X, Rdm) and look_like_similarities(getattr(X, "values", X)):
             top = f"{np.diagonal(getattr(X, 'values', X))[0]:g}"
             raise ValueError(
-                f"models[{name!r}] must contain distances, as data does, got a matrix of similarities with {top} on its "
-                f"diagonal; pass (or save) {top} - models[{name!r}]"
+                f"models[{name!r}] must contain distances, as data does, got a matrix of similarities with {top} on "
+                f"its diagonal; pass (or save) {top} - models[{name!r}]"
             )
     return sides
 
