@@ -8,6 +8,8 @@ import torch
 import shesha
 from shesha import Moments
 from shesha.moments import merge_all, row_sources as sources
+from shesha.moments.summed_views import SummedFeatures
+from shesha.moments.sums import FirstRows
 
 
 @pytest.fixture
@@ -138,3 +140,21 @@ def test_ctrl_c_keeps_a_state_that_the_same_call_resumes(tmp_path, pair, monkeyp
     np.save(paths[0], pair[0] + 1)
     with pytest.raises(ValueError, match=r"state must belong to the same data"):
         Moments.of(*paths, state=state)
+
+
+def test_rows_that_are_equal_up_to_storage_have_no_length(rng):
+    """Rows that differ by less than a step of their number type, which is smaller the more rows there are."""
+    ones = np.float32(0.1) * np.ones((400, 30), dtype=np.float32)
+    nearly = np.where(rng.random(ones.shape) < 0.02, np.nextafter(ones, np.float32(1)), ones)
+    moments = Moments()
+    moments.update(nearly, rng.standard_normal((400, 5)))
+    assert SummedFeatures(moments.side("X")).centred_norm == 0
+
+
+def test_single_rows_show_the_dependence_that_a_batch_shows(rng):
+    walk = rng.standard_normal((300, 6)).cumsum(axis=0)
+    at_once, in_turn = FirstRows(), FirstRows()
+    at_once.add([walk])
+    for row in range(300):
+        in_turn.add([walk[row : row + 1]])
+    assert in_turn.signs == at_once.signs != ""
