@@ -178,6 +178,16 @@ def test_a_column_that_looks_like_units_is_named(name, nested, option):
     assert f"={name!r}" not in " ".join(declared.notes)
 
 
+@pytest.mark.parametrize(("donor", "named"), [(np.arange(120) // 20, True), (np.arange(120) % 7, False)])
+def test_groups_that_are_nested_in_donors_are_named(donor, named):
+    labels = np.repeat(["ctrl", "stim"], 60)
+    data = screen(labels, donor=donor.astype(str), pseudorep=[f"{i // 5}" for i in range(120)])
+    notes = " ".join(bio.e_distances(data, "gene", control="ctrl", groups="pseudorep", n_draws=19).notes)
+    assert ("groups are nested in the column 'donor'" in notes) == named
+    declared = bio.e_distances(data, "gene", control="ctrl", groups="donor", n_draws=19)
+    assert "pseudorep" not in " ".join([*declared.notes, *declared.inputs])
+
+
 @pytest.mark.parametrize("column", ["donor", "batch"])
 def test_the_headline_names_undeclared_units_if_a_perturbation_is_significant(column):
     labels = np.repeat(["NT", "A"], 60)

@@ -39,7 +39,7 @@ def address(folder) -> Iterator[str]:
 
 
 def read(address: str) -> str:
-    with urllib.request.urlopen(address, timeout=10) as answer:
+    with urllib.request.urlopen(address, timeout=60) as answer:
         return answer.read().decode()
 
 

@@ -323,6 +323,15 @@ def test_a_column_without_name_names_the_rows_if_it_comes_first(tmp_path, place)
     assert next(iter(found.representations.values())).shape == X.shape
 
 
+@pytest.mark.parametrize("names", [["Fp1", "Fp2", "F3", "F4", "F7", "F8", "Fz", "C3", "Cz", "O1", "PO10"]])
+def test_electrodes_are_features_of_their_own(names):
+    rows = RNG.standard_normal((N, len(names)))
+    values, _ = split_names(pd.DataFrame(rows, columns=names).assign(trial=range(N)), "t")
+    assert np.asarray(values).shape == rows.shape
+    with pytest.raises(ValueError, match="got 4 numbered columns F3 to F8 and 7 other columns of numbers"):
+        split_names(pd.DataFrame(rows, columns=[*"abcdegh", "F3", "F4", "F7", "F8"]), "t")
+
+
 def test_keys_choose_families_patterns_and_columns(tmp_path):
     pd.DataFrame({"id": IDS, **family("old_"), **family("new_"), "n_tokens": TOKENS}).to_csv(
         tmp_path / "t.csv", index=False

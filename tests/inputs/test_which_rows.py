@@ -360,6 +360,16 @@ def test_repeated_texts_in_another_order_are_refused(kind):
         assert cka(first, second)["CKA"].value == pytest.approx(cka(X, Y[MIXED])["CKA"].value)
 
 
+def test_values_of_both_sides_in_other_rows_can_be_shared(tmp_path):
+    times = [f"{0.1 * i:.1f} s" for i in range(N + 5)]
+    for name, start in (("a", 0), ("b", 5)):
+        np.savez(tmp_path / f"{name}.npz", x=X, stamps=np.array(times[start : start + N]))
+    with pytest.raises(
+        ValueError, match=r"25 of 30 values on both sides .*, pass ids='stamps' .* and rows=\"shared\";"
+    ):
+        check_column_orders({tmp_path / name: open_file(tmp_path / name) for name in ("a.npz", "b.npz")})
+
+
 @pytest.mark.parametrize("column", ["cluster_id", "topic_id", "label_idx"])
 def test_numbers_of_classes_do_not_identify_rows(column):
     tables = [pd.DataFrame(X, columns=COLUMNS).assign(**{column: RNG.integers(4, size=N)}) for _ in range(2)]
@@ -515,9 +525,14 @@ NOTATIONS = {
         [p if i % 3 else f"{p}/" for i, p in enumerate(PATHS)],
         r"30 would match if Fotos/img_\d+/ were Fotos",
     ),
-    "other rows": (PATHS, [*PATHS[5:], *"abcde"], "got 25 shared names of 30 and 30 .only one contains a.. To use"),
+    "other rows": (
+        PATHS,
+        [*PATHS[5:], *"abcde"],
+        "got 25 shared names of 30 and 30 .only one contains .* or .*To use",
+    ),
     "floats": (LONG, np.array(LONG, float), "ids lost digits, because integers above 2.53 were stored as floats"),
     "floats as text": (LONG, [f"{float(i):.0f}" for i in LONG], "ids lost digits"),
+    "UniProt": ([f"sp|P{i}|N{i}_HUMAN" for i in range(N)], [f"P{i}" for i in range(N)], "30 would match if .* were P"),
     "repeats": (LONG, [*LONG[1:], LONG[1]], "otherwise average the rows of each"),
 }
 

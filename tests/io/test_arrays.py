@@ -181,10 +181,10 @@ def test_missing_values_and_empty_arrays_are_kept(tmp_path):
 
 STACKS = {
     "hidden": (None, ()),
-    "last_hidden_state": ("got tokens along axis 1 of .*, as its name shows. Average the tokens", ()),
-    "forward_features": ("got tokens along axis 1 of .*, as its name shows. Average the tokens", ()),
+    "last_hidden_state": (r"got tokens along axis 1 \(or 0, .*, as its name shows. Average the tokens", ()),
+    "forward_features": (r"got tokens along axis 1 \(or 0, .*, as its name shows. Average the tokens", ()),
     "encoder.token_embeddings": ("got tokens along axis 1", ()),
-    "output": ("as attention_mask shows", ("attention_mask",)),
+    "output": ("got tokens along axis 1 of .*, as attention_mask shows", ("attention_mask",)),
     "states": (None, ("mask_of_others",)),
     "data.spikes": ("the name of a recording. .* pass layer_axis=None", ()),
     "trials": ("the name of a recording", ()),
@@ -278,6 +278,7 @@ def test_masks_and_neighbours_are_read_only_if_they_are_named(tmp_path, rng, bes
     [
         (["batch_0", "batch_1"], [20, 20], True),
         (["emb[0]", "emb[1]", "emb[2]"], [20, 20, 7], True),
+        (["img_emb_0", "img_emb_1", "img_emb_2", "img_emb_3"], [20, 20, 20, 7], True),
         (["layer_0", "layer_1", "layer_2"], [20, 20, 20], False),
         (["sub-1", "sub-2", "sub-3"], [20, 15, 18], False),
     ],
@@ -291,6 +292,16 @@ def test_batches_of_rows_are_refused(tmp_path, rng, names, rows, refused):
     else:
         assert set(files.read(tmp_path / "a.npz")) == set(names)
     assert len(files.read(tmp_path / "a.npz", keys=names)) == len(names)
+
+
+@pytest.mark.parametrize(("volume", "refused"), [((4, 3, 2), True), ((3, 4, 2), False)])
+def test_volumes_with_inputs_along_the_last_axis_are_refused(tmp_path, rng, volume, refused):
+    np.savez(tmp_path / "a.npz", maps=rng.standard_normal((4, 3, 2, 30)), R2=rng.random(volume))
+    if refused:
+        with pytest.raises(files.UnreadableFileError, match=r"as that of R2 shows. Save numpy.moveaxis\(maps, 3, 0\)"):
+            files.read(tmp_path / "a.npz")
+    else:
+        assert len(next(iter(files.read(tmp_path / "a.npz").values()))) == 4
 
 
 @pytest.mark.parametrize("column", ["Symbol", "gene_id"])

@@ -122,6 +122,15 @@ def test_vectors_of_each_number_type_are_a_representation(tmp_path: Path, X):
     np.testing.assert_allclose(found["int8"], codes)
 
 
+def test_answers_out_of_order_come_in_the_order_of_their_index(tmp_path: Path, X):
+    order = np.random.default_rng(0).permutation(N)
+    answers = [{"index": int(i), "embedding": [X[i].tolist()]} for i in order]
+    (tmp_path / "a.json").write_text(json.dumps(answers))
+    np.testing.assert_allclose(read(tmp_path / "a.json")["embedding"], X)
+    (tmp_path / "a.json").write_text(json.dumps([{**one, "index": 7} for one in answers]))
+    assert not np.allclose(read(tmp_path / "a.json")["embedding"], X)
+
+
 def test_pairs_of_path_and_vector_in_a_torch_file(tmp_path: Path, X):
     torch = pytest.importorskip("torch")
     torch.save([(f"img/{i}.jpg", torch.tensor(X[i])) for i in range(N)], tmp_path / "a.pt")

@@ -47,6 +47,8 @@ class Diff:
     confidence: float = 0.95
     n_layers: int = 0
     unmatched: tuple = ()
+    structure: None = None
+    index: None = None
 
     def __iter__(self):
         return iter(self.layers)

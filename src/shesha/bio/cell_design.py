@@ -407,9 +407,8 @@ def cell_design(
     labels = np.array([same.get(label, label) for label in labels], dtype=object)
     is_control = np.isin(labels, controls.labels)
     declared = {value for value in (groupby, per, blocks, groups) if isinstance(value, str)}
-    has_units = groups is not None
     undeclared = notes_on_units(
-        adata.obs, rows, labels, is_control, declared, has_units=has_units, batch_option=batch_option
+        adata.obs, rows, labels, is_control, declared, units=values_by_name.get("groups"), batch_option=batch_option
     )
     within = values_by_name.get("blocks")
     if "per" in values_by_name:
@@ -423,7 +422,8 @@ def cell_design(
         provenance.state_warning(note)
     warn_of_values(matrix, source, rows)
     if blocks is None and is_control.any():
-        _warn_of_uneven_columns(adata.obs, rows, labels, is_control, matrix, declared, batch_option)
+        known = values_by_name.get("groups")
+        _warn_of_uneven_columns(adata.obs, rows, labels, is_control, matrix, declared, batch_option, known)
     if "per" in values_by_name:
         labels = np.where(is_control, labels, _join_labels(labels, values_by_name["per"]))
     return CellDesign(
@@ -573,25 +573,34 @@ def notes_on_units(
     is_control: Mask,
     declared: set[str],
     *,
-    has_units: bool,
+    units: NDArray[Any] | None = None,
     batch_option: str = "blocks",
 ) -> dict[str, str]:
-    """Return, by option, notes on columns that look like sampling units or batches but are not declared."""
+    """Return, by option, notes on columns that look like sampling units or batches but are not declared.
+
+    `units` are the declared sampling units of the cells, if any.
+    """
     notes = {}
     for name in map(str, obs):
         is_batch = is_batch_name(name)
-        if name in declared or not (is_batch or (is_unit_name(name) and not has_units)):
+        if name in declared or not (is_batch or is_unit_name(name)):
             continue
         values = unit_labels(np.asarray(obs[name], dtype=object)[rows])
         if values is None:
             continue
-        units = np.unique([str(value) for value in values], return_inverse=True)[1]
-        controls, others = (np.unique(units[here]) for here in (is_control, ~is_control))
+        codes = np.unique([str(value) for value in values], return_inverse=True)[1]
+        controls, others = (np.unique(codes[here]) for here in (is_control, ~is_control))
         crossed = len(np.intersect1d(controls, others)) >= 0.5 * len(others)
         option = batch_option if is_batch and crossed else "groups"
-        if option == "groups" and has_units:
+        if units is not None and not (is_batch or crossed) and _are_nested(units, codes):
+            notes[f"{option}={name!r}"] = (
+                f"groups are nested in the column {name!r} of obs, so cells of several groups may resemble one "
+                f"another, and p-values are too small. Pass {option}={name!r}"
+            )
             continue
-        kinds_of_units = [len(set(labels[~is_control & (units == unit)])) for unit in others]
+        if units is not None and option == "groups":
+            continue
+        kinds_of_units = [len(set(labels[~is_control & (codes == code)])) for code in others]
         apart = not len(np.intersect1d(controls, others)) and max(kinds_of_units, default=0) > 1
         relation = "contain both controls and perturbed cells" if crossed else "are nested in perturbations"
         if apart:
@@ -608,6 +617,12 @@ def notes_on_units(
     return notes
 
 
+def _are_nested(parts: NDArray[Any], wholes: NDArray[Any]) -> bool:
+    """Return whether each part, such as a well, belongs to one whole, such as a donor, of which some have several."""
+    n_pairs = len(set(zip(map(str, parts), map(str, wholes), strict=True)))
+    return n_pairs == len(set(map(str, parts))) > len(set(map(str, wholes)))
+
+
 def _warn_of_uneven_columns(
     obs: Any,
     rows: Index,
@@ -616,6 +631,7 @@ def _warn_of_uneven_columns(
     matrix: Any,
     declared: set[str],
     batch_option: str,
+    units: NDArray[Any] | None,
 ) -> None:
     """Warn of columns on which controls depend and whose values are uneven over perturbations, whatever their names."""
     sample = rows[is_control][: _MOST_CONTROLS * 8 : 8] if is_control.sum() > 8 * _MOST_CONTROLS else rows[is_control]
@@ -623,7 +639,7 @@ def _warn_of_uneven_columns(
     found, values = [], None
     for name in map(str, obs):
         known = None if name in declared or is_batch_name(name) or is_unit_name(name) else unit_labels(obs[name])
-        if known is None or CLUSTERS.fit(name):
+        if known is None or CLUSTERS.fit(name) or (units is not None and _are_nested(known[rows], units)):
             continue
         levels, codes = np.unique([str(value) for value in known], return_inverse=True)
         counts = np.zeros((len(set(labels)), len(levels)))
@@ -809,7 +825,7 @@ def cells_and_labels(adata: Any, groupby: str, layer: str | None, values: NDArra
     matrix, source = _matrix(adata, None, layer)
     rows = np.flatnonzero([label is not None for label in values])
     known = values[rows]
-    units = notes_on_units(adata.obs, rows, known, known == control, {groupby}, has_units=False)
+    units = notes_on_units(adata.obs, rows, known, known == control, {groupby})
     depth = _doubts_about_depth(_with_totals(adata.obs, matrix, source), rows, known, known == control)
     for note in (*units.values(), *doubts_about_cells(groupby, source, matrix, known, rows), *depth):
         warn(note, CalibrationWarning)

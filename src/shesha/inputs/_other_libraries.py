@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shesha.inputs.class_labels import FEATURE_TYPES, state_feature_types
 from shesha.inputs.column_words import is_design_name
 from shesha.inputs.columns import SAMPLE, Column, pandas_columns
 from shesha.inputs.identity import NamedRows, Names, choose_identity, identity_names
@@ -439,6 +440,7 @@ def _from_anndata(data: Any, name: str) -> Parted:
             f"shesha.io.from_anndata({name}, obsm=...) with one of {known}"
         )
     values = load_backed(data.X)
+    state_feature_types(name, data.var.get(FEATURE_TYPES, ()))
     if len(data.obsm):
         size = " x ".join(f"{length:,}" for length in values.shape)
         provenance.state(f"{name}: X of AnnData, {size} (not obsm {join_items(data.obsm)})")

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs._other_libraries import split_names
-from shesha.inputs.column_words import CLASS, CLUSTERS, LABELS, SIDE
+from shesha.inputs.column_words import CLASS, CLUSTERS, CONTENT, LABELS, SIDE
 from shesha.inputs.identity import (
     INSTANT,
     NamedRows,
@@ -133,6 +133,8 @@ def _warn_of_splits(names: Sequence[str]) -> None:
 
 def _warn_of_numbers(name: str, names: Names) -> None:
     """Warn if names are numbered from 0 or 1, such as request-7 or img_7.png, but not sorted by these numbers."""
+    if CONTENT.fit(names.column):
+        return
     parts = [re.fullmatch(r"(.*?)(\d{1,18})(\.\w+|\D*)", str(value)) for value in names.values]
     known = [part for part in parts if part is not None]
     if len(known) < max(_FEWEST_NUMBERED, len(parts)) or len({(part[1], part[3]) for part in known}) > 1:
@@ -182,14 +184,21 @@ def require_order(columns: Mapping[str, tuple[Names, Names]], where: str, remedy
         require_same_conditions(classes, where, remedy)
         return
     text = f"column {found[0]!r} has" if len(found) == 1 else f"columns {join_names(found)} together have"
-    text = f"{text} the same values {where}, in another order"
-    if not all(names.distinct for names in pairs[found]) or not pairs[found][0].has_same_names(pairs[found][1]):
+    (one, other), otherwise = pairs[found], remedy.partition("; ")[2]
+    if not (one.distinct and other.distinct):
         raise ValueError(
-            f"{text.replace('the same', 'mostly the same')}, of which some are repeated or on one side only, so none "
-            f"identifies the rows. Save distinct identifiers with both; {remedy.partition('; ')[2]}"
+            f"{text} mostly the same values {where}, in another order, of which some are repeated, so none identifies "
+            f"the rows. Save distinct identifiers with both; {otherwise}"
         )
+    if not one.has_same_names(other):
+        n_shared = len(np.intersect1d(one.values, other.values))
+        raise ValueError(
+            f"{text} {n_shared:,} of {len(one):,} values on both sides {where}, in other rows, but nothing else "
+            f'identifies the rows. If it does, pass {choose_ids(*found)} and rows="shared"; {otherwise}'
+        )
+    text = f"{text} the same values {where}, in another order"
     remedy = remedy.format(columns=repr(found[0]) if len(found) == 1 else list(found), choice=choose_ids(*found))
-    if pairs[found][0].kind == "text":
+    if one.kind == "text":
         raise ValueError(f"{text}, but nothing else identifies the rows. If it does, {remedy}")
     state(text)
     warn(f"{text}, but rows are paired by position. If it identifies rows, {remedy}", RowNamesWarning)
@@ -634,6 +643,8 @@ _TRIMS = tuple(
         r"^.*[/\\]|\.\w{1,5}$",
         # Barcodes of velocyto, such as 'sample:AAACx'.
         r"^[^:]*:|x$",
+        # Headers of UniProt, such as 'sp|P12345|NAME_HUMAN'.
+        r"^(sp|tr|>|gi|ref)*\||\|.*$",
     )
 )
 """What names are compared without: nothing, the last one or two pieces, the first piece, folders, endings, prefixes."""
@@ -762,9 +773,9 @@ _MOST_LANES = 100
 
 
 def _example(names: Names, reference: Names, *_: Names) -> str:
-    alone = np.setdiff1d(names.values, reference.values)
-    other = np.setdiff1d(reference.values, names.values)
-    return f"only one contains {alone[0]!s}" if len(alone) else f"only one contains {other[0]!s}"
+    """Name a row of each side that the other one lacks."""
+    alone = [np.setdiff1d(*sides) for sides in ((reference.values, names.values), (names.values, reference.values))]
+    return f"only one contains {' or '.join(str(values[0]) for values in alone if len(values))}"
 
 
 def align_labels(X: Any, y: Any, name: str = "y", other: str = "X") -> Any:

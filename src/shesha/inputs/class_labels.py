@@ -150,6 +150,19 @@ def describe_unit_quality(columns: Iterable[tuple[str, Any]]) -> str:
     return ""
 
 
+def state_feature_types(name: str, types: Any) -> None:
+    """Warn if the features of a matrix come from several assays, such as genes and antibodies."""
+    counts = Counter(class_name(value) for value in np.ravel(types))
+    if len(counts) > 1:
+        listed = ", ".join(f"{n:,} {kind}" for kind, n in counts.most_common())
+        state_warning(
+            f"{name} has features of several assays ({listed}), whose scales differ; choose one, such as "
+            f"adata[:, adata.var[{FEATURE_TYPES!r}] == {counts.most_common(1)[0][0]!r}]"
+        )
+
+
+FEATURE_TYPES = "feature_types"
+"""Column of var in which 10x and scanpy name the assay of each feature."""
 _POOR = re.compile(r"noise|mua|multi([-_ ]?units?)?|unsorted|artifacts?|artefacts?|fail(ed)?|bad|poor")
 """Words for units that are not single neurons."""
 

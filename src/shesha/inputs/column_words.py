@@ -200,6 +200,9 @@ ITEM = Words(
 )
 """Words in names of numbered arrays of one input each, such as its tokens."""
 
+ELECTRODE = re.compile(r"(EEG )?(Fp|AFp?|F[CT]?|CP?|TP?|PO?|O|I|A|M)(z|\d{1,2})h?(-\w+)?", re.IGNORECASE)
+"""Names of electrodes of the 10-20 system."""
+
 FEATURE_NAME = Words(
     {
         "gene_id": "(neuron|unit|cell|roi|channel|electrode|voxel|gene|feature|variable|dim(ension)?|component|latent"

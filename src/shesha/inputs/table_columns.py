@@ -19,6 +19,7 @@ from shesha.inputs import unsuited_tables as unsuited
 from shesha.inputs.column_words import (
     BEHAVIOUR,
     CONTENT,
+    ELECTRODE,
     EVENT,
     FAMILY,
     LAYER,
@@ -435,11 +436,14 @@ def _main_family(
 ) -> Sequence[Column]:
     """Return the numbered columns that are the matrix; refuse several that could be."""
     numeric_ids = set(map(id, numeric))
+    features = [c for c in numeric if not SIDE.fit(c.name)]
+    if 2 * sum(ELECTRODE.fullmatch(c.name) is not None for c in features) > len(features):
+        # The names of electrodes, such as F3, F4 and Fz, say where each is.
+        return ()
     wells = {id(c) for prefix, family in families.items() if _WELL.fullmatch(prefix) for c in family}
     if len(wells & numeric_ids) * 2 > len(numeric) and sum(map(bool, map(_WELL.fullmatch, families))) >= _FEWEST:
         # Wells of plates, such as A01 to H12, name single columns.
         return ()
-    features = [c for c in numeric if not SIDE.fit(c.name)]
     likely: dict[str, Sequence[Column]] = {}
     for prefix, family in families.items():
         last = words_of(prefix)[-1:]
@@ -462,7 +466,8 @@ def _main_family(
             f"{source} must contain one family of numbered columns, got {listing}; {_choice(option, prefix)}"
         )
     others = [c.name for c in features if c not in largest]
-    if len(others) > len(largest) and not any(map(FAMILY.fit, words_of(prefix)[-1:])):
+    is_known = any(map(FAMILY.fit, words_of(prefix)[-1:])) and _count_up(largest)
+    if len(others) > len(largest) and not is_known:
         raise ValueError(
             f"{source} must contain mainly features, got {len(largest)} numbered columns {largest[0].name} to "
             f"{largest[-1].name} and {len(others)} other columns of numbers ({join_items(others)}); "

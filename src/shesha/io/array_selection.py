@@ -249,6 +249,8 @@ def contents(
         rest = {name: array for name, array in arrays.items() if name not in skipped}
         skipped |= _colours(rest) if distances else _find_by_products(path, rest)
     usable = {name: array for name, array in arrays.items() if name not in skipped}
+    if not distances:
+        _refuse_last_axis(path, usable, asked)
     if keys is None and not distances:
         refuse_parts(path, usable)
     stacked = {name: distances and _is_distances(array.shape) for name, array in usable.items()}
@@ -311,6 +313,18 @@ def contents(
         names_by_array={} if distances else _identities(arrays, {key: name for key, name, _ in chosen}, rows),
         whole="" if distances else find_whole(_as_columns(arrays, labels, row_names)),
     )
+
+
+def _refuse_last_axis(path: Path, arrays: Mapping[str, StoredArray], asked: Sequence[Any]) -> None:
+    """Refuse arrays of volumes, such as betas of a brain, whose inputs are along the last axis."""
+    for name, array in arrays.items():
+        volumes = [other for other, one in arrays.items() if len(array.shape) == 4 and one.shape == array.shape[:3]]
+        if volumes and (not asked or name in asked) and array.shape[3] > 1:
+            raise UnreadableFileError(
+                f"{name} in {path} must have one row per input, got shape {array.shape}, whose first three axes are a "
+                f"volume, as that of {volumes[0]} shows. Save numpy.moveaxis({name}, 3, 0).reshape({array.shape[3]}, "
+                "-1), without places that have no value"
+            )
 
 
 def _lengths_of_parts(arrays: Mapping[str, StoredArray], n_rows: int) -> dict[str, str]:
@@ -576,7 +590,8 @@ def refuse_parts(path: Path | str, matrices: Mapping[str, Any]) -> None:
         if len(names) < 2 or len({matrices[name].shape[1] for name in names}) > 1:
             continue
         is_layer, enough = LAYER.fit_one_word(template), _MANY if len(set(rows)) == 1 else _SPREAD
-        is_item = len(names) >= enough and ITEM.fit_one_word(template) and not is_layer
+        shorter = len(names) > 2 and len(set(rows[:-1])) == 1 and rows[-1] < rows[0]
+        is_item = len(names) >= enough and ITEM.fit_one_word(template) and not is_layer and not shorter
         if is_item or (template.endswith("[#]") and len(set(rows[:-1])) > 1):
             raise UnreadableFileError(
                 f"{path} must contain one matrix for all inputs, got {len(names)} matrices of "
@@ -595,7 +610,6 @@ def refuse_parts(path: Path | str, matrices: Mapping[str, Any]) -> None:
                 + ", or the mean of each if its rows are tokens"
                 * many
             )
-        shorter = len(names) > 2 and len(set(rows[:-1])) == 1 and rows[-1] < rows[0]
         if shorter or template.endswith(_RANGE) or _NAMED_PART.search(template):
             shards = (
                 ", compare two folders of consecutive rows with --shards"

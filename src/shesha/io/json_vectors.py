@@ -406,8 +406,18 @@ def _collect(path: Path, documents: Iterable[Any]) -> Records | NamedArrays:
         raise UnreadableFileError(f"JSON file {path} must contain either objects or lists, got both")
     if lists:
         return NamedArrays({file_stem(path): in_memory(_stack(path, "vector", lists))})
+    if rows and all(set(row) == {"index", "embedding"} for row in rows):
+        # Answers to parallel requests come in any order, with the number of the request.
+        numbers = [row["index"] for row in rows]
+        if sorted(map(str, numbers)) == sorted(map(str, range(len(rows)))):
+            state(f"{file_stem(path)}: records in the order of their index")
+            rows = [{"embedding": rows[number]["embedding"]} for number in np.argsort(numbers).tolist()]
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: [row.get(name) for row in rows] for name in names}
+    for name, values in columns.items():
+        # A list of one vector in each record is this vector.
+        if all(isinstance(value, np.ndarray) and value.ndim == 2 and len(value) == 1 for value in values):
+            columns[name] = [value[0] for value in values]
     return Records(columns, ids if any(own is not None for own in ids) else None, id_name)
 
 

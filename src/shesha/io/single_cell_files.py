@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.inputs import NamedRows, Names, is_numeric, load_backed, names_of_cells, numbers, split_names
+from shesha.inputs.class_labels import FEATURE_TYPES, state_feature_types
 from shesha.inputs.column_words import is_picture
 from shesha.inputs.unsuited_tables import DROPLETS_ADVICE, describe_droplets
 from shesha.io._unsupported_formats import Format
@@ -92,6 +93,11 @@ def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
             "Normalise and log-transform them"
         )
     by_gene = all(name == "X" or name.startswith("layers/") for name in result.representations)
+    if by_gene and FEATURE_TYPES in root.get("var", {}):
+        with reading(path):
+            require_sound(path, f"var/{FEATURE_TYPES}", root["var"][FEATURE_TYPES])
+            types = optional("anndata.io", path).read_elem(root["var"][FEATURE_TYPES])
+        state_feature_types(path.name, np.asarray(types))
     return replace(
         result,
         skipped=result.skipped | unread,

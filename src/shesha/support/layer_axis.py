@@ -180,12 +180,14 @@ def refuse_tokens(shapes: Mapping[Any, tuple[int, ...]], guessed: Iterable[Any],
                 )
             continue
         evidence = masks.get(shape[:2], "its name" if _TOKENS.search(str(name)) else "")
+        # A name tells that there are tokens, but not along which of the two axes.
+        where_tokens = "along axis 1" if shape[:2] in masks else "along axis 1 (or 0, if axis 1 numbers the inputs)"
         if templates[template, shape] > 1 and _LIST_OF_LAYERS.fullmatch(template):
             n, axes = templates[template, shape], "if each array is a stack of layers"
             got = f"{n} arrays of shape {shape}, whose numbers show that they are the layers, so that axis 1 contains "
             got += "tokens"
         elif evidence:
-            axes, got = "if they are layers", f"tokens along axis 1 of {shape}, as {evidence} shows"
+            axes, got = "if they are layers", f"tokens {where_tokens} of {shape}, as {evidence} shows"
         else:
             continue
         raise ValueError(

@@ -309,6 +309,8 @@ def _is_database(path: Path) -> bool:
 
 
 def _last_bytes(path: Path) -> bytes:
-    with open_regular(path, "store") as file:
+    """Return the end of a file; nothing if its writer has just removed it."""
+    with suppress(FileNotFoundError), open_regular(path, "store") as file:
         file.seek(max(0, path.stat().st_size - len(_SUPER_JOURNAL)))
         return file.read()
+    return b""

@@ -260,6 +260,9 @@ def warn_of_other_order(arrays: Mapping[str, Any]) -> None:
                 f"(correlation of similarities {by_position:.2f} instead of {round(by_name, 2) + 0.0:.2f})"
             )
             remedy = "so one of them seems to have wrong names. Pass arrays without names (.to_numpy(), --by-position)"
+        elif names is not None and others is not None and order is None and not names.has_same_order(others):
+            # Names that do not match are refused where rows are paired.
+            continue
         elif (places := find_row_order(Y, X if order is None else X[order])).is_other:
             text = f"{other} seems to contain the rows of {one} in another order"
             remedy = "but rows are paired by position. Pass data with row names, such as tables with an index"
