@@ -411,13 +411,16 @@ def _collect(path: Path, documents: Iterable[Any]) -> Records | NamedArrays:
         numbers = [row["index"] for row in rows]
         if sorted(map(str, numbers)) == sorted(map(str, range(len(rows)))):
             state(f"{file_stem(path)}: records in the order of their index")
-            rows = [{"embedding": rows[number]["embedding"]} for number in np.argsort(numbers).tolist()]
+            rows = [{"embedding": row["embedding"]} for row in sorted(rows, key=lambda row: int(row["index"]))]
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: [row.get(name) for row in rows] for name in names}
     for name, values in columns.items():
         # A list of one vector in each record is this vector.
-        if all(isinstance(value, np.ndarray) and value.ndim == 2 and len(value) == 1 for value in values):
-            columns[name] = [value[0] for value in values]
+        vectors = [
+            value[0] for value in values if isinstance(value, np.ndarray) and value.ndim == 2 and len(value) == 1
+        ]
+        if len(vectors) == len(values):
+            columns[name] = vectors
     return Records(columns, ids if any(own is not None for own in ids) else None, id_name)
 
 
