@@ -142,6 +142,13 @@ def test_many_rows_are_drawn_and_said(layers):
     assert "50 of 120 rows" in " ".join(str(found).split())
 
 
+def test_layers_of_other_things_are_to_be_compared_one_at_a_time():
+    rng = np.random.default_rng(0)
+    before = {"users": rng.standard_normal((40, 6)), "items": rng.standard_normal((30, 6))}
+    with pytest.raises(ValueError, match=r"different numbers of rows \(users 40, items 30\); compare one at a time"):
+        shesha.diff(before, {name: X + 0.1 for name, X in before.items()})
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -362,7 +362,7 @@ def test_files_that_are_no_matrix_are_stated(audit, tmp_path):
     assert "files: left out labels.npy, which is no matrix; notes.txt" in " ".join(audit("f").out.split())
 
 
-@pytest.mark.parametrize("names", ["ids.npy", "doc_ids.txt", "ids.json", "metadata.csv", "meta.tsv"])
+@pytest.mark.parametrize("names", ["ids.npy", "doc_ids.txt", "vectors.txt", "ids.json", "metadata.csv", "meta.tsv"])
 def test_names_beside_the_matrices_of_a_folder_match_the_rows(compare, tmp_path, names):
     for name, matrix, order in (("a", X, np.arange(N)), ("b", Y, ORDER)):
         (tmp_path / name).mkdir()
@@ -409,6 +409,15 @@ def test_lists_of_batches_and_folders_of_layers_are_named(audit, invoke_main, tm
         (tmp_path / name).mkdir()
         np.save(tmp_path / name / "layer_0.npy", X)
     assert "the files as the layers of one model" in invoke_main("diff", "old", "new").err
+
+
+def test_means_of_inputs_are_read_beside_their_tokens(audit, tmp_path):
+    torch = pytest.importorskip("torch")
+    (tmp_path / "f").mkdir()
+    for number, row in enumerate(torch.tensor(X)):
+        tokens = row.repeat(3 + number % 4, 1)
+        torch.save({"label": f"p{number}", "mean": {33: row}, "tokens": {33: tokens}}, tmp_path / "f" / f"p{number}.pt")
+    assert "f: 24 files of one vector each" in one_line(audit("f").out)
 
 
 def test_an_axis_of_one_token_is_no_axis_of_tokens(audit):

@@ -173,7 +173,8 @@ def test_rows_without_a_block_take_no_part_and_blocks_are_compared_apart():
     rows = _LabelledRows((np.zeros((6, 1)),) * 2, np.array(["a"] * 6, dtype=object), block, None)
     parts, reason = rows.strata("a", 2, 2, 0.05)
     assert ([part.tolist() for part in parts], reason) == ([[0, 2], [3, 4]], "")
-    assert rows.strata("a", 3, 2, 0.05)[1] == "2 rows in its largest block, fewer than 3"
+    lacking = "2 rows in its largest block, fewer than 3, and 1 of its 6 have no value of blocks or groups"
+    assert rows.strata("a", 3, 2, 0.05)[1] == lacking
 
 
 def test_classes_of_just_enough_rows_are_compared():

@@ -113,6 +113,15 @@ TABLES = {
         4,
         "Metadata_Plate and Metadata_Well",
     ),
+    "wells of one plate": (
+        {
+            "Metadata_Plate": "P1",
+            "Metadata_Well": [f"{i}A" for i in range(N)],
+            **{f"Cells_{c}": x for c, x in PLAIN.items()},
+        },
+        4,
+        "Metadata_Well",
+    ),
     "pages": (
         {"pdf_id": [i // 5 for i in range(N)], "page": [i % 5 for i in range(N)], "a": X[:, 0]},
         1,
@@ -264,6 +273,10 @@ REFUSED = {
     "tokens for a model": (
         {"input_ids": [[101, 7, 102]] * N, "attention_mask": [[1, 1, 0]] * N, "label": TOKENS},
         "must contain vectors, got only what a model encodes in input_ids, attention_mask; encode the inputs first",
+    ),
+    "numbered genes among others": (
+        {**{f"Gpr{i}": TOKENS for i in range(1, 7)}, **dict.fromkeys(("Gad", "Sst", "Vip", "Mbp"), X[:, 0])},
+        "must contain mainly features, got 6 numbered columns Gpr1 to Gpr6 and 4 other columns of numbers",
     ),
     "nothing but properties": ({"id": IDS, "n_tokens": TOKENS, "score": X[:, 0]}, "n_tokens .*score"),
 }

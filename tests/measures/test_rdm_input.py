@@ -9,7 +9,7 @@ from scipy.stats import pearsonr, spearmanr
 
 import shesha
 import shesha.measures as measures
-from shesha import NotEstimableWarning
+from shesha import CalibrationWarning, NotEstimableWarning
 from shesha.support.provenance import collect_statements
 from shesha.views import Rdm, Representation
 
@@ -107,7 +107,7 @@ BETWEEN_RUNS = np.linalg.norm(RUNS[0][:, None] - RUNS[1], axis=2)
 
 
 def test_distances_between_two_runs_are_averaged():
-    with collect_statements() as statements:
+    with collect_statements() as statements, pytest.warns(CalibrationWarning, match="both triangles were averaged"):
         found = Rdm(BETWEEN_RUNS, "D").condensed
     assert found == pytest.approx(squareform((BETWEEN_RUNS + BETWEEN_RUNS.T) / 2, checks=False))
     assert len(list(statements)) == 1 and "both triangles were averaged" in next(iter(statements))

@@ -107,6 +107,15 @@ def test_several_columns_are_one_condition_each(kind):
     assert found.value == pytest.approx(trial_split(X, together, n_permutations=0).value)
 
 
+def test_columns_of_which_one_is_always_missing_are_refused():
+    sides = pd.DataFrame(
+        {side: np.where(k == SHOWN % 2, SHOWN / 8, np.nan) for k, side in enumerate(("left", "right"))}
+    )
+    with pytest.raises(ValueError, match=r"must have a value in every column of some trial, got none .*fillna\(0\)"):
+        trial_split(X, sides, n_permutations=0)
+    assert trial_split(X, sides.fillna(-1), n_permutations=0).n_conditions == len(set(SHOWN))
+
+
 @pytest.mark.parametrize("labels", [np.stack([SHOWN, SHOWN]), SHOWN[:-1]])
 def test_labels_of_other_lengths_are_refused(labels):
     with pytest.raises(ValueError, match="conditions must have one entry for each of the 120 trials"):

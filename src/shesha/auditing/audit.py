@@ -303,6 +303,10 @@ def map_large_files(representations: Any, stack: ExitStack) -> Any:
     return used if is_path_list else used[0]
 
 
+_MOST_REASONS = 3
+"""Number of files whose reasons are listed if none can be read."""
+
+
 def _subjects(
     representations: Any, layer_axis: LayerAxis, store: ResultStore | None, ids: str | None
 ) -> dict[str, IndexedInput]:
@@ -311,7 +315,9 @@ def _subjects(
         index = index_files(files, store)
         index.warn_of_left_out()
         if not index.known:
-            reasons = "; ".join(f"{path}: {reason}" for path, reason in index.left_out.items())
+            shown = [f"{path}: {reason}" for path, reason in list(index.left_out.items())[:_MOST_REASONS]]
+            n_more = len(index.left_out) - len(shown)
+            reasons = "; ".join([*shown, *([f"and {n_more:,} more"] if n_more else [])])
             raise ValueError(
                 f"representations must contain at least one readable array, got none; {reasons}".rstrip("; ")
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import re
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -594,6 +595,14 @@ def _counterpart(layer: str, before: Sequence[str], names: Sequence[str], argume
 
 
 def _require_same_counts(sources: Mapping[tuple[str, str], Rows], matched: Mapping[str, str]) -> None:
+    sizes = {layer: len(source) for (name, layer), source in sources.items() if name == "before"}
+    alike = all(len(source) == sizes.get(layer) for (_, layer), source in sources.items())
+    if alike and len(set(sizes.values())) > 1:
+        listed = join_items(f"{layer} {n:,}" for layer, n in sizes.items())
+        raise ValueError(
+            f"layers must have the same rows, got different numbers of rows ({listed}); compare one at a time, such as "
+            f"before[{next(iter(sizes))!r}] with its counterpart (--key {shlex.quote(next(iter(sizes)))})"
+        )
     (_, first), *rest = sources.items()
     for (name, layer), source in rest:
         if len(source) != len(first):

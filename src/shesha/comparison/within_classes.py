@@ -512,10 +512,12 @@ class _LabelledRows:
 
     def strata(self, name: str, min_rows: int, min_group: int, alpha: float) -> tuple[list[Index], str]:
         """Return the rows of a class in each of its blocks, or a reason if the class cannot be compared."""
-        rows = np.flatnonzero(self.classes == name)
+        rows = every = np.flatnonzero(self.classes == name)
         for labels in (self.block, self.group):
             if labels is not None:
                 rows = rows[[value is not None for value in labels[rows]]]
+        n_without = len(every) - len(rows)
+        without = f", and {n_without:,} of its {len(every):,} have no value of blocks or groups" if n_without else ""
         blocks = [rows] if self.block is None else _split(rows, self.block)
         fewest = 3 if self.block is None else 2
         reasons: list[str] = []
@@ -527,7 +529,7 @@ class _LabelledRows:
                 return [], reasons[0]
             where = "" if self.block is None else " in its largest block"
             largest = max(map(len, blocks), default=0)
-            return [], f"{count(largest, 'row')}{where}, fewer than {min_rows}"
+            return [], f"{count(largest, 'row')}{where}, fewer than {min_rows}{without}"
         if self.group is not None:
             log_count = sum(exchange(len(part), groups=self.group[part].astype(str)).log_count for part in large)
             if log_count < log(1 / alpha) - 1e-9:

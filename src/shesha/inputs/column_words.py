@@ -228,8 +228,8 @@ PART = Words(
 """Columns that number the parts of a document or recording, or say where they begin."""
 WHOLE = Words(
     {
-        "metadata.source": "?metadata (doc(ument)?|source|file|article|book|video|clip|url|path|author|speaker|spk|user"
-        "|customer|conversation|thread|recording|song|donor|patient|subject|participant|person)(_?name)?"
+        "metadata.source": "?metadata (doc(ument)?|source|file|article|book|video|clip|slide|wsi|scan|url|path|author"
+        "|speaker|spk|user|customer|conversation|thread|recording|song|donor|patient|subject|participant|person)(_?name)?"
     }
 )
 """Columns of text for documents, recordings or persons, whose parts another column may number."""

@@ -326,8 +326,11 @@ def _joined_identifiers(able: Sequence[Column]) -> Column | None:
     parts = [c for c in able if PART.fit(c.name)]
     wholes = [c for c in able if c not in parts and (is_certain_identity(c.name) or WHOLE.fit(c.name))]
     levels = [c for c in able if c in parts or is_certain_identity(c.name) or LEVEL.fit(c.name)]
-    for chosen in (wholes[:1] + parts[:1], levels):
-        chosen = [c for c in chosen if c in parts or could_identify(c.values())]
+    for group in (wholes[:1] + parts[:1], levels):
+        chosen = [c for c in group if c in parts or could_identify(c.values())]
+        if len(chosen) == 1 < len(group) and chosen[0].kind == "text" and distinct_values(chosen[0].values()):
+            # A plate that is the same everywhere, for example, adds nothing to its wells.
+            return chosen[0]
         if len(chosen) < 2:
             continue
         joined = joined_values([c.values() for c in chosen])
@@ -467,7 +470,8 @@ def _main_family(
         )
     others = [c.name for c in features if c not in largest]
     is_known = any(map(FAMILY.fit, words_of(prefix)[-1:])) and _count_up(largest)
-    if len(others) > len(largest) and not is_known:
+    # Genes such as Gpr1 to Gpr17 may be numbered, so that half as many others are no side columns.
+    if 2 * len(others) > len(largest) and not is_known:
         raise ValueError(
             f"{source} must contain mainly features, got {len(largest)} numbered columns {largest[0].name} to "
             f"{largest[-1].name} and {len(others)} other columns of numbers ({join_items(others)}); "

@@ -17,7 +17,7 @@ from shesha.support.device_arrays import doubles, namespace, stays, to_host
 from shesha.support.layer_axis import has_channels_last, refuse_padding
 from shesha.support.provenance import state, state_warning
 from shesha.support.types import Index, Labels, Matrix, T, Vector, brief, is_array, is_word, shape_of
-from shesha.support.warnings import NotEstimableWarning, warn
+from shesha.support.warnings import CalibrationWarning, NotEstimableWarning, warn
 from shesha.support.wording import join_items as join_items
 
 SQUARABLE = 1e-100, 1e100
@@ -215,10 +215,12 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
     uneven = lopsided or np.abs(known - known.T).max() > slack
     if uneven or np.abs(np.diagonal(known)).max() > slack:
         if not lopsided and (among := _share_below_diagonal(values, slack)) <= _LARGER_THAN_DIAGONAL:
-            state_warning(
+            text = (
                 f"{name}: distances of {n} rows, {n} columns and a diagonal other than 0, as between two runs; both "
                 "triangles were averaged, and the diagonal was left out"
             )
+            state_warning(text, is_raised=True)
+            warn(text, CalibrationWarning)
             return ((values + values.T) / 2)[np.triu_indices(n, k=1)], n
         hint = f"; if both triangles are measured distances, pass ({name} + {name}.T) / 2" if uneven else ""
         if np.allclose(np.diagonal(known), 1):

@@ -170,12 +170,15 @@ def _items(path: Path) -> list[Path]:
 def _vectors(file: Path) -> dict[str, StoredArray]:
     """Describe the vectors in the file of one item; an empty dictionary if it contains a matrix."""
     arrays = _ITEMS[file.suffix.lower()](file)
-    if any(len(array.shape) > 1 and array.shape[0] != 1 for array in arrays.values()):
+    widths = {array.shape[-1] for array in arrays.values() if len(array.shape) == 1 and array.dtype.kind == "f"}
+    rows = {name: array for name, array in arrays.items() if len(array.shape) < 2 or array.shape[0] == 1}
+    # Beside the mean of its tokens, an input may have the tokens themselves.
+    if any(len(one.shape) > 2 or one.shape[-1] not in widths for name, one in arrays.items() if name not in rows):
         return {}
     own = file_stem(file)
     return {
         "" if name == own else name: array
-        for name, array in arrays.items()
+        for name, array in rows.items()
         if array.refusal is None and array.shape and array.shape[-1] > 1
         # Vectors are floats or codes of one byte.
         if array.dtype.kind == "f" or (array.dtype.kind in "iu" and array.dtype.itemsize == 1)
@@ -220,7 +223,7 @@ def _columns(file: Path, separator: str) -> dict[str, Any]:
 
 _NAMES: Mapping[str, Callable[[Path], Mapping[str, Any]]] = {
     ".npy": lambda file: {file.stem: next(iter(npy_arrays(file).values())).load()},
-    ".txt": lambda file: {file.stem: read_lines(file, None)},
+    ".txt": lambda file: {"id" if file.with_suffix(".npy").is_file() else file.stem: read_lines(file, None)},
     ".json": lambda file: {file.stem: labels_of_json(file, None)},
     ".csv": partial(_columns, separator=","),
     ".tsv": partial(_columns, separator="\t"),
@@ -234,12 +237,31 @@ def _names_rows(file: Path) -> bool:
     """Return whether a file seems to hold the names of rows: by its name, or by the first line of a table."""
     ending = file.suffix.lower()
     if ending not in (".csv", ".tsv"):
-        return ending in _NAMES and is_identity_name(file.stem)
+        # Many programs write a list of the nodes or inputs beside a matrix of the same name.
+        is_list = ending == ".txt" and file.with_suffix(".npy").is_file() and _is_list(file)
+        return is_list or (ending in _NAMES and is_identity_name(file.stem))
     if not _METADATA.fullmatch(file.stem):
         return False
     with file.open("rb") as stream:
         head = stream.readline(1 << 16).decode("utf-8", "replace")
     return any(is_identity_name(name.strip(' "\r\n\ufeff')) for name in head.split("," if ending == ".csv" else "\t"))
+
+
+def _is_list(file: Path) -> bool:
+    """Return whether a text file has as many distinct lines as the matrix of the same name has rows."""
+    if file.stat().st_size > _LARGEST_LIST:
+        return False
+    try:
+        lines = read_lines(file, None)
+        return (
+            len(set(lines.tolist())) == len(lines) == next(iter(npy_arrays(file.with_suffix(".npy")).values())).shape[0]
+        )
+    except (OSError, ValueError):
+        return False
+
+
+_LARGEST_LIST = 1 << 26
+"""Bytes up to which a list beside a matrix is read to see whether it names the rows."""
 
 
 def _names_beside(path: Path) -> list[Path]:

@@ -664,6 +664,13 @@ def _columns(X: Any, labels: Conditions, n_trials: int, name: str, role: str = "
         if len(vector) != n_trials:
             raise ValueError(f"{role} must have one entry for each of the {n_trials} trials, got {len(vector)}")
         check.require_scalars(vector, role)
+    missing = np.array([lacks_label(vector) for vector in vectors])
+    if len(vectors) > 1 and n_trials and missing.any(axis=0).all() and not missing.all(axis=1).any():
+        lacking = ", ".join(f"{int(column.sum()):,} of column {place}" for place, column in enumerate(missing))
+        raise ValueError(
+            f"{role} must have a value in every column of some trial, got none ({lacking} are missing); if a missing "
+            "value means none, such as no stimulus on one side, fill it with a value of its own (.fillna(0))"
+        )
     return vectors
 
 

@@ -14,7 +14,7 @@ _BATCHES = frozenset(
         *("batch", "batches", "plate", "lane", "library", "lib", "run", "channel"),
         *("chip", "pool", "site", "lab", "centre", "center", "study", "dataset", "chemistry", "tech", "technology"),
         *("protocol", "platform", "assay", "experiment", "flowcell", "capture", "gem"),
-        *("language", "lang", "source", "domain", "corpus"),
+        *("language", "lang", "source", "domain", "corpus", "slide", "slides", "wsi"),
     )
 )
 """Words for batches, which the controls usually share with the other rows."""

@@ -344,7 +344,7 @@ def _matrix(X: Any, name: str) -> tuple[NDArray[Any] | None, Names | None]:
     if isinstance(X, Rows):
         values = None if X.is_sparse else X.sample
     else:
-        values = X.to_numpy.rows if isinstance(X, Representation) else split_names(side.value)[0]
+        values = X.to_numpy.rows if isinstance(X, Representation) else side.values
     is_dense = isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in "fiu"
     return values if is_dense else None, side.names
 
@@ -380,7 +380,7 @@ def _sample_size(
     sides: Sequence[_Side], need: Callable[[list[tuple[int, int]]], float], size: int
 ) -> tuple[int, float]:
     """Return how many random rows to use, 0 for all, and the bytes that all rows need; 0 if they are no matrices."""
-    plain = [split_names(side.value)[0] for side in sides if not isinstance(side.value, Rdm | Representation | Rows)]
+    plain = [side.values for side in sides if not isinstance(side.value, Rdm | Representation | Rows)]
     shapes = [shape_of(X) for X in plain]
     if len(plain) < len(sides) or {len(shape) for shape in shapes} != {2} or len({n for n, _ in shapes}) > 1:
         return 0, 0.0
@@ -525,10 +525,16 @@ class _Side:
     n_rows: int
 
     @property
+    def values(self) -> Any:
+        """The values without row names, of which what was read is stated where they are used."""
+        with ignore_statements():
+            return split_names(self.value)[0]
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the values; that of distances has the number of rows only."""
         X = self.value
-        return (X.n_rows,) if isinstance(X, Rdm) else tuple(array_shape(split_names(X)[0]))
+        return (X.n_rows,) if isinstance(X, Rdm) else tuple(array_shape(self.values))
 
     @classmethod
     def read(cls, X: Any, name: str) -> _Side:
@@ -550,7 +556,7 @@ class _Side:
             part: Any = self.value.take_rows(chosen)
             part.names = names
             return _Side(part, names, len(chosen))
-        values = split_names(self.value)[0]
+        values = self.values
         if hasattr(values, "tocsr"):
             values = values.tocsr()[chosen]
         else:
@@ -563,7 +569,7 @@ class _Side:
             part = self.value.take_columns(chosen)
             part.names = self.names
             return replace(self, value=part)
-        values = to_host(split_names(self.value)[0])[:, chosen]
+        values = to_host(self.values)[:, chosen]
         return replace(self, value=values if self.names is None else NamedRows(values, self.names))
 
     def blocks(self) -> Iterator[tuple[int, NDArray[Any]]]:
@@ -575,7 +581,7 @@ class _Side:
         if isinstance(self.value, Rows):
             yield from self.value.blocks(_ENTRIES)
             return
-        values = self.value.to_numpy.rows if isinstance(self.value, Representation) else split_names(self.value)[0]
+        values = self.value.to_numpy.rows if isinstance(self.value, Representation) else self.values
         values = values.tocsr() if hasattr(values, "tocsr") else values
         step = max(1, _ENTRIES // max(1, int(np.prod(np.shape(values)[1:]))))
         for start in range(0, self.n_rows, step):
@@ -602,7 +608,7 @@ def _fault(side: _Side, name: str, *, directed: bool) -> str:
     Others are checked where they are read. Zero rows are named if all other rows are finite, because they are the
     smaller fault.
     """
-    values = split_names(side.value)[0] if not isinstance(side.value, Rdm | Representation | Rows) else None
+    values = side.values if not isinstance(side.value, Rdm | Representation | Rows) else None
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiu" or values.nbytes > _READ_TWICE:
         return ""
     not_finite, zero = [], []
