@@ -379,6 +379,15 @@ def test_names_beside_the_matrices_of_a_folder_match_the_rows(compare, tmp_path,
     assert value(ended.out) > 0.5 and "in another order in b:vectors" in one_line(ended.out)
 
 
+@pytest.mark.filterwarnings("ignore:skipped:shesha.support.warnings.MeasureWarning")
+def test_lists_beside_several_matrices_name_no_rows(audit, tmp_path):
+    (tmp_path / "f").mkdir()
+    for name, order, matrix in (("a", np.arange(N), X), ("b", ORDER, np.random.default_rng(7).random(X.shape))):
+        np.save(tmp_path / "f" / f"{name}.npy", matrix)
+        (tmp_path / "f" / f"{name}.txt").write_text("\n".join(f"u{i}" for i in order))
+    assert "left out a.txt, which is no matrix; b.txt" in one_line(audit("f").out)
+
+
 def test_a_folder_with_a_single_table_is_this_table(compare, tmp_path):
     for name, matrix, order in (("a", X, np.arange(N)), ("b", Y, ORDER)):
         (tmp_path / name).mkdir()

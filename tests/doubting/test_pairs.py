@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.doubting.pair_doubts import cka_without_each
+from shesha.doubting.pair_doubts import cka_without_each, cluster_doubt
 from shesha.measures import cka
 from shesha.views import Gram, Representation
 
@@ -231,3 +231,7 @@ def test_leading_axes_are_told_from_foreign_features(order, advice):
     axes = axes[:, rng.permutation(20)] if order == "shuffled" else axes
     found = shesha.compare(axes, signal @ rng.standard_normal((2, 20)), "CKA")
     assert advice in found.doubts["few coordinates"].advice
+
+
+def test_a_change_of_sign_is_an_effect_of_at_most_one():
+    assert cluster_doubt("RSA", (3,), 0.9, -0.6, 1.5).effect == 1

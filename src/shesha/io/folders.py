@@ -237,9 +237,7 @@ def _names_rows(file: Path) -> bool:
     """Return whether a file seems to hold the names of rows: by its name, or by the first line of a table."""
     ending = file.suffix.lower()
     if ending not in (".csv", ".tsv"):
-        # Many programs write a list of the nodes or inputs beside a matrix of the same name.
-        is_list = ending == ".txt" and file.with_suffix(".npy").is_file() and _is_list(file)
-        return is_list or (ending in _NAMES and is_identity_name(file.stem))
+        return ending in _NAMES and is_identity_name(file.stem)
     if not _METADATA.fullmatch(file.stem):
         return False
     with file.open("rb") as stream:
@@ -268,6 +266,10 @@ def _names_beside(path: Path) -> list[Path]:
     """List the files of a folder of .npy matrices that seem to hold the names of their rows, such as ids.txt."""
     files = _data_files(path)
     names = [file for file in files if _names_rows(file)]
+    matrices = [file for file in files if file.suffix.lower() == ".npy"]
+    if not names and len(matrices) == 1 and (beside := matrices[0].with_suffix(".txt")) in files and _is_list(beside):
+        # Many programs write a list of the nodes or inputs beside a matrix of the same name.
+        names = [beside]
     others = [file for file in files if file not in names and file.suffix.lower() not in _NOTES]
     return names if others and all(file.suffix.lower() == ".npy" for file in others) else []
 
