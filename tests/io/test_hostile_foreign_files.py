@@ -11,6 +11,7 @@ import pytest
 from scipy import io, sparse
 
 from shesha import io as files
+from shesha.io.file_checks import reading
 
 X = np.random.default_rng(0).normal(size=(20, 8)).astype(np.float32)
 LINES = "\n".join(f"w{i} " + " ".join(map(str, row)) for i, row in enumerate(X))
@@ -169,3 +170,11 @@ def pack(content):
         parts += [(15).to_bytes(4, "little"), len(packed).to_bytes(4, "little"), packed]
         place += size
     return b"".join(parts)
+
+
+@pytest.mark.parametrize(("size", "error"), [(1 << 10, files.UnreadableFileError), (1 << 17, MemoryError)])
+def test_a_small_file_that_declares_more_than_the_memory_is_damaged(tmp_path, size, error):
+    (tmp_path / "a.mat").write_bytes(bytes(size))
+    message = "declares more than this" if size < 1 << 16 else "does not fit"
+    with pytest.raises(error, match=message), reading(tmp_path / "a.mat"):
+        raise MemoryError

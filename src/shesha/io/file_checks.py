@@ -131,6 +131,10 @@ def _advice(path: Path, error: BaseException) -> str:
     return "the file is damaged or has another format; write it again"
 
 
+_SMALL = 1 << 16
+"""Size of a file, in bytes, below which only damage can make it exceed the memory."""
+
+
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Replace any error of a parser with one that names the file."""
@@ -145,6 +149,11 @@ def reading(path: Path) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         if is_memory_error(error):
+            if path.is_file() and (size := path.stat().st_size) < _SMALL:
+                raise UnreadableFileError(
+                    f"{path} must fit in the free memory, got a file of {size:,} bytes that declares more than this: "
+                    "the file is damaged; write it again"
+                ) from error
             raise MemoryError(f"{path} does not fit in the free memory") from error
         cause = f"{type(error).__name__}: {error}".rstrip(": ")
         ending = path.name.removeprefix(file_stem(path))
