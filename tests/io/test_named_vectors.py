@@ -140,3 +140,9 @@ def test_pairs_of_path_and_vector_in_a_torch_file(tmp_path: Path, X):
         assert found.row_names is not None
         assert list(found.row_names.values) == [f"img/{i}.jpg" for i in range(N)]
         np.testing.assert_allclose(next(iter(found.representations.values())), X)
+
+
+def test_control_characters_in_the_names_of_fields_are_shown_as_escapes(tmp_path: Path, X):
+    lines = [json.dumps({"id": f"d{i}", "ki\x1b[2Jnd": "a", "embedding": X[i].tolist()}) for i in range(N)]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    assert [name for name in open_file(tmp_path / "a.jsonl").skipped if "nd" in name] == ["ki\\x1b[2Jnd"]

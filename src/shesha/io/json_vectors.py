@@ -33,7 +33,7 @@ from shesha.support.layer_axis import LayerAxis
 from shesha.support.memory import format_bytes, memory_budget
 from shesha.support.provenance import state
 from shesha.support.types import Array
-from shesha.support.wording import natural_place
+from shesha.support.wording import natural_place, visible_name
 
 _PER_OBJECT, _PER_VALUE = 72, 40
 """Bytes of memory that a list or dictionary, and any value, need when they are parsed."""
@@ -413,7 +413,7 @@ def _collect(path: Path, documents: Iterable[Any]) -> Records | NamedArrays:
             state(f"{file_stem(path)}: records in the order of their index")
             rows = [{"embedding": row["embedding"]} for row in sorted(rows, key=lambda row: int(row["index"]))]
     names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: [row.get(name) for row in rows] for name in names}
+    columns = {visible_name(name): [row.get(name) for row in rows] for name in names}
     for name, values in columns.items():
         # A list of one vector in each record is this vector.
         vectors = [
