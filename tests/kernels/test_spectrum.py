@@ -1,4 +1,4 @@
-"""The spectrum needs memory in proportion to the squared smaller side, and fitted axes are told from chance."""
+"""The memory that a spectrum needs, and the rule that distinguishes fitted axes from chance."""
 
 import numpy as np
 import pytest

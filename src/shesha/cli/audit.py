@@ -198,7 +198,7 @@ def _next_commands(result: Audit, outputs: _outputs.Outputs, files: Sequence[Pat
     typed = ["shesha", *sys.argv[1:]]
     best = result.ranking[:2]
     steps = []
-    if len(best) == 2 and "--model" not in typed and (pair := _pair_of(best, files)):
+    if len(best) == 2 and "--model" not in typed and (pair := _compare_arguments(best, files)):
         same = f"Are {best[0]} and {best[1]} similar above chance?"
         steps.append((same, shlex.join(["shesha", "compare", *pair, "--calibrate"])))
     elif best:
@@ -209,7 +209,7 @@ def _next_commands(result: Audit, outputs: _outputs.Outputs, files: Sequence[Pat
     return next_steps(steps or [("Every number here:", shlex.join([*typed, "--full"]))])
 
 
-def _pair_of(names: Sequence[str], files: Sequence[Path]) -> list[str]:
+def _compare_arguments(names: Sequence[str], files: Sequence[Path]) -> list[str]:
     """Return the arguments with which `compare` reads two representations; none if several files contain them."""
     from shesha.io.array_selection import short_paths
 

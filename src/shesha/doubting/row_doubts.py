@@ -179,7 +179,7 @@ def _copies_of_one(distances: Matrix, lengths: Vector, is_distinct: Mask, fewest
     # The row with the nearest neighbours is the centre; the widest gap between its sorted distances ends the copies.
     centre = int(np.partition(among, fewest - 1, axis=1)[:, fewest - 1].argmin())
     ordered, length = np.sort(among[centre]), lengths[distinct[centre]]
-    # Beside a huge row, all others are nearly zero.
+    # If one row is huge, all others are nearly zero.
     outer = np.maximum(ordered[fewest - 1 : -fewest], max(_ROUNDING_OF_ROWS * length, np.finfo(float).tiny))
     widest = int(np.argmax(ordered[fewest : len(ordered) - fewest + 1] / outer))
     radius, beyond = outer[widest], ordered[fewest + widest :]

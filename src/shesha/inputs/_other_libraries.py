@@ -268,7 +268,7 @@ def table_values(X: Any, name: str = "X") -> Any:
 
 def _from_pandas_frame(frame: pd.DataFrame, name: str) -> Parted:
     columns = pandas_columns(frame)
-    index = Names.of_index(frame.index)
+    index = Names.from_index(frame.index)
     if frame.index.nlevels > 1:
         levels = pandas_columns(frame.index.to_frame(index=False))
         require_wide([*levels, *columns], len(columns), name)
@@ -345,7 +345,7 @@ def _as_list(values: Any) -> list[Any]:
 def _from_pandas_series(series: pd.Series[Any], name: str) -> Parted:
     (column,) = pandas_columns(series.to_frame())
     values = np.asarray(series) if column.kind == "numbers" else _vectors_or_values(series.tolist(), series, name)
-    return values, Names.of_index(series.index)
+    return values, Names.from_index(series.index)
 
 
 def _vectors_or_values(entries: list[Any], series: Any, name: str) -> Any:

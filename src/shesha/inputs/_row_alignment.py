@@ -243,8 +243,8 @@ def require_same_conditions(columns: Mapping[str, tuple[Names, Names]], where: s
             )
         n_by_chance = sum(n * others[value] for value, n in counts.items()) / len(one)
         n_alike = (counts & others).total()
-        chosen = SIDE.fit(column) or CLUSTERS.fit(column)
-        if not chosen and n_alike >= (1 - _MOST_DIFFERENT) * len(one) > n_by_chance:
+        is_side = SIDE.fit(column) or CLUSTERS.fit(column)
+        if not is_side and n_alike >= (1 - _MOST_DIFFERENT) * len(one) > n_by_chance:
             n_beyond = len(one) - n_different - n_by_chance
             if n_beyond <= _MOST_DIFFERENT * (len(one) - n_by_chance):
                 state_warning(
@@ -782,7 +782,7 @@ def align_labels(X: Any, y: Any, name: str = "y", other: str = "X") -> Any:
     """Reorder labels to match the rows of a representation, if both have names."""
     table = hasattr(y, "iloc") and hasattr(y, "columns")
     # Tables are reordered without converting them to an array, because some columns may contain text.
-    values, names = (y, Names.of_index(y.index)) if table else split_names(y, name)
+    values, names = (y, Names.from_index(y.index)) if table else split_names(y, name)
     if names is None:
         return y
     known = _row_names(X, other)

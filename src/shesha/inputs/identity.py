@@ -58,7 +58,7 @@ class Names:
         return cls(lambda: values, column=column, chosen=chosen)
 
     @classmethod
-    def of_index(cls, index: Any) -> Names:
+    def from_index(cls, index: Any) -> Names:
         """Build names from an index of pandas, whose own name may denote an identifier."""
         names = cls.build(index, named_index(index.names))
         names.title = " and ".join(str(name) for name in index.names if name is not None)

@@ -359,7 +359,7 @@ class _TextLayout:
         wrapped = "(" in text and _WRAPPERS.search(text) is not None
         plain = _unwrap(text) if wrapped else text
         bracketed = plain.strip()[:1] in "[({<" if plain.strip() else False
-        flat = _without_brackets(plain)
+        flat = _strip_brackets(plain)
         n_inner = max(0, plain.count("[") - 1)
         for patterns, comma in ((_PATTERNS, False), (_WITH_COMMAS, True)):
             for separator, pattern in patterns.items():
@@ -371,7 +371,7 @@ class _TextLayout:
 
     def tokens(self, text: str) -> list[str]:
         """Return the numbers of a vector as text."""
-        flat = _without_brackets(_unwrap(text) if self.wrapped else text)
+        flat = _strip_brackets(_unwrap(text) if self.wrapped else text)
         parts = flat.split() if self.separator == " " else flat.rstrip(self.separator + " ").split(self.separator)
         return [part.strip().replace(",", ".") if self.decimal_comma else part.strip() for part in parts]
 
@@ -458,7 +458,7 @@ def _unwrap(text: str) -> str:
     return _WRAPPERS.sub("", text)
 
 
-def _without_brackets(text: str) -> str:
+def _strip_brackets(text: str) -> str:
     return re.sub(r"[\[\](){}<>\"']", " ", text).strip()
 
 

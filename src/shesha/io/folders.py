@@ -172,7 +172,7 @@ def _vectors(file: Path) -> dict[str, StoredArray]:
     arrays = _ITEMS[file.suffix.lower()](file)
     widths = {array.shape[-1] for array in arrays.values() if len(array.shape) == 1 and array.dtype.kind == "f"}
     rows = {name: array for name, array in arrays.items() if len(array.shape) < 2 or array.shape[0] == 1}
-    # Beside the mean of its tokens, an input may have the tokens themselves.
+    # A file may hold the tokens of an input as well as their mean.
     if any(len(one.shape) > 2 or one.shape[-1] not in widths for name, one in arrays.items() if name not in rows):
         return {}
     own = file_stem(file)
@@ -267,9 +267,9 @@ def _names_beside(path: Path) -> list[Path]:
     files = _data_files(path)
     names = [file for file in files if _names_rows(file)]
     matrices = [file for file in files if file.suffix.lower() == ".npy"]
-    if not names and len(matrices) == 1 and (beside := matrices[0].with_suffix(".txt")) in files and _is_list(beside):
-        # Many programs write a list of the nodes or inputs beside a matrix of the same name.
-        names = [beside]
+    if not names and len(matrices) == 1 and (listed := matrices[0].with_suffix(".txt")) in files and _is_list(listed):
+        # Many programs write the nodes or inputs to a text file with the name of the matrix.
+        names = [listed]
     others = [file for file in files if file not in names and file.suffix.lower() not in _NOTES]
     return names if others and all(file.suffix.lower() == ".npy" for file in others) else []
 

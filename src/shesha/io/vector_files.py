@@ -173,10 +173,10 @@ def _are_names(first: Sequence[bytes], body: Sequence[Sequence[bytes]]) -> bool:
 
 def _first_lines(path: Path) -> list[bytes]:
     lines = _top(path)
-    return [_without_brackets(line) for line in lines[_n_comments(lines) :] if line.strip()]
+    return [_strip_brackets(line) for line in lines[_n_comments(lines) :] if line.strip()]
 
 
-def _without_brackets(line: bytes) -> bytes:
+def _strip_brackets(line: bytes) -> bytes:
     """Return a line without the brackets that the text archives of Kaldi put around a vector."""
     return re.sub(rb"\s\[\s(.*)\]\s*$", rb" \1", line) if line.rstrip().endswith(b"]") else line
 
@@ -265,7 +265,7 @@ def _blocks(path: Path, skip: int) -> Iterator[list[bytes]]:
                 lines = stream.readlines(_TEXT_BLOCK)
             if not lines:
                 return
-            yield [_without_brackets(line).strip() for line in lines if line.strip()]
+            yield [_strip_brackets(line).strip() for line in lines if line.strip()]
 
 
 def _split(path: Path, line: bytes, width: int, number: int) -> tuple[bytes, bytes]:

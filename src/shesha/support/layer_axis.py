@@ -180,7 +180,7 @@ def refuse_tokens(shapes: Mapping[Any, tuple[int, ...]], guessed: Iterable[Any],
                 )
             continue
         evidence = masks.get(shape[:2], "its name" if _TOKENS.search(str(name)) else "")
-        # A name tells that there are tokens, but not along which of the two axes.
+        # A name shows that there are tokens, but not along which of the two axes.
         where_tokens = "along axis 1" if shape[:2] in masks else "along axis 1 (or 0, if axis 1 numbers the inputs)"
         if templates[template, shape] > 1 and _LIST_OF_LAYERS.fullmatch(template):
             n, axes = templates[template, shape], "if each array is a stack of layers"

@@ -647,7 +647,7 @@ def _names(value: Any, name: str) -> Names | None:
     if isinstance(value, Mapping):
         return next((names for entry in value.values() if (names := _names(entry, name)) is not None), None)
     if hasattr(value, "iloc") and hasattr(value, "index"):
-        names = Names.of_index(value.index)
+        names = Names.from_index(value.index)
     else:
         names = split_names(value, name)[1] if is_array(value) else None
     return names if names is not None and names.certain else None
