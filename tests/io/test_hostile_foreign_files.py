@@ -178,3 +178,24 @@ def test_a_small_file_that_declares_more_than_the_memory_is_damaged(tmp_path, si
     message = "declares more than this" if size < 1 << 16 else "does not fit"
     with pytest.raises(error, match=message), reading(tmp_path / "a.mat"):
         raise MemoryError
+
+
+def test_the_kind_of_a_matlab_file_does_not_depend_on_its_first_words(tmp_path):
+    """SciPy reads any first words, and then uses a type of 265 as an index, which ends the process."""
+    io.savemat(tmp_path / "a.mat", {"c": np.array([X[0], X[1]], dtype=object)})
+    content = bytearray((tmp_path / "a.mat").read_bytes())
+    content[:6] = b"LATLAB"
+    place = content.rindex((9).to_bytes(4, "little"))
+    content[place : place + 4] = (265).to_bytes(4, "little")
+    (tmp_path / "a.mat").write_bytes(content)
+    with pytest.raises(files.UnreadableFileError, match="elements of known types, .* got type 265"):
+        files.open_file(tmp_path / "a.mat")
+
+
+def test_an_array_in_place_of_the_observations_is_not_searched(tmp_path):
+    anndata, h5py = pytest.importorskip("anndata"), pytest.importorskip("h5py")
+    anndata.AnnData(X, obsm={"X_pca": X}).write_h5ad(tmp_path / "a.h5ad")
+    with h5py.File(tmp_path / "a.h5ad", "a") as file:
+        del file["obs"]
+        file.create_dataset("obs", (1 << 20, 1 << 20), "f8", chunks=(1, 9))
+    assert files.open_file(tmp_path / "a.h5ad").row_names is None

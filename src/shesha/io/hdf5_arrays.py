@@ -546,7 +546,8 @@ def _require_bounded(path: Path) -> None:
     with reading(path), path.open("rb") as stream:
         head = stream.read(128)
         order: Literal["little", "big"] = "little" if head[126:128] == b"IM" else "big"
-        while len(tag := stream.read(8)) == 8 and head.startswith(b"MATLAB"):
+        # Version 4, whose first number has a zero byte, has no elements.
+        while 0 not in head[:4] and len(tag := stream.read(8)) == 8:
             kind, n_bytes = (int.from_bytes(tag[i : i + 4], order) for i in (0, 4))
             if kind == _COMPRESSED:
                 unpacked = _Unpacked(stream.read(min(n_bytes, size)), limit - total)

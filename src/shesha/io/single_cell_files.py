@@ -93,7 +93,7 @@ def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
             "Normalise and log-transform them"
         )
     by_gene = all(name == "X" or name.startswith("layers/") for name in result.representations)
-    if by_gene and FEATURE_TYPES in root.get("var", {}):
+    if by_gene and FEATURE_TYPES in _members(root, "var"):
         with reading(path):
             require_sound(path, f"var/{FEATURE_TYPES}", root["var"][FEATURE_TYPES])
             types = optional("anndata.io", path).read_elem(root["var"][FEATURE_TYPES])
@@ -134,10 +134,16 @@ _COUNTS = re.compile(r"(?i)^layers/(raw_?)?(counts?|umis?|raw)$")
 """Names of layers of raw counts."""
 
 
+def _members(root: Any, axis: str) -> Any:
+    """Return the table of an axis as a group; nothing for an array, in which a search would read all rows."""
+    table = root.get(axis, {})
+    return table if hasattr(table, "keys") else {}
+
+
 def _names(path: Path, root: Any, axis: str) -> Names | None:
     """Return the names of the observations or variables, read at once because the file will be closed."""
     with reading(path):
-        table = root.get(axis, {})
+        table = _members(root, axis)
         index = table.attrs.get("_index", "") if hasattr(table, "attrs") else ""
         if index not in table:
             return None
