@@ -417,7 +417,7 @@ finally:
 
 
 def hdf5_needs(path: Path) -> int:
-    """Return the peak memory of h5py alone on a file; HDF5 allocates the declared length of a text before it reads it."""
+    """Return the peak memory of h5py alone; HDF5 allocates the declared length of a text before it reads the text."""
     done = subprocess.run([sys.executable, "-c", _WALK, str(path)], capture_output=True, text=True, check=False)
     return int(done.stdout or 0)
 

@@ -188,7 +188,7 @@ def test_the_kind_of_a_matlab_file_does_not_depend_on_its_first_words(tmp_path):
     place = content.rindex((9).to_bytes(4, "little"))
     content[place : place + 4] = (265).to_bytes(4, "little")
     (tmp_path / "a.mat").write_bytes(content)
-    with pytest.raises(files.UnreadableFileError, match="elements of known types, .* got type 265"):
+    with pytest.raises(files.UnreadableFileError, match=r"elements of known types, .* got type 265"):
         files.open_file(tmp_path / "a.mat")
 
 
