@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import shesha
 from shesha.cli._app import app
-from shesha.doubting.doubts import text_lengths
+from shesha.doubting.recorded_columns import text_lengths
 from shesha.io import read
 from shesha.io.read import recorded_token_counts, shared_token_counts
 

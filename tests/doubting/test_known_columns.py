@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha import compare
-from shesha.doubting import doubts, row_properties
+from shesha import audit, compare
+from shesha.doubting import doubts, row_properties, state_columns_of_classes, state_main_column
 from shesha.inputs.column_words import DEPTH, LENGTH, OBJECT_COUNT
 from shesha.io import open_file
 from shesha.io.read import ReadArrays, read
+from shesha.support.provenance import collect_statements
 
 
 @pytest.fixture
@@ -42,16 +43,19 @@ def test_a_column_that_a_covariate_determines_is_named(components, change, known
     assert named in "".join(found)
 
 
-@pytest.mark.parametrize(("column", "told"), [("nCount_peaks", True), ("log1p_total_counts", True), ("weight", False)])
-def test_compare_names_a_component_of_depth(components, column, told):
+@pytest.mark.parametrize(
+    ("column", "is_warned"), [("nCount_peaks", True), ("log1p_total_counts", True), ("weight", False)]
+)
+def test_compare_names_a_component_of_depth(components, column, is_warned):
     anndata = pytest.importorskip("anndata")
     X, depth = components
     cells = anndata.AnnData(X)
     cells.obs[column] = depth
     other = np.random.default_rng(2).standard_normal(X.shape)
     other[:, 4] = X[:, 4]
-    text = compare(cells, other, "CKA").full_text()
-    assert (f"is mostly {column}" in " ".join(text.split())) == told
+    text = " ".join(compare(cells, other, "CKA").full_text().split())
+    assert f"is mostly {column}" in text
+    assert ("Warning: column 4" in text) == is_warned
 
 
 @pytest.mark.parametrize(
@@ -90,3 +94,47 @@ def test_counts_of_cells_are_known_columns_of_profiles(tmp_path, rng, name):
     opened = ReadArrays(arrays, None, {tmp_path / "wells.csv": open_file(tmp_path / "wells.csv")})
     assert list(row_properties(opened)) == [name]
     assert not any(map(OBJECT_COUNT.fit, ("counts", "Metadata_Site_Count", "Cells_AreaShape_Area", "cell_id", "cells")))
+
+
+def cells_of_cameras(rng, agreement):
+    """Return rows of three classes with a camera that agrees with the class, and with the camera in their values."""
+    classes = np.repeat(["cat", "dog", "bird"], 40)
+    camera = np.where(rng.random(120) < agreement, np.repeat(["A", "A", "B"], 40), rng.choice(["A", "B"], 120))
+    X = rng.standard_normal((120, 12))
+    X[:, :3] += 4 * (camera == "A")[:, None]
+    table = pd.DataFrame({"lens": camera, "age": rng.integers(20, 80, 120), "species": classes, "leiden": classes})
+    return X, classes, table
+
+
+@pytest.mark.parametrize("form", ["AnnData", "CSV"])
+def test_columns_of_any_name_that_explain_classes_or_rows_are_stated(tmp_path, rng, form):
+    anndata = pytest.importorskip("anndata")
+    X, classes, table = cells_of_cameras(rng, 1.0)
+    data = anndata.AnnData(X, obs=table.set_index(table.index.astype(str)))
+    if form == "CSV":
+        path = tmp_path / "a.csv"
+        table.assign(**{f"dim_{i}": X[:, i] for i in range(12)}).to_csv(path, index=False)
+        opened = open_file(path)
+        data = ReadArrays(opened.representations, None, {path: opened})
+    found = audit(data, classes, n_bootstrap=0, n_permutations=19)
+    text = " ".join(found.full_text().split())
+    assert "classes go together with the recorded column lens (association 1.00)" in text
+    assert "the first principal component" in text and "is mostly lens" in text
+    # Neither the classes themselves, nor clusters, nor numbers without a relation are named.
+    assert not any(f"{name} (association" in text or f"mostly {name}" in text for name in ("species", "leiden", "age"))
+    if form == "AnnData":
+        text = compare(data, rng.standard_normal((120, 5)), "CKA").full_text()
+        assert "is mostly lens" in " ".join(text.split())
+
+
+def test_unrelated_columns_are_not_stated(rng):
+    n_stated = 0
+    for _ in range(100):
+        X, classes, table = cells_of_cameras(rng, 0.0)
+        X = rng.standard_normal(X.shape)
+        with collect_statements() as stated:
+            columns = {"lens": table["lens"].factorize()[0], "age": table["age"].to_numpy(float)}
+            state_columns_of_classes(columns, np.unique(classes, return_inverse=True)[1])
+            state_main_column(columns, {"X": X})
+        n_stated += len(stated) > 0
+    assert n_stated <= 2

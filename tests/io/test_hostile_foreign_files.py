@@ -199,3 +199,18 @@ def test_an_array_in_place_of_the_observations_is_not_searched(tmp_path):
         del file["obs"]
         file.create_dataset("obs", (1 << 20, 1 << 20), "f8", chunks=(1, 9))
     assert files.open_file(tmp_path / "a.h5ad").row_names is None
+
+
+def test_hidden_groups_of_matlab_files_are_found_without_following_damaged_links(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.mat", "w", userblock_size=512) as file:
+        file["X"], file["#refs#/a"] = X.T, X.T
+    content = bytearray((tmp_path / "a.mat").read_bytes())
+    content[:128] = b"MATLAB 7.3 MAT-file".ljust(116) + b"\0" * 8 + b"\x00\x02IM"
+    (tmp_path / "a.mat").write_bytes(content)
+    assert list(files.open_file(tmp_path / "a.mat").representations) == ["X"]
+    place = content.index(b"HEAP")
+    content[place : place + 4] = b"DAMP"
+    (tmp_path / "a.mat").write_bytes(content)
+    with pytest.raises(files.UnreadableFileError, match=r"must be a complete \.mat file"):
+        files.open_file(tmp_path / "a.mat")

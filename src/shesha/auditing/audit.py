@@ -22,7 +22,7 @@ from shesha.auditing.representation_audit import RECORDED, Settings, align_with_
 from shesha.auditing.stored_audits import StoredValues, audit_with_store, settings_key
 from shesha.comparison.input_manifest import Files, IndexedInput, InputIndex, index_file, index_files
 from shesha.descriptors import Descriptor, descriptors
-from shesha.doubting import row_properties
+from shesha.doubting import other_columns, row_properties, state_columns_of_classes, state_main_column
 from shesha.inputs import MissingRows, RowChoice, validation as check
 from shesha.inputs.matrix_shapes import one_row_per_input, refuse_other_axis
 from shesha.io.large_matrices import copy_large_files
@@ -46,7 +46,7 @@ from shesha.support.progress import collect, mute_progress, track
 from shesha.support.provenance import keep_statements, state, state_warning
 from shesha.support.seeds import CONFIDENCE, N_BOOTSTRAP, N_PERMUTATIONS, draw_seed, generator
 from shesha.support.sqlite import StoreError
-from shesha.support.types import Index, Seed
+from shesha.support.types import Index, Labels, Seed, Vector
 from shesha.support.warnings import MeasureWarning, NotEstimable, NotEstimableWarning, warn
 from shesha.views import (
     RankedRdm,
@@ -498,16 +498,20 @@ def audit(
             named = representations if isinstance(representations, Mapping) else {"X": representations}
             refuse_other_axis({str(name): array_shape(array) for name, array in named.items()}, n_labels)
         # All rows are put in one order, without those that are not shared, incomplete or without a label.
-        along: dict[str, Any] = {"y": y, **settings.design, "known": dict(settings.known) or None}
+        others = other_columns(representations, [y, *settings.design.values()])
+        recorded = {**settings.known, **others}
+        along: dict[str, Any] = {"y": y, **settings.design, "known": recorded or None}
         if y is not None and not has_files and (first := next(iter(subjects.values()), None)) is not None:
             warn_of_misnamed_labels(first.place.rows(), "y", y)
         subjects, along = restrict(subjects, along, rows=rows, missing=missing, metric=metric, align=True)
         for name, subject in list(subjects.items())[:1]:
             warn_of_resemblance_by_name({name: subject.place.rows()}, along)
-        y, known = along.pop("y"), along.pop("known")
-        settings = replace(settings, design=cast(Design, along), known=known or {})
+        y, recorded = along.pop("y"), along.pop("known") or {}
+        known = {name: values for name, values in recorded.items() if name not in others}
+        settings = replace(settings, design=cast(Design, along), known=known)
         y, settings = align_with_rows([subject.names for subject in subjects.values()], y, settings)
         _require_usable(y, settings, [subject.n_rows for subject in subjects.values()])
+        _state_recorded({name: recorded[name] for name in others if name in recorded}, subjects, y)
         if opened_store is None:
             findings, interrupted = _audit_in_turn(subjects, y, settings)
         else:
@@ -531,6 +535,18 @@ def audit(
     return Audit(
         tuple(findings), drift, reason, options=plain, meanings=meanings(), labels=labels, interrupted=interrupted
     )
+
+
+def _state_recorded(
+    columns: Mapping[str, Vector | Labels], subjects: Mapping[str, IndexedInput], y: ArrayLike | None
+) -> None:
+    """State which recorded columns could explain the classes or most of the rows."""
+    if not columns:
+        return
+    if y is not None:
+        codes = check.labels(y, len(np.asarray(y)))[0]
+        state_columns_of_classes({name: each for name, each in columns.items() if len(each) == len(codes)}, codes)
+    state_main_column(columns, {name: subject.place.rows() for name, subject in subjects.items()})
 
 
 def _audit_in_turn(

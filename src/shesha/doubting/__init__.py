@@ -11,12 +11,17 @@ from shesha.doubting.doubts import (
     find_doubts as find_doubts,
     find_pair_doubts as find_pair_doubts,
     irrelevant_doubts as irrelevant_doubts,
-    row_properties as row_properties,
     rows_without_direction as rows_without_direction,
-    state_known_columns as state_known_columns,
     warn_of_doubts as warn_of_doubts,
     warn_of_pair_doubts as warn_of_pair_doubts,
     warn_of_row_doubts as warn_of_row_doubts,
+)
+from shesha.doubting.recorded_columns import (
+    other_columns as other_columns,
+    row_properties as row_properties,
+    state_columns_of_classes as state_columns_of_classes,
+    state_known_columns as state_known_columns,
+    state_main_column as state_main_column,
 )
 from shesha.doubting.row_doubts import (
     association as association,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,104 +12,17 @@ from numpy.typing import ArrayLike
 
 from shesha.doubting.doubt_input import SOME, Subject, list_doubts
 from shesha.doubting.feature_doubts import foreign_features
-from shesha.doubting.row_doubts import known_column
+from shesha.doubting.recorded_columns import text_lengths
 from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels, validation as check
-from shesha.inputs.column_words import DEPTH, LENGTH, MODEL, OBJECT_COUNT, WELL
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
 from shesha.nulls.dependence import DiagnosticRows
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Dependence, Doubt, Doubts
 from shesha.support.memory import MemoryBudgetError
 from shesha.support.provenance import keep_statements, state_warning
-from shesha.support.sampling_units import is_batch_name, unit_labels
 from shesha.support.types import Index, Labels, Vector
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Adjusted, Rdm, Representation, Rows, rows_or_distances, select_rows
-
-NAME = "number of tokens"
-
-
-def text_lengths(representations: Any) -> dict[str, Vector]:
-    """Return the number of tokens of each row as a covariate; empty if it is unknown or constant.
-
-    Length alone can separate texts, because the mean-pooled rows of longer texts lie closer to a common direction.
-    `Activations` and the files that an extraction writes record the numbers of tokens.
-
-    Examples
-    --------
-    >>> text_lengths({"layer": np.zeros((3, 2))})
-    {}
-    """
-    counts = getattr(representations, "n_tokens", None)
-    if counts is None and (paths := _paths(representations)):
-        from shesha.io.read import shared_token_counts
-
-        counts = shared_token_counts(paths)
-    return {} if counts is None or len(set(counts)) < 2 else {NAME: np.array(counts, dtype=np.float64)}
-
-
-def row_properties(representations: Any) -> dict[str, Vector | Labels]:
-    """Return what comes with the rows and could explain their geometry: lengths, depth, counts, batches, wells, models.
-
-    Columns are recognised by their names, in the obs of AnnData and in a single file that a command has opened.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> class Cells:
-    ...     obs = pd.DataFrame({"batch": ["a", "b", "a", "b"], "total_counts": [9.0, 5, 7, 8], "kind": list("xyxy")})
-    >>> {name: values.tolist() for name, values in row_properties(Cells()).items()}
-    {'batch': [0, 1, 0, 1], 'total_counts': [9.0, 5.0, 7.0, 8.0]}
-    """
-    properties: dict[str, Vector | Labels] = {**text_lengths(representations)}
-    for name, read in _cell_columns(representations):
-        is_total = any(words.fit(name) for words in (DEPTH, LENGTH, OBJECT_COUNT))
-        if not is_total and not (is_batch_name(name) or MODEL.fit(name) or WELL.fit(name)):
-            continue
-        values = np.asarray(read(name))
-        units = None if is_total else unit_labels(values)
-        if is_total and values.dtype.kind in "fiu" and np.isfinite(values).all() and np.ptp(values) > 0:
-            properties[name] = values.astype(np.float64)
-        elif units is not None and None not in set(units.tolist()):
-            properties[name] = check.labels(units, len(units), name)[0]
-    return properties
-
-
-def state_known_columns(representations: Any, arrays: Mapping[str, Any]) -> None:
-    """State which columns of arrays are mostly a property of their rows, such as depth.
-
-    Without a null distribution that accounts for it, a component of depth that two sides share makes them similar.
-    """
-    known = row_properties(representations)
-    for name, array in arrays.items():
-        here = {key: values for key, values in known.items() if len(values) == len(array)}
-        if here and len(array) >= _FEWEST and not isinstance(array, Rdm):
-            subject = Subject((Rows(array, name),), "euclidean", known=here, names=(name,))
-            if doubt := known_column(subject):
-                state_warning(f"{doubt.text}. {doubt.advice}")
-
-
-def _cell_columns(representations: Any) -> Iterator[tuple[str, Callable[[str], Any]]]:
-    """Yield the names of the columns that describe the rows, each with the function that reads it."""
-    obs = getattr(representations, "obs", None)
-    if obs is not None and hasattr(obs, "columns"):
-        yield from ((str(name), obs.__getitem__) for name in obs.columns)
-    opened = getattr(representations, "opened", {})
-    if len(opened) == 1:
-        from shesha.io.read import read_labels
-
-        ((path, contents),) = opened.items()
-        yield from ((name, partial(read_labels, path)) for name in contents.labels_available)
-
-
-def _paths(representations: Any) -> list[Any]:
-    """Return the paths in an input that is a path, several paths, a mapping of paths, or `Files`."""
-    paths = getattr(representations, "paths", representations)
-    if isinstance(paths, Mapping):
-        paths = list(paths.values())
-    inputs = paths if isinstance(paths, list | tuple) else [paths]
-    return [path for path in inputs if isinstance(path, str | os.PathLike)]
-
 
 _FEWEST = 12
 """Minimum number of rows for the checks."""

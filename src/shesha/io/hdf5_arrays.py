@@ -682,8 +682,9 @@ def matlab_hdf5_arrays(path: Path) -> NamedArrays:
     """Describe the variables of a .mat file of version 7.3, whose arrays are stored transposed."""
     with open_hdf5(path) as root:
         with reading(path):
-            names = [name for name in root if name not in _HIDDEN]
-        require_own(path, root, [*names, *(name for name in _HIDDEN if name in root)])
+            found = list(root)
+            names = [name for name in found if name not in _HIDDEN]
+        require_own(path, root, found)
         with reading(path):
             tree = {name: _hdf5_tree(path, root, root[name], 0) for name in names}
     return gather(path, flatten(path, tree, _leaf))

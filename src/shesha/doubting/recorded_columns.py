@@ -1,0 +1,208 @@
+"""What is recorded with the rows, and which of it could explain their geometry or their classes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from shesha.doubting.doubt_input import Subject
+from shesha.doubting.row_doubts import association, known_column
+from shesha.inputs import validation as check
+from shesha.inputs.column_words import CLASS, CLUSTERS, DEPTH, LABELS, LENGTH, MODEL, OBJECT_COUNT, WELL
+from shesha.results import Doubt
+from shesha.support.provenance import ignore_statements, state, state_warning
+from shesha.support.sampling_units import is_batch_name, unit_labels
+from shesha.support.types import Labels, Vector
+from shesha.support.wording import join_items
+from shesha.views import Rdm, Rows
+
+NAME = "number of tokens"
+
+
+def text_lengths(representations: Any) -> dict[str, Vector]:
+    """Return the number of tokens of each row as a covariate; empty if it is unknown or constant.
+
+    Length alone can separate texts, because the mean-pooled rows of longer texts lie closer to a common direction.
+    `Activations` and the files that an extraction writes record the numbers of tokens.
+
+    Examples
+    --------
+    >>> text_lengths({"layer": np.zeros((3, 2))})
+    {}
+    """
+    counts = getattr(representations, "n_tokens", None)
+    if counts is None and (paths := _paths(representations)):
+        from shesha.io.read import shared_token_counts
+
+        counts = shared_token_counts(paths)
+    return {} if counts is None or len(set(counts)) < 2 else {NAME: np.array(counts, dtype=np.float64)}
+
+
+def row_properties(representations: Any) -> dict[str, Vector | Labels]:
+    """Return what comes with the rows and could explain their geometry: lengths, depth, counts, batches, wells, models.
+
+    Columns are recognised by their names, in the obs of AnnData and in a single file that a command has opened.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> class Cells:
+    ...     obs = pd.DataFrame({"batch": ["a", "b", "a", "b"], "total_counts": [9.0, 5, 7, 8], "kind": list("xyxy")})
+    >>> {name: values.tolist() for name, values in row_properties(Cells()).items()}
+    {'batch': [0, 1, 0, 1], 'total_counts': [9.0, 5.0, 7.0, 8.0]}
+    """
+    properties: dict[str, Vector | Labels] = {**text_lengths(representations)}
+    for name, read in _cell_columns(representations):
+        is_total = any(words.fit(name) for words in _TOTALS)
+        if is_total or _names_a_source(name):
+            values = np.asarray(read(name))
+            quantity = _as_numbers(values) if is_total else _as_labels(values, name)
+            if quantity is not None:
+                properties[name] = quantity
+    return properties
+
+
+_TOTALS = (DEPTH, LENGTH, OBJECT_COUNT)
+
+
+def _names_a_source(name: str) -> bool:
+    """Return whether a column is named like batches, models or wells."""
+    return is_batch_name(name) or MODEL.fit(name) or WELL.fit(name)
+
+
+def _names_classes(name: str) -> bool:
+    """Return whether a column is named like classes or clusters, which embeddings are meant to show."""
+    return CLASS.fit(name) or CLUSTERS.fit(name) or name.lower() in LABELS
+
+
+def _as_numbers(values: Any) -> Vector | None:
+    """Return values as numbers, if all are finite and they differ."""
+    if values.dtype.kind not in "fiu" or not np.isfinite(values).all() or np.ptp(values) <= 0:
+        return None
+    return np.asarray(values, dtype=np.float64)
+
+
+def _as_labels(values: Any, name: str) -> Labels | None:
+    """Return values as codes of labels, if many rows share each of them and none is missing."""
+    units = unit_labels(values)
+    return None if units is None or None in set(units.tolist()) else check.labels(units, len(units), name)[0]
+
+
+_MOST_COLUMNS, _READ_TWICE = 40, 1 << 26
+"""Largest number of further columns, and bytes of a file, that are read to look for what explains the rows."""
+_MOST_LEVELS = 12
+"""Number of values above which numbers are quantities and not codes."""
+
+
+def other_columns(representations: Any, used: Iterable[Any] = ()) -> dict[str, Vector | Labels]:
+    """Return the other columns that come with the rows, whatever their names, but for classes and clusters.
+
+    Nobody can list the names of all that may differ between rows, such as cameras, operators or hospitals. Columns with
+    the values of `used` arrays, and those whose values are all distinct, are left out.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> class Cells:
+    ...     obs = pd.DataFrame({"operator": ["a", "b", "a", "b"], "leiden": ["0", "0", "1", "1"], "name": list("wxyz")})
+    >>> {name: values.tolist() for name, values in other_columns(Cells()).items()}
+    {'operator': [0, 1, 0, 1]}
+    """
+    paths = getattr(representations, "opened", {})
+    if any(path.is_dir() or path.stat().st_size > _READ_TWICE for path in paths):
+        return {}
+    columns: dict[str, Vector | Labels] = {}
+    known = [np.asarray(values, dtype=str) for values in used if np.ndim(values) == 1]
+    for name, read in islice(_cell_columns(representations), _MOST_COLUMNS):
+        if _names_classes(name) or _names_a_source(name) or any(words.fit(name) for words in _TOTALS):
+            continue
+        with suppress(ValueError, TypeError, OSError), ignore_statements():
+            values = np.asarray(read(name))
+            if any(np.array_equal(values.astype(str), each) for each in known):
+                continue
+            is_quantity = values.dtype.kind in "fiu" and len(np.unique(values)) > _MOST_LEVELS
+            quantity = _as_numbers(values) if is_quantity else _as_labels(values, name)
+            if quantity is not None:
+                columns[name] = quantity
+    return columns
+
+
+_TOGETHER, _LEVEL = 0.5, 1e-4
+"""Smallest association of a column with the classes that is stated, and largest p-value for all columns."""
+_MOST_STATED, _FEWEST = 3, 12
+"""Largest number of columns that are stated, and fewest rows."""
+
+
+def state_columns_of_classes(columns: Mapping[str, Vector | Labels], classes: Labels) -> None:
+    """State which columns go together with the classes: scores for the classes could be scores for them."""
+    found = []
+    for name, quantity in columns.items():
+        strength, p_value = association(classes, quantity)
+        if strength >= _TOGETHER and p_value * len(columns) <= _LEVEL:
+            found.append((strength, name))
+    found.sort(key=lambda each: -each[0])
+    if found:
+        named = join_items(f"{name} (association {strength:.2f})" for strength, name in found[:_MOST_STATED])
+        column, they = ("column", "it is") if len(found) == 1 else ("columns", "they are")
+        state(
+            f"classes go together with the recorded {column} {named}, so scores for classes are scores for the "
+            f"{column} as well, unless {they} passed as blocks="
+        )
+
+
+def state_known_columns(representations: Any, arrays: Mapping[str, Any]) -> None:
+    """State which columns of arrays are mostly a property of their rows, such as depth.
+
+    Without a null distribution that accounts for it, a component of depth that two sides share makes them similar.
+    """
+    known, others = row_properties(representations), other_columns(representations)
+    for name, array in arrays.items():
+        if doubt := _main_column(known, array, name):
+            state_warning(f"{doubt.text}. {doubt.advice}")
+        elif doubt := _main_column(others, array, name):
+            state(doubt.text)
+
+
+def state_main_column(columns: Mapping[str, Vector | Labels], arrays: Mapping[str, Any]) -> None:
+    """State which column determines most of an array, for the array in which it determines most."""
+    doubts = [doubt for name, array in arrays.items() if (doubt := _main_column(columns, array, name))]
+    if doubts:
+        state(max(doubts, key=lambda doubt: doubt.effect).text)
+
+
+def _main_column(columns: Mapping[str, Vector | Labels], array: Any, name: str) -> Doubt | None:
+    """Return a doubt about a column that determines a feature or the first principal component of an array."""
+    here = {key: values for key, values in columns.items() if len(values) == len(array)}
+    if isinstance(array, Rdm) or not here or len(array) < _FEWEST:
+        return None
+    rows = array if isinstance(array, Rows) else Rows(array, name)
+    subject = Subject((rows,), "euclidean", known=here, names=(name,))
+    return known_column(subject) if np.isfinite(subject.sample).all() else None
+
+
+def _cell_columns(representations: Any) -> Iterator[tuple[str, Callable[[str], Any]]]:
+    """Yield the names of the columns that describe the rows, each with the function that reads it."""
+    obs = getattr(representations, "obs", None)
+    if obs is not None and hasattr(obs, "columns"):
+        yield from ((str(name), obs.__getitem__) for name in obs.columns)
+    opened = getattr(representations, "opened", {})
+    if len(opened) == 1:
+        from shesha.io.read import read_labels
+
+        ((path, contents),) = opened.items()
+        yield from ((name, partial(read_labels, path)) for name in contents.labels_available)
+
+
+def _paths(representations: Any) -> list[Any]:
+    """Return the paths in an input that is a path, several paths, a mapping of paths, or `Files`."""
+    paths = getattr(representations, "paths", representations)
+    if isinstance(paths, Mapping):
+        paths = list(paths.values())
+    inputs = paths if isinstance(paths, list | tuple) else [paths]
+    return [path for path in inputs if isinstance(path, str | os.PathLike)]
