@@ -517,7 +517,8 @@ def audit(
         settings = replace(settings, design=cast(Design, along), known=known)
         y, settings = align_with_rows([subject.names for subject in subjects.values()], y, settings)
         _require_usable(y, settings, [subject.n_rows for subject in subjects.values()])
-        _state_recorded({name: recorded[name] for name in others if name in recorded}, subjects, y)
+        if not has_files:
+            _state_recorded({name: recorded[name] for name in others if name in recorded}, subjects, y)
         if opened_store is None:
             findings, interrupted = _audit_in_turn(subjects, y, settings)
         else:
@@ -547,6 +548,8 @@ def _state_recorded(
     columns: Mapping[str, Vector | Labels], subjects: Mapping[str, IndexedInput], y: ArrayLike | None
 ) -> None:
     """State which recorded columns could explain the classes or most of the rows."""
+    if not columns and y is None:
+        return
     arrays = {name: subject.place.rows() for name, subject in subjects.items()}
     labels = {name: values for name, values in columns.items() if values.dtype.kind != "f"}
     if y is not None:

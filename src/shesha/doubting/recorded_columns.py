@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.doubting.doubt_input import Subject
+from shesha.doubting.doubt_input import Subject, power_of_two
 from shesha.doubting.row_doubts import association, known_column
 from shesha.inputs import validation as check
 from shesha.inputs.column_words import CLASS, CLUSTERS, DEPTH, LABELS, LENGTH, MODEL, OBJECT_COUNT, WELL
@@ -225,6 +225,7 @@ def _neighbours(X: Any, name: str, rows: Index) -> Mask | None:
     sample = (X if isinstance(X, Rows) else Rows(X, name)).read(rows)
     if not np.isfinite(sample).all():
         return None
+    sample /= power_of_two(float(np.abs(sample).max()) or 1.0)
     near = np.zeros((len(rows), len(rows)), dtype=bool)
     near[np.arange(len(rows))[:, None], nearest_by_distance(sample, _NEIGHBOURS).lists] = True
     return near
