@@ -264,9 +264,12 @@ def wrong_type(subject: Subject, side: int) -> Doubt | None:
     low, high = (size * subject.units[side] for size in (low, high))
     text = (
         f"values of {subject.names[side]} have sizes from {low:.0e} to {high:.0e} (90 % of them), like bytes of "
-        "another type"
+        "another type, or memory that was never written"
     )
-    advice = "Check the type (such as float32 or float64) and the byte order with which the file was written and read"
+    advice = (
+        "Check the type (such as float32 or float64) and the byte order with which the file was written and read, and "
+        "that an array from numpy.empty was filled"
+    )
     return Doubt("wrong type", 1.0, None, text, advice)
 
 
