@@ -13,8 +13,8 @@ from shesha.results import Doubt
 from shesha.support.types import Index, Mask, Matrix, Vector
 from shesha.support.wording import count
 
-_MOST_PLACES, _N_STRETCHES, _FEWEST_ROWS = 8, 4, 12
-"""Largest offset that is looked for, number of stretches that are looked at, and fewest rows of each."""
+_MOST_PLACES, _N_STRETCHES, _FEWEST_ROWS, _FEWEST_COLUMNS = 8, 4, 16, 3
+"""Largest offset that is looked for, number of stretches, fewest rows of each, and fewest columns."""
 _FITS, _N_SDS = 0.15, 7.0
 """Correlation of cosines from which on rows fit, and standard deviations over other offsets by which they must."""
 _GAIN, _FITS_SERIES, _NO_FIT = 0.05, 0.3, 0.1
@@ -26,7 +26,7 @@ _ADVICE = "Check that row i is the same input in both, and whether rows were add
 def row_offset(subject: Subject) -> Doubt | None:
     """Check whether rows of one side fit those a few places away on the other, or fit in one part only."""
     stretches = _stretches(subject.windows)
-    if not stretches:
+    if not stretches or min(side.shape[1] for side in subject.sides) < _FEWEST_COLUMNS:
         return None
     grams = [subject.products(side, subject.places) for side in (0, 1)]
     fits = np.array([_fits_of_offsets(grams, rows) for rows in stretches])
@@ -42,7 +42,9 @@ def row_offset(subject: Subject) -> Doubt | None:
         is_moved = np.full(len(stretches), float((best - here).mean()) >= _GAIN and not subject.dependence.period)
     else:
         is_moved = is_clear & (places != 0)
-        is_moved &= is_clear.sum() > 1
+        # Further missing rows move all that follow in the same direction.
+        steps = np.diff(places[is_clear])
+        is_moved &= len(steps) > 0 and ((steps >= 0).all() or (steps <= 0).all())
     if is_moved.any():
         return _moved(subject, stretches, int(places[is_moved][0]), is_moved, float(here[is_moved].mean()), best)
     every = np.arange(len(subject.places))
@@ -105,8 +107,11 @@ def _moved(
     subject: Subject, stretches: Sequence[Index], places: int, is_moved: Mask, here: float, best: Vector
 ) -> Doubt:
     """Return a doubt about rows that fit those a few places away, from some row on or everywhere."""
-    start = subject.caller_rows(subject.places[stretches[int(is_moved.argmax())][:1]])[0]
-    part = "" if is_moved.all() else f" from about row {start:,} on"
+    first, last = np.flatnonzero(is_moved)[[0, -1]]
+    start = subject.caller_rows(subject.places[stretches[first][:1]])[0]
+    stop = subject.caller_rows(subject.places[stretches[last][-1:]])[0]
+    to_end = last == len(is_moved) - 1
+    part = "" if is_moved.all() else f" from about row {start:,} on" if to_end else f" in rows {start:,} to {stop:,}"
     there = float(best[is_moved].mean())
     text = (
         f"rows of {subject.names[0]} fit those {count(abs(places), 'place')} {'later' if places > 0 else 'earlier'} in "
