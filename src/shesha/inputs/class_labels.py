@@ -152,15 +152,34 @@ def describe_unit_quality(columns: Iterable[tuple[str, Any]]) -> str:
 
 def state_feature_types(name: str, types: Any) -> None:
     """Warn if the features of a matrix come from several assays, such as genes and antibodies."""
+    if text := describe_feature_types(name, types):
+        state_warning(text)
+
+
+def describe_feature_types(name: str, types: Any) -> str:
+    """Return that features come from several assays, or determine labels of cells; empty if neither is true.
+
+    Examples
+    --------
+    >>> describe_feature_types("X", ["Gene Expression", "Gene Expression"])
+    ''
+    """
     counts = Counter(class_name(value) for value in np.ravel(types))
-    if len(counts) > 1:
-        listed = ", ".join(f"{n:,} {kind}" for kind, n in counts.most_common())
-        state_warning(
-            f"{name} has features of several assays ({listed}), whose scales differ; choose one, such as "
-            f"adata[:, adata.var[{FEATURE_TYPES!r}] == {counts.most_common(1)[0][0]!r}]"
-        )
+    of_labels = [kind for kind in counts if _LABELLING.search(kind)]
+    if len(counts) < 2 and not of_labels:
+        return ""
+    main = next((kind for kind, _ in counts.most_common() if kind not in of_labels), "Gene Expression")
+    advice = "choose one, such as"
+    if of_labels:
+        advice = f"leave out {', '.join(of_labels)}, from which labels of cells are assigned:"
+    listed = ", ".join(f"{n:,} {kind}" for kind, n in counts.most_common())
+    several = f"{name} has features of several assays ({listed}), whose scales differ"
+    only = f"{name} has features of {listed} only"
+    return f"{several if len(counts) > 1 else only}; {advice} adata[:, adata.var[{FEATURE_TYPES!r}] == {main!r}]"
 
 
+_LABELLING = re.compile(r"guide|crispr|multiplexing|hashtag", re.IGNORECASE)
+"""Words in the types of features from which perturbations or samples of cells are assigned."""
 FEATURE_TYPES = "feature_types"
 """Column of var in which 10x and scanpy name the assay of each feature."""
 _POOR = re.compile(r"noise|mua|multi([-_ ]?units?)?|unsorted|artifacts?|artefacts?|fail(ed)?|bad|poor")
