@@ -442,6 +442,7 @@ def _responses(change=""):
     X = np.random.default_rng(5).standard_normal((60, 10))
     X[:, :3] *= 0.0 if change == "masked" else 1.0
     X[:, 9] *= 1000.0 if change == "another unit" else 1.0
+    X[:, 4:] *= 100.0 if change == "several units" else 1.0
     return X
 
 
@@ -452,6 +453,7 @@ def _responses(change=""):
         ("", ""),
         ("masked", "3 of 10 neurons are 0 in all trials"),
         ("another unit", "column 9 has 100 % of the variance of all 10 neurons"),
+        ("several units", "6 of 10 columns (4, 5, 6 and 3 more) have about 10,000 times the variance of the others (0"),
     ],
 )
 @pytest.mark.parametrize("test", [crossnobis, trial_split])

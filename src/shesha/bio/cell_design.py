@@ -502,9 +502,8 @@ def _doubts_about_features(var: Any, source: str, matrix: Any, labels: NDArray[A
     found = features_of_labels(_load(matrix[rows[cells]]), labels[cells]) if len(cells) else {}
     if found:
         names = range(matrix.shape[1]) if var is None else var.index
-        listed = check.join_items(
-            (f"{label}: {', '.join(str(names[k]) for k in found[label])}" for label in found), most=3
-        )
+        named = (f"{label}: {', '.join(str(names[k]) for k in features)}" for label, features in found.items())
+        listed = check.join_items(named, most=3)
         yield (
             f"{size} has features that alone separate nearly all cells of {len(found)} of {len(set(labels[cells]))} "
             f"labels from all others ({listed}), as counts of guides or tags do; if labels were assigned from these "

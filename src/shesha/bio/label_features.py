@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.support.types import Index, Mask, Matrix
+from shesha.support.types import Index, Mask
 
 _MOST_LABELS, _FEWEST_LABELS = 20, 3
 """Numbers of labels that are looked at."""

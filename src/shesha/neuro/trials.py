@@ -11,6 +11,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shesha.doubting import UNITS_ADVICE, describe_units
 from shesha.inputs import (
     MissingRows,
     Names,
@@ -492,7 +493,7 @@ one condition in a run may not be permuted singly."""
 
 
 def state_uneven_neurons(values: Array, name: str, table: Any = None) -> None:
-    """State how many neurons are 0 in all trials, and warn in the result if one has nearly all of the variance."""
+    """State how many neurons are 0 in all trials, and warn in the result if some determine the distances alone."""
     about = "" if name == "X" else f"{name}: "
     with np.errstate(over="ignore"):
         rows = np.nan_to_num(values if values.ndim == 2 else values.mean(axis=2))
@@ -506,10 +507,15 @@ def state_uneven_neurons(values: Array, name: str, table: Any = None) -> None:
             )
         else:
             provenance.state(text)
-    variances = (rows / safe_unit(rows)).var(axis=0)
+    rows, names = rows / safe_unit(rows), column_names(table)
+    variances = rows.var(axis=0)
     largest = int(np.argmax(variances))
-    if total >= _TELLING and variances[largest] > _NEARLY_ALL * variances.sum() > 0:
-        names, share = column_names(table), 100 * variances[largest] / variances.sum()
+    if text := describe_units(rows, "columns", "euclidean", None if names is None else names.values):
+        provenance.state_warning(
+            f"{about}{text}, so they dominate distances that are not noise-normalised. {UNITS_ADVICE}"
+        )
+    elif total >= _TELLING and variances[largest] > _NEARLY_ALL * variances.sum() > 0:
+        share = 100 * variances[largest] / variances.sum()
         provenance.state_warning(
             f"{about}column {largest if names is None else names.values[largest]} has {share:.3g} % of the variance of "
             f"all {count(total, 'neuron')}, as a channel in another unit has, so it dominates distances that are not "
