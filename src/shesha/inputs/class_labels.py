@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shesha.inputs.column_words import QUALITY
 from shesha.support.provenance import state, state_warning
 from shesha.support.types import Index, Mask
-from shesha.support.wording import visible_name
+from shesha.support.wording import join_items, visible_name
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WHOLE_TEXT = re.compile(r"^([+-]?\d+)\.0+$")
@@ -119,6 +119,42 @@ def state_suspicious_classes(labels: NDArray[Any], name: str) -> None:
         # Two classes may be called 1 and -1.
         if labels.dtype.kind in "ifOUT" and n_rows and (code < -1 or len(np.unique(labels.astype(str))) > 2):
             state_warning(f"{name}: {code} is used as a class of {n_rows:,} rows; if it means no label, leave it empty")
+
+
+def describe_other_kind(names: Sequence[str], thing: str) -> str:
+    """Return that a few of the names are no numbers, as all others are, or are words for no stimulus; or nothing.
+
+    Examples
+    --------
+    >>> print(describe_other_kind(["0", "45", "90", "null"], "condition").partition(";")[0])
+    'null' counts as a condition like the others, which are numbers
+    >>> describe_other_kind(["face", "house"], "condition")
+    ''
+    """
+    words = [name for name in names if not _QUANTITY.fullmatch(name)]
+    known = [name for name in words if _NO_STIMULUS.fullmatch(name)]
+    are_numbers = len(names) - len(words) >= max(_FEWEST_NUMBERS, 2 * len(words))
+    others = words if are_numbers else known
+    if not others or len(others) == len(names):
+        return ""
+    listed = join_items(map(repr, others))
+    are = f"count as {thing}s" if len(others) > 1 else f"counts as a {thing}"
+    return (
+        f"{listed} {are} like the others{', which are numbers' * are_numbers}; trials without a stimulus differ in "
+        "kind and could alone make the score, so leave such trials out"
+    )
+
+
+_QUANTITY = re.compile(r"[<>=~]*\s*([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf)\s*[^\d\s]{0,4}")
+"""A number, which may have a unit."""
+_FEWEST_NUMBERS = 3
+"""Smallest number of numbers beside which other words are of another kind."""
+_NO_STIMULUS = re.compile(
+    r"null|none|blanks?|gr[ae]y(_?screen)?|baseline|(no[ _-]?|non[ _-]?)stim(ul(us|i))?|catch|spont(aneous)?|rest(ing)?"
+    r"|iti|fixation",
+    re.IGNORECASE,
+)
+"""Words for trials without a stimulus."""
 
 
 def refuse_measurements_as_text(classes: NDArray[Any], n_rows: int, name: str) -> None:
