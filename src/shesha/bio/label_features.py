@@ -68,8 +68,10 @@ def features_of_labels(values: Any, labels: NDArray[Any]) -> dict[str, Index]:
         candidates = np.nan_to_num(np.asarray(some.toarray() if hasattr(some, "toarray") else some, dtype=np.float64))
         middle, limit = np.quantile(candidates[~inside], [0.5, 1 - _ELSEWHERE], axis=0)
         is_high = candidates[inside] > limit
-        height = np.ma.median(np.ma.masked_array(candidates[inside], ~is_high), axis=0).filled(limit)
-        has_gap = height - limit > _GAP * (height - middle)
+        # The median of the high values of each feature; a feature without any has no gap.
+        n_low, high = (~is_high).sum(axis=0), np.sort(np.where(is_high, candidates[inside], -np.inf), axis=0)
+        height = high[(n_low + len(high) - 1) // 2, np.arange(len(columns))]
+        has_gap = (n_low < len(high)) & (height - limit > _GAP * (height - middle))
         if len(chosen := _few_that_cover(is_high, has_gap)):
             found[label] = columns[chosen]
     return found if len(found) >= _MOST * len(known) else {}

@@ -627,8 +627,7 @@ def are_channels(X: Any) -> bool:
     """
     if hasattr(X, "ch_names"):
         return True
-    dims = getattr(X, "dims", ())
-    if len(dims) > 1 and _CHANNEL.fullmatch(str(dims[1])):
+    if any(_CHANNEL.fullmatch(str(dim)) for dim in list(getattr(X, "dims", []))[1:2]):
         return True
     found = column_names(X)
     texts = [] if found is None else [str(name) for name in found.values]

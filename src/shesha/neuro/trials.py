@@ -523,7 +523,7 @@ def state_uneven_neurons(values: Array, name: str, table: Any = None) -> None:
     rows, names = rows / safe_unit(rows), column_names(table)
     variances = rows.var(axis=0)
     largest = int(np.argmax(variances))
-    if text := describe_units(rows, "columns", "euclidean", None if names is None else names.values):
+    if text := describe_units(rows, "columns", "euclidean", None if names is None else names.values.tolist()):
         provenance.state_warning(
             f"{about}{text}, so they dominate distances that are not noise-normalised. {UNITS_ADVICE}"
         )

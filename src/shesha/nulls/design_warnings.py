@@ -442,11 +442,11 @@ def _state_odd_repeat(repeats: Sequence[NDArray[Any]], what: str, names: Sequenc
         mean = ranks[others].mean(axis=0)
         return _above_chance(ranks[k], mean / (np.linalg.norm(mean) or 1.0), orders)
 
-    odd = np.flatnonzero([-_REVERSED < agreement(k, places != k)[1] < _NOT_ABOVE for k in places])
+    odd = np.flatnonzero([-_REVERSED < agreement(k, places != k)[1] < _NOT_ABOVE for k in places.tolist()])
     if len(odd) != 1:
         return
     (k,) = odd.tolist()
-    known = [agreement(other, (places != k) & (places != other)) for other in places if other != k]
+    known = [agreement(other, (places != k) & (places != other)) for other in places.tolist() if other != k]
     low, high = (float(extreme([value for value, _ in known])) for extreme in (min, max))
     if min(z for _, z in known) < _CLEARLY_ABOVE:
         return
@@ -481,7 +481,7 @@ def _some_distances(repeat: NDArray[Any]) -> Vector:
 
 
 def _n_rows(n_pairs: int) -> int:
-    return round((1 + np.sqrt(1 + 8 * n_pairs)) / 2)
+    return round((1 + float(np.sqrt(1 + 8 * n_pairs))) / 2)
 
 
 def _above_chance(own: Vector, other: Vector, orders: Sequence[Index]) -> tuple[float, float]:
