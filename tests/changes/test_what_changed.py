@@ -226,3 +226,20 @@ def test_flipped_signs_are_not_called_a_rescaling(rows):
     signs = np.where(np.arange(16) % 3, 1, -1)
     for factors, said in ((signs, "some features changed their signs"), (signs > 0, "features were rescaled")):
         assert shesha.diff(rows, rows * factors).structure.in_words.startswith(said)
+
+
+@pytest.mark.filterwarnings("ignore:re-encodings of")
+def test_noise_of_a_random_encoder_is_stated_and_is_no_kind_of_change(rng):
+    vectors = rng.standard_normal((300, 40)) @ rng.standard_normal((40, 384))
+
+    def encode():
+        return vectors * (rng.random(vectors.shape) > 0.25)
+
+    found = shesha.diff(encode(), encode(), again=[encode()])
+    assert found.structure.kind == "none"
+    assert any("as with dropout or sampled inputs" in text for text in found.inputs)
+    quiet = shesha.diff(vectors, 1.001 * vectors, again=[vectors + 0.01 * rng.standard_normal(vectors.shape)])
+    assert not any("dropout" in text for text in quiet.inputs)
+    vectors = rng.standard_normal((100, 384))
+    turned = vectors @ np.linalg.qr(rng.standard_normal((384, 384)))[0]
+    assert shesha.diff(vectors, turned).structure.kind == "untested"

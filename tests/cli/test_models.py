@@ -81,6 +81,7 @@ def test_layers_are_written_to_a_file(invoke, place, tmp_path):
     )
     assert ended.status == 0, ended
     assert "encoder.layer.1: 30 x 16" in ended.out
+    assert "30 texts" in ended.err
     expected = encode(place / "first", texts(), "encoder.layer.*")
     for name, array in read(out).items():
         np.testing.assert_array_equal(array, expected[name])

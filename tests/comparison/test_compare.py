@@ -215,3 +215,12 @@ def test_channels_may_be_last(rng):
     assert result["CKA"].value == pytest.approx(1)
     assert result["SVCCA"].value == pytest.approx(1)
     assert any("have their channels last" in text for text in result.inputs)
+
+
+def test_channels_along_two_axes_are_refused(rng):
+    maps = rng.standard_normal((30, 9, 4, 5))
+    with pytest.raises(ValueError, match=r"channels along one axis, .* convert Y by Y.transpose\(0, 3, 1, 2\)"):
+        compare(maps, np.moveaxis(maps, 1, 3), "CKA")
+    with pytest.raises(ValueError, match=r"convert X by X.transpose"):
+        compare(np.moveaxis(maps, 1, 3), maps, "CKA")
+    assert compare(maps, maps[:, :, ::-1], "CKA").scores[0].value == pytest.approx(1)

@@ -529,3 +529,11 @@ def test_the_share_of_tied_neighbours_is_that_of_a_loop(rng):
         free = 10 - (row < last).sum()
         shares.append(free / 10 * (1 - free / (row == last).sum()))
     assert _share_of_ties(levels, n) == pytest.approx(np.mean(shares))
+
+
+@pytest.mark.parametrize("n", [20, 60, 300])
+def test_equal_rows_with_one_large_column_are_doubted(n):
+    row = np.random.default_rng(0).standard_normal(384).astype(np.float32)
+    row[0] = 40
+    found = doubts(np.repeat(row[None], n, axis=0))
+    assert "no variation" in found.names or found.reason

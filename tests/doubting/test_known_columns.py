@@ -1,15 +1,26 @@
 """A column that one property of the rows determines, such as a component of depth."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from shesha import audit, compare
-from shesha.doubting import doubts, row_properties, state_columns_of_classes, state_main_column
+from shesha.comparison import compare_within
+from shesha.doubting import (
+    doubts,
+    row_properties,
+    state_columns_of_classes,
+    state_known_columns,
+    state_main_column,
+    warn_of_shuffled_rows,
+)
 from shesha.inputs.column_words import DEPTH, LENGTH, OBJECT_COUNT
 from shesha.io import open_file
 from shesha.io.read import ReadArrays, read
 from shesha.support.provenance import collect_statements
+from shesha.support.warnings import CalibrationWarning
 
 
 @pytest.fixture
@@ -138,3 +149,52 @@ def test_unrelated_columns_are_not_stated(rng):
             state_main_column(columns, {"X": X})
         n_stated += len(stated) > 0
     assert n_stated <= 2
+
+
+def embeddings_of_types(rng):
+    """Return two embeddings of 300 cells of five types, and the types."""
+    types = rng.permutation(np.repeat(np.arange(5), 60))
+    latent = rng.normal(0, 2, (5, 12))[types] + rng.standard_normal((300, 12))
+    return latent @ rng.standard_normal((12, 20)), latent[:, :10] + 0.3 * rng.standard_normal((300, 10)), types
+
+
+@pytest.mark.parametrize("answer", ["compare", "audit", "within"])
+def test_an_embedding_whose_rows_do_not_fit_the_recorded_columns_is_named(tmp_path, rng, answer):
+    anndata = pytest.importorskip("anndata")
+    first, second, types = embeddings_of_types(rng)
+    path = tmp_path / "a.h5ad"
+    for order, is_told in ((np.arange(300), False), (rng.permutation(300), True)):
+        sides = {"first": first, "second": second[order]}
+        with collect_statements() as stated, warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibrationWarning)
+            if answer == "compare":
+                obs = pd.DataFrame({"kind": types.astype(str)}, index=[f"c{i}" for i in range(300)])
+                anndata.AnnData(first, obs=obs, obsm=sides).write_h5ad(path)
+                opened = open_file(path)
+                state_known_columns(ReadArrays(opened.representations, None, {path: opened}), opened.representations)
+            elif answer == "audit":
+                audit(sides, types, n_bootstrap=0, n_permutations=19)
+            else:
+                compare_within(*sides.values(), types, "CKA", names=("first", "second"), n_permutations=19)
+        told = [text for text in stated if "as if the rows of" in text]
+        assert bool(told) == is_told
+        assert all("second" in text.split("as if the rows of")[1] for text in told)
+
+
+def test_sound_embeddings_are_not_called_shuffled(rng):
+    """Noisy embeddings, corrected batches and a type that only one of them separates are no shuffled rows."""
+    for _ in range(60):
+        first, second, types = embeddings_of_types(rng)
+        batch = rng.integers(0, 2, 300)
+        with_batch = first + 30 * batch[:, None]
+        noisy = second + 2 * second.std() * rng.standard_normal(second.shape)
+        with collect_statements() as stated:
+            warn_of_shuffled_rows({"batch": batch, "kind": types}, {"before": with_batch, "after": second})
+            warn_of_shuffled_rows({"batch": batch, "kind": types}, {"before": first, "after": noisy})
+        assert not stated
+
+
+def test_values_at_chance_come_with_what_to_check(rng):
+    text = " ".join(compare(rng.standard_normal((60, 5)), rng.standard_normal((60, 5))).full_text().split())
+    assert "None of 3 measures are above chance" in text
+    assert "Rows in another order give such values: check that row i is the same input in both." in text

@@ -435,3 +435,30 @@ def warned(call):
         warnings.simplefilter("always")
         call()
     return any("rows whose names differ only in the last number, such as" in str(one.message) for one in found)
+
+
+def sets_of_rows(rng, size, noise):
+    """Return 40 inputs with some noisy copies of each, in random order."""
+    inputs = np.repeat(rng.standard_normal((40, 64)), size, axis=0)
+    return rng.permutation(inputs + noise * rng.standard_normal(inputs.shape))
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 8])
+def test_sets_of_near_copies_are_found(rng, size):
+    found = dependence(sets_of_rows(rng, size, 0.15))
+    assert found.has_repeats and len(found.nearly_repeated) >= 0.9 * found.n_looked_at
+    assert "nearly repeat another row" in found.signs
+    # Labels, which repeat by design, hide no repeats of what they are labels of.
+    labels = np.eye(2)[rng.integers(0, 2, 40 * size)]
+    X = sets_of_rows(rng, size, 0.15)
+    assert not dependence(rng.standard_normal(X.shape), labels).has_repeats
+
+
+def test_classes_and_small_groups_are_no_sets_of_copies(rng):
+    for _ in range(60):
+        centres = rng.standard_normal((8, 20))
+        classes = 3 * centres[rng.integers(0, 8, 200)] + rng.standard_normal((200, 20))
+        with_rare = rng.standard_normal((200, 20))
+        with_rare[:6] = 30 + 0.1 * rng.standard_normal((6, 20))
+        for X in (classes, with_rare, sets_of_rows(rng, 6, 1.0), rng.standard_t(2, (100, 3))):
+            assert not dependence(X).has_repeats

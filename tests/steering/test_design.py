@@ -6,6 +6,7 @@ import pytest
 from shesha import steering
 from shesha.steering import halves
 from shesha.steering.labelled_rows import check_labelled
+from shesha.support.warnings import CalibrationWarning
 
 
 def known(y, groups=None):
@@ -122,3 +123,12 @@ def test_mixed_groups_that_never_share_out_the_classes_are_refused():
     groups = np.array([0] * 9 + [0, 0, 0, 1])
     with pytest.raises(ValueError, match=r"groups must divide every class into"):
         halves(y, groups)
+
+
+def test_copies_of_inputs_in_both_halves_are_warned_of(rng):
+    inputs = np.repeat(np.arange(40), 6)
+    vectors = rng.standard_normal((40, 64))[inputs] + 0.1 * rng.standard_normal((240, 64))
+    y = rng.integers(0, 2, 40)[inputs]
+    order = rng.permutation(240)
+    with pytest.warns(CalibrationWarning, match="nearly repeat another row"):
+        steering.rank_layers({"a": vectors[order]}, y[order], by="accuracy", n_draws=19)

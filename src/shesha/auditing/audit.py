@@ -22,7 +22,13 @@ from shesha.auditing.representation_audit import RECORDED, Settings, align_with_
 from shesha.auditing.stored_audits import StoredValues, audit_with_store, settings_key
 from shesha.comparison.input_manifest import Files, IndexedInput, InputIndex, index_file, index_files
 from shesha.descriptors import Descriptor, descriptors
-from shesha.doubting import other_columns, row_properties, state_columns_of_classes, state_main_column
+from shesha.doubting import (
+    other_columns,
+    row_properties,
+    state_columns_of_classes,
+    state_main_column,
+    warn_of_shuffled_rows,
+)
 from shesha.inputs import MissingRows, RowChoice, validation as check
 from shesha.inputs.matrix_shapes import one_row_per_input, refuse_other_axis
 from shesha.io.large_matrices import copy_large_files
@@ -511,7 +517,8 @@ def audit(
         settings = replace(settings, design=cast(Design, along), known=known)
         y, settings = align_with_rows([subject.names for subject in subjects.values()], y, settings)
         _require_usable(y, settings, [subject.n_rows for subject in subjects.values()])
-        _state_recorded({name: recorded[name] for name in others if name in recorded}, subjects, y)
+        if not has_files:
+            _state_recorded({name: recorded[name] for name in others if name in recorded}, subjects, y)
         if opened_store is None:
             findings, interrupted = _audit_in_turn(subjects, y, settings)
         else:
@@ -541,12 +548,16 @@ def _state_recorded(
     columns: Mapping[str, Vector | Labels], subjects: Mapping[str, IndexedInput], y: ArrayLike | None
 ) -> None:
     """State which recorded columns could explain the classes or most of the rows."""
-    if not columns:
+    if not columns and y is None:
         return
+    arrays = {name: subject.place.rows() for name, subject in subjects.items()}
+    labels = {name: values for name, values in columns.items() if values.dtype.kind != "f"}
     if y is not None:
         codes = check.labels(y, len(np.asarray(y)))[0]
+        labels = {"a label": codes, **labels}
         state_columns_of_classes({name: each for name, each in columns.items() if len(each) == len(codes)}, codes)
-    state_main_column(columns, {name: subject.place.rows() for name, subject in subjects.items()})
+    state_main_column(columns, arrays)
+    warn_of_shuffled_rows(labels, arrays)
 
 
 def _audit_in_turn(

@@ -225,6 +225,7 @@ def diff(
     is_unchanged = layers[layer].verdict == "unchanged"
     if not is_unchanged:
         _refuse_copied_runs(layer, before_rows, after_rows, floor)
+    _warn_of_random_encoder(layers[layer], floor)
     # Ranks of angles hardly depend on a few distant rows. The answer says if nothing or only lengths changed.
     stated = [*["few rows"] * (not index or index_metric == "cosine"), "copies", *["row lengths"] * is_unchanged]
     _warn_of_doubts((before_rows, after_rows), (first, second), known, looked_at, stated)
@@ -293,6 +294,21 @@ def _refuse_copied_runs(layer: str, before: Representation, after: Representatio
         state_warning(
             f"a re-encoding (again=, --again) equals before in {layer}: either the encoder is deterministic, or the "
             "re-encoding is a copy that tells nothing about noise"
+        )
+
+
+_NOISY = 0.05
+"""RDM drift of re-encodings above which the encoder is random; precision, batches and quantisation cause less."""
+
+
+def _warn_of_random_encoder(change: LayerChange, floor: NoiseFloor) -> None:
+    """Warn if re-encodings by the unchanged model differ as much as with dropout."""
+    noise = change.floors.get("re-encodings", change.noise)
+    if floor.again and noise > _NOISY and change.scores and change.scores[0].title == "RDM drift":
+        state_warning(
+            f"re-encodings of {change.name} by the unchanged model differ by an RDM drift of {noise:.2g}, as with "
+            f"dropout or sampled inputs, so changes up to {change.limit:.2g} are not found. Make all encodings in "
+            "evaluation mode (model.eval() in PyTorch)"
         )
 
 

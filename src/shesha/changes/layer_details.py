@@ -129,7 +129,7 @@ def structure_change(pair: LayerPair, fold: Index, *, beyond_noise: bool) -> Str
             elif kind in (None, "none"):
                 kind = _less_specific(shared, unexplained, old, new, fold)
         elif kind is None:
-            kind = "untested" if _has_too_few_rows(sides, candidates) else "none"
+            kind = "untested" if vectors_differ(pair) and _has_too_few_rows(sides, candidates) else "none"
     shares = [anisotropy(rows) for rows in (X, Y)]
     scale = float(np.sqrt(_ratio(np.vdot(new, new), np.vdot(old, old))))
     return StructureChange(

@@ -9,6 +9,7 @@ from shesha.cli._commands import command
 from shesha.cli._model_inputs import FromModels
 from shesha.cli._outputs import echo
 from shesha.cli._run import Run
+from shesha.support.provenance import collect_statements
 
 
 @command(also="texts layers pool batch_size device")
@@ -33,6 +34,10 @@ def extract_command(run: Run, model: str, file: Path | None = None, *, out: Path
     models = FromModels.parse([model], [file] if file else [], run)
     assert models is not None
     _outputs.require_separate({"--out": out}, (model, file, run.texts))
-    for name, array in models.write_layers(out).items():
+    with collect_statements() as statements:
+        written = models.write_layers(out)
+    for name, array in written.items():
         echo(f"{name}: {' x '.join(map(str, array.shape))}")
+    for statement in statements:
+        echo(statement, err=True)
     echo(f"wrote {out}")

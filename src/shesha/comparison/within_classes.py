@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.comparison.compare import MOST_ROWS_TESTED, PairRequest, compare_in_memory, seed_measures, two_names
 from shesha.comparison.engine import add_note, add_null, correct_p_values, name_pair
 from shesha.comparison.sampled_scores import Sampling
-from shesha.doubting import warn_of_pair_doubts
+from shesha.doubting import warn_of_pair_doubts, warn_of_shuffled_rows
 from shesha.inputs import MissingRows, RowChoice, labels_in_order, orders, split_names, validation as check
 from shesha.inputs.matrix_shapes import hint_of_transpose
 from shesha.kernels.rounding_and_scaling import safe_unit
@@ -502,7 +502,9 @@ class _LabelledRows:
             None if aligned[name] is None else _labels_as_text(aligned[name], len(first), name)
             for name in ("blocks", "groups")
         )
-        warn_of_pair_doubts(dict(zip(names, (first, second), strict=True)))
+        arrays = dict(zip(names, (first, second), strict=True))
+        warn_of_pair_doubts(arrays)
+        warn_of_shuffled_rows({"a label": check.labels(classes.astype(str), len(classes), min_classes=1)[0]}, arrays)
         return cls((first, second), classes, block, group)
 
     @property

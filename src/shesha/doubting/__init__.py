@@ -23,6 +23,7 @@ from shesha.doubting.recorded_columns import (
     state_columns_of_classes as state_columns_of_classes,
     state_known_columns as state_known_columns,
     state_main_column as state_main_column,
+    warn_of_shuffled_rows as warn_of_shuffled_rows,
 )
 from shesha.doubting.row_doubts import (
     association as association,

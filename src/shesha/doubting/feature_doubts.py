@@ -55,9 +55,10 @@ def few_coordinates(subject: Subject) -> Doubt | None:
         return None
     largest, share = dominant_features(_shares(subject.sample, subject.metric))
     few, d = len(largest), subject.sample.shape[1]
-    if not few or features_in_two_units(subject.sample, subject.metric) is not None:
+    varying = ~is_constant(subject.sample)
+    if not few or np.count_nonzero(varying) < 2 or features_in_two_units(subject.sample, subject.metric) is not None:
         return None
-    changed = subject.split(z_scores(subject.sample[:, ~is_constant(subject.sample)])).value
+    changed = subject.split(z_scores(subject.sample[:, varying])).value
     effect = abs(changed - subject.headline.value)
     if effect < _MOVED and (share < _NEARLY_ALL or few > _ROGUE):
         return None

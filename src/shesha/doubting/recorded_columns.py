@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from shesha.doubting.doubt_input import Subject
+from shesha.doubting.doubt_input import Subject, power_of_two
 from shesha.doubting.row_doubts import association, known_column
 from shesha.inputs import validation as check
 from shesha.inputs.column_words import CLASS, CLUSTERS, DEPTH, LABELS, LENGTH, MODEL, OBJECT_COUNT, WELL
+from shesha.kernels.neighbours import nearest_by_distance
 from shesha.results import Doubt
 from shesha.support.provenance import ignore_statements, state, state_warning
 from shesha.support.sampling_units import is_batch_name, unit_labels
-from shesha.support.types import Labels, Vector
+from shesha.support.types import Index, Labels, Mask, Vector
 from shesha.support.wording import join_items
 from shesha.views import Rdm, Rows
 
@@ -114,23 +115,28 @@ def other_columns(representations: Any, used: Iterable[Any] = ()) -> dict[str, V
     >>> {name: values.tolist() for name, values in other_columns(Cells()).items()}
     {'operator': [0, 1, 0, 1]}
     """
-    paths = getattr(representations, "opened", {})
-    if any(path.is_dir() or path.stat().st_size > _READ_TWICE for path in paths):
-        return {}
-    columns: dict[str, Vector | Labels] = {}
     known = [np.asarray(values, dtype=str) for values in used if np.ndim(values) == 1]
-    for name, read in islice(_cell_columns(representations), _MOST_COLUMNS):
+    columns: dict[str, Vector | Labels] = {}
+    for name, values in _values_of_columns(representations):
         if _names_classes(name) or _names_a_source(name) or any(words.fit(name) for words in _TOTALS):
             continue
-        with suppress(ValueError, TypeError, OSError), ignore_statements():
-            values = np.asarray(read(name))
-            if any(np.array_equal(values.astype(str), each) for each in known):
-                continue
-            is_quantity = values.dtype.kind in "fiu" and len(np.unique(values)) > _MOST_LEVELS
-            quantity = _as_numbers(values) if is_quantity else _as_labels(values, name)
-            if quantity is not None:
-                columns[name] = quantity
+        if any(np.array_equal(values.astype(str), each) for each in known):
+            continue
+        is_quantity = values.dtype.kind in "fiu" and len(np.unique(values)) > _MOST_LEVELS
+        quantity = _as_numbers(values) if is_quantity else _as_labels(values, name)
+        if quantity is not None:
+            columns[name] = quantity
     return columns
+
+
+def _values_of_columns(representations: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of columns that come with the rows, if reading them costs little."""
+    paths = getattr(representations, "opened", {})
+    if any(path.is_dir() or path.stat().st_size > _READ_TWICE for path in paths):
+        return
+    for name, read in islice(_cell_columns(representations), _MOST_COLUMNS):
+        with suppress(ValueError, TypeError, OSError), ignore_statements():
+            yield name, np.asarray(read(name))
 
 
 _TOGETHER, _LEVEL = 0.5, 1e-4
@@ -157,7 +163,7 @@ def state_columns_of_classes(columns: Mapping[str, Vector | Labels], classes: La
 
 
 def state_known_columns(representations: Any, arrays: Mapping[str, Any]) -> None:
-    """State which columns of arrays are mostly a property of their rows, such as depth.
+    """State which columns of arrays are mostly a property of their rows, such as depth, and which fit one array only.
 
     Without a null distribution that accounts for it, a component of depth that two sides share makes them similar.
     """
@@ -167,6 +173,70 @@ def state_known_columns(representations: Any, arrays: Mapping[str, Any]) -> None
             state_warning(f"{doubt.text}. {doubt.advice}")
         elif doubt := _main_column(others, array, name):
             state(doubt.text)
+    if len(arrays) > 1:
+        columns = _values_of_columns(representations)
+        labels = {name: codes for name, values in columns if (codes := _as_labels(values, name)) is not None}
+        warn_of_shuffled_rows(labels, arrays)
+
+
+_NEIGHBOURS, _ROWS, _N_DRAWS = 5, 256, 19
+_SHARED, _CHANCE = 0.5, 0.1
+"""Smallest share of neighbours with the same label, beyond chance, in an array that a column fits, and largest in one
+that it does not fit. Clusters of shuffled rows share some labels by chance.
+"""
+
+
+def warn_of_shuffled_rows(labels: Mapping[str, Labels], arrays: Mapping[str, Any]) -> None:
+    """Warn of an array that may have its rows in another order than the others.
+
+    Neighbours in another array share a label, but neighbours in this one neither share the label nor are neighbours in
+    the other array.
+    """
+    sides = {name: X for name, X in arrays.items() if not isinstance(X, Rdm) and len(X) >= 2 * _FEWEST}
+    lengths = {len(X) for X in sides.values()}
+    if len(sides) < 2 or len(lengths) > 1:
+        return
+    (n,) = lengths
+    rng = np.random.default_rng(0)
+    rows = np.sort(rng.choice(n, min(n, _ROWS), replace=False))
+    orders = [np.arange(len(rows)), *(rng.permutation(len(rows)) for _ in range(_N_DRAWS))]
+    near = {name: _neighbours(X, name, rows) for name, X in sides.items()}
+    known = {name: pairs for name, pairs in near.items() if pairs is not None}
+    for column, codes in labels.items():
+        if len(codes) != n:
+            continue
+        same = codes[rows, None] == codes[rows]
+        fits = {name: _share(pairs, same, orders) for name, pairs in known.items()}
+        fitting = [name for name, share in fits.items() if share >= _SHARED]
+        for name, share in fits.items():
+            in_common = [_share(known[name], known[one], orders) for one in fitting]
+            if fitting and max(share, *in_common) <= _CHANCE:
+                first = fitting[0]
+                state_warning(
+                    f"neighbouring rows of {first} share {column} ({100 * fits[first]:.0f} % beyond chance), but those "
+                    f"of {name} do not ({100 * share:.0f} %), and the two have no neighbours in common, as if the rows "
+                    f"of {name} were in another order. Check that row i is the same input in both"
+                )
+                return
+
+
+def _neighbours(X: Any, name: str, rows: Index) -> Mask | None:
+    """Return which of some rows are neighbours, (rows, rows); None if the values are not finite."""
+    sample = (X if isinstance(X, Rows) else Rows(X, name)).read(rows)
+    if not np.isfinite(sample).all():
+        return None
+    sample /= power_of_two(float(np.abs(sample).max()) or 1.0)
+    near = np.zeros((len(rows), len(rows)), dtype=bool)
+    near[np.arange(len(rows))[:, None], nearest_by_distance(sample, _NEIGHBOURS).lists] = True
+    return near
+
+
+def _share(near: Mask, others: Mask, orders: Sequence[Index]) -> float:
+    """Return which share of neighbours are also pairs of another kind: 0 by chance, 1 for all."""
+    i, j = np.nonzero(near)
+    rate, *by_chance = (float(others[order[i], order[j]].mean()) for order in orders)
+    chance = float(np.mean(by_chance))
+    return (rate - chance) / max(1 - chance, 1e-9)
 
 
 def state_main_column(columns: Mapping[str, Vector | Labels], arrays: Mapping[str, Any]) -> None:

@@ -109,7 +109,10 @@ def dependence_text(rows: Matrix, what: str, unit: str = "row", *, group_advice:
             f"Pass one row, such as the mean, of each document, clip or session; in a series, keep one row in {step}"
         )
     significance = f"p = {p:.1g}" if p >= _SMALL else f"p < {_SMALL:g}"
-    return f"neighbouring {unit}s of the {what} depend on each other ({significance}). {advice}"
+    return (
+        f"neighbouring {unit}s of the {what} depend on each other ({significance}), unless they were only sorted, for "
+        f"example by class. {advice}"
+    )
 
 
 def group_means(rows: Matrix, groups: Labels) -> Matrix:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -99,8 +100,22 @@ def state_narrow(shapes: Mapping[str, tuple[int, ...]]) -> None:
 
 
 def state_shapes(shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """State narrow matrices, and the positions of feature maps and tokens that measures fold."""
+    """State narrow matrices, and the positions of feature maps and tokens that measures fold.
+
+    Raises
+    ------
+    ValueError
+        If the same feature maps have their channels first in one array and last in another.
+    """
     state_narrow(shapes)
+    maps = {name: shape for name, shape in shapes.items() if len(shape) == 4 and len(set(shape[1:])) > 1}
+    for (first, one), (second, other) in permutations(maps.items(), 2):
+        if other[1:] == (*one[2:], one[1]):
+            variable = second if second.isidentifier() else "X"
+            raise ValueError(
+                f"{first} and {second} must have their channels along one axis, got {_sizes(one)} and {_sizes(other)}, "
+                f"as if one had its channels last; convert {second} by {variable}.transpose(0, 3, 1, 2)"
+            )
     for name, shape in shapes.items():
         if len(shape) in _KINDS:
             state(f"{name}: {_KINDS[len(shape)]} {_sizes(shape)}, folded by each measure as in ReSi (commands flatten)")

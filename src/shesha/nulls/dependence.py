@@ -113,6 +113,8 @@ def squared_distances(gram: Matrix) -> Matrix:
 
 _CHANCE = 1e-4
 """Expected number of near repeats that are reported by chance."""
+_LARGEST_SET, _TIGHT, _MOST = 8, 3.0, 0.5
+"""Largest set of near repeats, how many times farther other rows are, and share of rows in sets that is reported."""
 _ROUNDING = 64 * float(np.finfo(float).eps)
 """Rounding error in a squared distance, relative to the squared lengths from which it is computed."""
 _EVERY = 8
@@ -120,11 +122,13 @@ _EVERY = 8
 
 
 def find_near_repeats(grams: Sequence[Matrix], kept: Mask) -> Index:
-    """Return the rows whose nearest row is much nearer than the second nearest and the dimension suggest.
+    """Return the rows whose nearest row, or nearest few, are much nearer than the others and the dimension suggest.
 
     If rows are distributed evenly in k dimensions, the logarithm of the ratio of the second-nearest to the nearest
     distance is exponential with rate k (Facco et al. 2017). For the ratio of the third to the second distance, the rate
-    is 2 k. The median of this second logarithm estimates k even if there are repeats.
+    is 2 k, and so on. The medians of these later logarithms estimate k even if there are repeats. Sets of three rows
+    and more, such as augmented copies of one input, count if most rows belong to one, because a few may be a small
+    class.
     """
     places = np.flatnonzero(kept)
     if len(places) < FEWEST_ROWS:
@@ -141,9 +145,17 @@ def find_near_repeats(grams: Sequence[Matrix], kept: Mask) -> Index:
     np.fill_diagonal(total, np.inf)
     # Smaller squared distances are rounding errors of the Gram matrix; these grow if a distant row shifts the mean.
     rounding = np.maximum(1e-13, _ROUNDING * lengths)[:, None]
-    nearest = np.log(np.maximum(_three_smallest(total), rounding)) / 2
-    limit = 2 * float(np.median(nearest[:, 2] - nearest[:, 1])) / log(2) * log(len(places) / _CHANCE)
-    return places[nearest[:, 1] - nearest[:, 0] > limit] if limit > 0 else places[:0]
+    nearest = np.log(np.maximum(_smallest(total, _LARGEST_SET + 1), rounding)) / 2
+    gaps = np.diff(nearest, axis=1)
+    # In sets of three rows, the ratio of the third to the second distance is large, but not that of the fourth.
+    rates = [(place + 1) * float(np.median(gaps[:, place])) for place in range(1, min(3, gaps.shape[1]))]
+    limit = min(rates) / log(2) * log(len(places) / _CHANCE)
+    if limit <= 0:
+        return places[:0]
+    tight = np.maximum(limit / np.arange(2, gaps.shape[1] + 1), log(_TIGHT))
+    in_sets = (gaps[:, 1:] > tight).any(axis=1)
+    near = gaps[:, 0] > limit
+    return places[near | in_sets if np.mean(near | in_sets) >= _MOST else near]
 
 
 def _middle_distance(gram: Matrix) -> float:
@@ -154,10 +166,11 @@ def _middle_distance(gram: Matrix) -> float:
     return float(np.partition(squared, half, axis=None)[half])
 
 
-def _three_smallest(matrix: Matrix) -> Matrix:
-    """Return the three smallest numbers in each row; the matrix is overwritten."""
-    minima, rows = np.empty((len(matrix), 3)), np.arange(len(matrix))
-    for place in range(3):
+def _smallest(matrix: Matrix, most: int) -> Matrix:
+    """Return the smallest numbers in each row, up to a third of them, in order; the matrix is overwritten."""
+    rows = np.arange(len(matrix))
+    minima = np.empty((len(matrix), max(3, min(most, len(matrix) // 3))))
+    for place in range(minima.shape[1]):
         smallest = matrix.argmin(axis=1)
         minima[:, place] = matrix[rows, smallest]
         matrix[rows, smallest] = np.inf
@@ -406,14 +419,14 @@ def find_dependence(sides: Sequence[DiagnosticRows], *, screened: bool = False) 
     repeated = repeats(_joint_hashes([side.hashes for side in sides]))
     repeated = repeated[np.any([side.side[repeated].any(axis=1) for side in sides], axis=0)]
     if n < FEWEST_ROWS:
-        discrete = any(_is_discrete(side) for side in sides)
+        discrete = all(_is_discrete(side) for side in sides)
         found = tuple(repeated.tolist())
         return Dependence(n, 1.0, 0.5, memory=0.0, repeated=found, n_looked_at=len(rows), discrete=discrete)
     p_value, closeness, alternation = _order_signs(sides, windows, screened=screened)
     lasting = not screened or p_value <= LEVEL
     near = find_near_repeats([side.gram for side in sides], ~np.isin(rows, repeated))
     # Whether values are discrete matters only if rows repeat.
-    discrete = bool(not screened or len(near) or len(repeated)) and any(_is_discrete(side) for side in sides)
+    discrete = bool(not screened or len(near) or len(repeated)) and all(_is_discrete(side) for side in sides)
     near = near[:0] if discrete else near
     return Dependence(
         n,

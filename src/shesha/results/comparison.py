@@ -189,6 +189,8 @@ def pair_sentences(first: str, second: str, scores: Sequence[Score], alpha: floa
         f"{_count_phrase(len(above), tested)} above chance at {alpha:g}{corrected}{untested}."
         f"{'' if above else f' The smallest p-value is {best.deciding_p_value:.2g} ({best.name}).'}"
     )
+    if not above:
+        yield "Rows in another order give such values: check that row i is the same input in both."
     led = next((score for score in tested if score.name in RECOMMENDED), best)
     yield (
         f"{led.name} is {format_value(led)}, and {led.chance:.3g} on average for randomly "

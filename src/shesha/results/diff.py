@@ -59,8 +59,8 @@ _SAID: dict[str, str] = {
     "small moves": "vectors moved slightly and kept the old features",
     "some rows": "only {n_moved:,} of {n_rows:,} vectors differ by more than noise, and all others stayed the same",
     "untested": (
-        "the features changed although the geometry did not, as after a rotation; {n_rows:,} rows are too few to test "
-        "a map between {n_features:,} features"
+        "vectors differ by more than noise although their geometry does not, as after a rotation; {n_rows:,} rows are "
+        "too few to test a map between {n_features:,} features"
     ),
 }
 _SPECTRUM = {"collapse", "new structure", "new dimensions", "mixing of features", "small moves"}

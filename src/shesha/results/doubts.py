@@ -185,7 +185,7 @@ class Dependence(Result):
     """Among the checked rows, those much closer to another row than the spacing of the remaining rows explains."""
     n_looked_at: int = 0
     discrete: bool = False
-    """Whether some representation has so few distinct values that repeated rows are expected."""
+    """Whether every representation has so few distinct values that repeated rows are expected."""
 
     persistence: float = 0.0
     """Autocorrelation at lags from an eighth to a quarter of the number of rows, divided by the size that it would have
@@ -231,11 +231,13 @@ class Dependence(Result):
     def signs(self) -> str:
         """What shows that rows depend on one another, without advice; empty if nothing does."""
         n_repeats = len(self.repeated) + len(self.nearly_repeated)
+        nearly = "nearly " if len(self.nearly_repeated) > len(self.repeated) else ""
+        repeat = nearly + agree(n_repeats, "repeats", "repeat")
         known = (
             (self.period > 0, f"rows repeat with a period of about {self.period:.3g} rows"),
             (self.has_order, f"neighbouring rows are closer than random rows (p = {self.p_value:.1g})"),
             (self.has_alternation, "rows two positions apart are similar, but neighbouring rows are not"),
-            (self.has_repeats, f"{count(n_repeats, 'row')} {agree(n_repeats, 'repeats', 'repeat')} another row"),
+            (self.has_repeats, f"{count(n_repeats, 'row')} {repeat} another row"),
         )
         return ", and ".join(sign for there, sign in known if there)
 
