@@ -86,7 +86,7 @@ def test_cells_that_take_no_part_are_counted_once_by_the_reason():
     data.obs.iloc[1, 0] = None
     found = bio.coherence_table(data, "gene", blocks="batch", n_draws=19)
     assert {
-        "obsm['X_pca'], 121 cells; controls: 'NT' (exact)",
+        "obsm['X_pca'], 121 cells x 6 features; controls: 'NT' (exact)",
         "1 cell with a missing label left out",
         "2 cells without a value of blocks left out",
         "91 of 121 rows used: 30 in blocks with fewer than 5 controls left out",

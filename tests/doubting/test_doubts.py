@@ -11,7 +11,9 @@ from scipy.stats import norm
 
 import shesha
 from shesha import doubts
+from shesha.data import digits_network
 from shesha.doubting.doubt_input import CovariateShare, Headline, functions
+from shesha.doubting.feature_doubts import features_in_two_units
 from shesha.doubting.row_doubts import _share_of_ties, find_near_copies
 from shesha.nulls.dependence import dependence
 from shesha.results import Doubt
@@ -57,6 +59,7 @@ def planted(name, rng):
         "no variation": (np.float32(offset + 1e-7 * noise), {}),
         "ties": ((rng.random((N, 12)) < 0.1).astype(float), {}),
         "near copies": (np.where(known[:, None] > 0.5, offset + 1e-3 * noise, low_rank(rng)), {}),
+        "mixed units": (low_rank(rng) * np.where(np.arange(D) % 5 < 2, 1e-3, 1), {}),
     }[name]
 
 
@@ -71,7 +74,16 @@ FIRST = {
 }
 FAULTS = ["row scale", "order", "batches in order", "confounded labels", "covariate", "groups", "driven"]
 FAULTS += ["labels and covariate", "copied features", "whitened", "principal components", "offset", "few rows"]
-FAULTS += ["duplicates", "near copies", "few coordinates", "ties", "raw counts", "missing codes", "no variation"]
+FAULTS += [
+    "duplicates",
+    "near copies",
+    "few coordinates",
+    "mixed units",
+    "ties",
+    "raw counts",
+    "missing codes",
+    "no variation",
+]
 
 
 @pytest.mark.parametrize(("metric", "named"), [("cosine", True), ("correlation", False), ("euclidean", False)])
@@ -304,6 +316,60 @@ def test_a_few_rogue_features_are_found_together(d, n_rogue):
         named = found.text.split("(")[1].split(")")[0].removesuffix(", ...")
         assert found.text.startswith(f"{n_rogue} of {d} features")
         assert len(set(map(int, named.split(", "))) & set(chosen.tolist())) == min(n_rogue, 5)
+
+
+UNITS = {
+    "half": (lambda rng: low_rank(rng, 200, 40), np.arange(40) % 2 == 0, 100),
+    "a third of unequal columns": (lambda rng: low_rank(rng, 200, 60) * np.exp(0.5 * rng.standard_normal(60)), 20, 300),
+    "two thirds": (lambda rng: rng.standard_normal((100, 120)), 80, 100),
+}
+
+
+@pytest.mark.parametrize("kind", UNITS)
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+def test_columns_in_two_units_are_found(kind, metric):
+    make, which, factor = UNITS[kind]
+    for seed in range(3):
+        X = make(np.random.default_rng(seed))
+        is_larger = which if isinstance(which, np.ndarray) else np.arange(X.shape[1]) >= X.shape[1] - which
+        found = doubts(1e-13 * X * np.where(is_larger, factor, 1), metric=metric, order=False)["mixed units"]
+        assert found.text.startswith(f"{is_larger.sum()} of {X.shape[1]} features")
+        standardised = doubts((X - X.mean(axis=0)) / X.std(axis=0), metric=metric, order=False)
+        assert "mixed units" not in standardised
+        if standardised.value is not None:
+            assert f"becomes {standardised.value:.2f}" in found.text
+
+
+def sorted_axes(X):
+    left, sizes, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    return left * sizes
+
+
+ONE_UNIT = {
+    "Gaussian": lambda rng, d: rng.standard_normal((100, d)),
+    "log-normal scales": lambda rng, d: rng.standard_normal((100, d)) * np.exp(rng.standard_normal(d)),
+    "counts": lambda rng, d: rng.poisson(rng.gamma(0.5, 2, d), (100, d)),
+    "logarithms of counts": lambda rng, d: np.log1p(rng.poisson(rng.gamma(0.3, 2, d), (100, d))),
+    "rarely active units": lambda rng, d: np.maximum(0, rng.standard_normal((100, d)) - 3 * (rng.random(d) < 0.3)),
+    "axes of low rank": lambda rng, d: sorted_axes(low_rank(rng, 100, d) - 0.4999 * rng.standard_normal((100, d))),
+    "axes of exactly low rank": lambda rng, d: sorted_axes(rng.standard_normal((100, 5)) @ rng.standard_normal((5, d))),
+    "classes": lambda rng, d: np.eye(d)[rng.choice(d, 100, p=rng.dirichlet(np.full(d, 0.5)))],
+    "probabilities": lambda rng, d: rng.dirichlet(np.full(d, 0.1), 100),
+}
+
+
+@pytest.mark.parametrize("kind", ONE_UNIT)
+def test_columns_in_one_unit_are_not_called_two(kind):
+    for seed in range(100):
+        for d in (8, 20, 64):
+            X = np.asarray(ONE_UNIT[kind](np.random.default_rng(seed), d), dtype=float)
+            assert features_in_two_units(X, "euclidean") is None, (seed, d)
+            assert features_in_two_units(X, "cosine") is None, (seed, d)
+
+
+def test_the_network_of_digits_has_one_unit():
+    for layer in digits_network()[0].values():
+        assert features_in_two_units(np.asarray(layer, dtype=float).reshape(len(layer), -1), "cosine") is None
 
 
 NO_EFFECT = {

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from scipy.spatial.distance import pdist
 
 import shesha
@@ -76,7 +77,7 @@ def test_neurons_in_rows_are_refused_with_the_transpose(shape, hint):
 
 def test_axes_of_trials_are_stated_and_named_in_errors():
     found = trial_split(CUBE, MIXED, n_permutations=19)
-    assert found.inputs == ("X: 40 trials x 5 neurons x 7 times",)
+    assert found.inputs == ("X: 40 trials x 5 neurons x 7 times", "conditions 0, 1, 2, 3")
     for labels in (np.arange(7), np.arange(7)[None]):
         with pytest.raises(
             ValueError,
@@ -442,6 +443,7 @@ def _responses(change=""):
     X = np.random.default_rng(5).standard_normal((60, 10))
     X[:, :3] *= 0.0 if change == "masked" else 1.0
     X[:, 9] *= 1000.0 if change == "another unit" else 1.0
+    X[:, 4:] *= 100.0 if change == "several units" else 1.0
     return X
 
 
@@ -452,13 +454,75 @@ def _responses(change=""):
         ("", ""),
         ("masked", "3 of 10 neurons are 0 in all trials"),
         ("another unit", "column 9 has 100 % of the variance of all 10 neurons"),
+        ("several units", "6 of 10 columns (4, 5, 6 and 3 more) have about 10,000 times the variance of the others (0"),
     ],
 )
 @pytest.mark.parametrize("test", [crossnobis, trial_split])
 def test_neurons_that_dominate_or_are_silent_are_named(change, said, test):
     found = test(_responses(change), SHOWN)
     read = found.read if test is crossnobis else found.inputs
-    assert any(said in text for text in read) if said else not read
+    assert any(said in text for text in read) if said else all(text.startswith("conditions 0, ") for text in read)
+
+
+ANGLES = np.tile(["0", "45", "90", "135", "null"], 12)
+OTHER_KIND = {
+    "a word among texts of numbers": (
+        ANGLES,
+        "'null' counts as a condition like the others, which are numbers; trials",
+    ),
+    "among objects": (np.where(ANGLES == "null", "gray", ANGLES).astype(object), "'gray' counts as a condition like"),
+    "among units": (
+        [f"{angle} deg".replace("null deg", "off") for angle in ANGLES],
+        "'off' counts as a condition like",
+    ),
+    "in one of two columns": (np.column_stack([ANGLES, np.tile([1, 2, 3], 20)]), "'null' counts as a condition like"),
+    "among words": (
+        np.tile(["face", "house", "blank", "tool"], 15),
+        "'blank' counts as a condition like the others;",
+    ),
+    "numbers": (np.tile([0, 45, 90, 135], 15), ""),
+    "words": (np.tile(["face", "house", "tool", "body"], 15), ""),
+    "numbered words": (np.tile(["image 1", "image 2", "image 3", "scene 1"], 15), ""),
+    "numbers and words": (np.tile(["1", "2", "go", "nogo", "left"], 12), ""),
+}
+
+
+@pytest.mark.filterwarnings("ignore::shesha.CalibrationWarning")
+@pytest.mark.parametrize("kind", OTHER_KIND)
+@pytest.mark.parametrize("test", [trial_split, crossnobis_test, discriminability])
+def test_conditions_without_a_stimulus_are_named(kind, test):
+    shown, said = OTHER_KIND[kind]
+    rng = np.random.default_rng(0)
+    found = test(rng.standard_normal((60, 6)), np.array(shown)[rng.permutation(60)], n_permutations=19)
+    assert any(said in text for text in found.inputs) if said else "like the others" not in " ".join(found.inputs)
+
+
+def test_few_conditions_are_listed_in_order():
+    rng = np.random.default_rng(0)
+    X, order = rng.standard_normal((180, 6)), rng.permutation(180)
+    listed = [trial_split(X, order % n, n_permutations=19).inputs for n in (8, 9)]
+    assert "conditions 0, 1, 2, 3, 4, 5, 6, 7" in listed[0] and not any("conditions 0" in text for text in listed[1])
+
+
+COLUMNS = {
+    "MEG": ([f"MEG {k:04d}" for k in range(6)], "columns"),
+    "voxels": ([f"voxel_{k}" for k in range(6)], "columns"),
+    "scalp": (["Fz", "Cz", "Pz", "C3", "C4", "Oz"], "columns"),
+    "units": ([f"unit {k}" for k in range(6)], "neurons"),
+    "cells": (["A1", "B2", "C3", "D4", "E5", "F6"], "neurons"),
+    "no names": (list(range(6)), "neurons"),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_channels_and_voxels_are_not_called_neurons(kind):
+    names, noun = COLUMNS[kind]
+    rng = np.random.default_rng(0)
+    X, shown = rng.standard_normal((60, 6)), rng.permutation(60) % 4
+    found = trial_split(pd.DataFrame(X, columns=names), shown, n_permutations=19)
+    assert found.column_noun == noun and f" of 6 {noun} under 4 conditions" in found.sentence()
+    labelled = xr.DataArray(X, dims=("trial", "channel" if noun == "columns" else "unit"))
+    assert crossnobis_test(labelled, shown, n_permutations=19).column_noun == noun
 
 
 RUNS = np.repeat(np.arange(5), 12)

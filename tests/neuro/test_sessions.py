@@ -92,7 +92,7 @@ def test_sessions_share_some_conditions() -> None:
     few = shown < 4
     found = session_drift({"a": (X, shown), "b": (X[few], shown[few])})
     assert found.pairs[0].n_conditions == 4
-    assert found.inputs[0] == "session b lacks 2 of 6 conditions: 4, 5"
+    assert "session b lacks 2 of 6 conditions: 4, 5" in found.inputs
     text = str(session_drift(dict.fromkeys("ab", (X, shown)), n_permutations=19))
     for part in ("population vector", "rate", "tuning", "geometry"):
         assert f"{part}, a - b" in text

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from shesha.bio.label_features import choose_cells, features_of_labels
 from shesha.doubting import warn_of_row_doubts
 from shesha.inputs import MissingRows, load_backed, split_names, validation as check
-from shesha.inputs.class_labels import NO_LABEL, class_name
+from shesha.inputs.class_labels import FEATURE_TYPES, NO_LABEL, class_name, describe_feature_types
 from shesha.inputs.column_words import CLUSTERS, DAMAGE, DEPTH, is_picture
 from shesha.nulls.design_warnings import describe_far_row, describe_repeats
 from shesha.results.base import Result
@@ -416,6 +417,7 @@ def cell_design(
     doubts = (
         *undeclared.values(),
         *doubts_about_cells(groupby, source, matrix, labels, rows),
+        *_doubts_about_features(getattr(adata, "var", None), source, matrix, labels, rows),
         *_doubts_about_depth(_with_totals(adata.obs, matrix, source), rows, labels, is_control, within),
     )
     for note in doubts:
@@ -485,6 +487,27 @@ def doubts_about_cells(groupby: str, source: str, matrix: Any, labels: NDArray[A
         yield (
             f"{source} looks like an embedding for plots, such as a UMAP or t-SNE, in which distances are distorted. "
             "Use obsm='X_pca', or obsm=None for X"
+        )
+
+
+def _doubts_about_features(var: Any, source: str, matrix: Any, labels: NDArray[Any], rows: Index) -> Iterator[str]:
+    """Yield that features come from several assays, or that labels of cells were assigned from some of them."""
+    if source.startswith("obsm"):
+        return
+    size = f"{source} ({count(len(rows), 'cell')} x {count(matrix.shape[1], 'feature')})"
+    if text := describe_feature_types(size, () if var is None else var.get(FEATURE_TYPES, ())):
+        yield text
+        return
+    cells = choose_cells(labels)
+    found = features_of_labels(_load(matrix[rows[cells]]), labels[cells]) if len(cells) else {}
+    if found:
+        names = range(matrix.shape[1]) if var is None else var.index
+        named = (f"{label}: {', '.join(str(names[k]) for k in features)}" for label, features in found.items())
+        listed = check.join_items(named, most=3)
+        yield (
+            f"{size} has features that alone separate nearly all cells of {len(found)} of {len(set(labels[cells]))} "
+            f"labels from all others ({listed}), as counts of guides or tags do; if labels were assigned from these "
+            "features, cells differ by construction, so leave them out"
         )
 
 
@@ -827,7 +850,8 @@ def cells_and_labels(adata: Any, groupby: str, layer: str | None, values: NDArra
     known = values[rows]
     units = notes_on_units(adata.obs, rows, known, known == control, {groupby})
     depth = _doubts_about_depth(_with_totals(adata.obs, matrix, source), rows, known, known == control)
-    for note in (*units.values(), *doubts_about_cells(groupby, source, matrix, known, rows), *depth):
+    features = _doubts_about_features(getattr(adata, "var", None), source, matrix, known, rows)
+    for note in (*units.values(), *doubts_about_cells(groupby, source, matrix, known, rows), *features, *depth):
         warn(note, CalibrationWarning)
     if len(rows) < len(values):
         warn(f"{count(len(values) - len(rows), 'cell')} with a missing label left out", MeasureWarning)

@@ -250,7 +250,8 @@ def _score_cells(
 
 def _state_cells(design: CellDesign, *notes: str) -> None:
     """State which cells and controls are used, and what was left out."""
-    provenance.state(f"{design.source}, {count(len(design.rows), 'cell')}; {design.controls}")
+    size = f"{count(len(design.rows), 'cell')} x {count(design.matrix.shape[1], 'feature')}"
+    provenance.state(f"{design.source}, {size}; {design.controls}")
     for note in (*notes, *(f"{count(n, 'cell')} {why} left out" for why, n in design.left_out.items())):
         provenance.state(note)
 

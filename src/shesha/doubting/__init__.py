@@ -16,6 +16,7 @@ from shesha.doubting.doubts import (
     warn_of_pair_doubts as warn_of_pair_doubts,
     warn_of_row_doubts as warn_of_row_doubts,
 )
+from shesha.doubting.feature_doubts import UNITS_ADVICE as UNITS_ADVICE, describe_units as describe_units
 from shesha.doubting.recorded_columns import (
     other_columns as other_columns,
     row_properties as row_properties,

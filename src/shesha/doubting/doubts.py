@@ -297,7 +297,7 @@ def warn_of_row_doubts(
 
 def irrelevant_doubts(invariances: Iterable[Collection[str]]) -> tuple[str, ...]:
     """Return the checks that do not matter to any of the measures with these invariances."""
-    return ("few coordinates",) if all("affine" in each for each in invariances) else ()
+    return ("few coordinates", "mixed units") if all("affine" in each for each in invariances) else ()
 
 
 def diagnostic_rows(side: Representation) -> DiagnosticRows:

@@ -1,14 +1,17 @@
-"""Doubts about features: a few dominant ones, a common offset, duplicates, decorrelated axes."""
+"""Doubts about features: a few dominant ones, several units, a common offset, duplicates, decorrelated axes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from shesha.doubting.doubt_input import Subject, doubt, power_of_two
+from shesha.doubting.doubt_input import Headline, Subject, doubt, on_each_side, power_of_two
 from shesha.kernels.rounding_and_scaling import centred_units, is_constant, z_scores
 from shesha.kernels.spectrum import decorrelation_p_value
 from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector
+from shesha.support.wording import join_items
 
 _MOST = 0.5
 """Share of the distances that a few features must determine to be reported."""
@@ -53,7 +56,7 @@ def few_coordinates(subject: Subject) -> Doubt | None:
     largest, share = dominant_features(_shares(subject.sample, subject.metric))
     few, d = len(largest), subject.sample.shape[1]
     varying = ~is_constant(subject.sample)
-    if not few or np.count_nonzero(varying) < 2:
+    if not few or np.count_nonzero(varying) < 2 or features_in_two_units(subject.sample, subject.metric) is not None:
         return None
     changed = subject.split(z_scores(subject.sample[:, varying])).value
     effect = abs(changed - subject.headline.value)
@@ -66,6 +69,41 @@ def few_coordinates(subject: Subject) -> Doubt | None:
     )
     advice = "Check these features. Standardise them or leave them out, and report this choice"
     return Doubt("few coordinates", min(1.0, effect), None, text, advice)
+
+
+@doubt("mixed units", of="both", cheap=True)
+@on_each_side
+def mixed_units(subject: Subject, side: int) -> Doubt | None:
+    """Check whether features in a larger unit determine the distances, and those in a smaller one nothing."""
+    sample, of = subject.samples[side], "" if subject.names[side] == "X" else f" of {subject.names[side]}"
+    text = describe_units(sample, f"features{of}", subject.metric)
+    if not text:
+        return None
+    sides = [z_scores(rows[:, ~is_constant(rows)]) if k == side else rows for k, rows in enumerate(subject.samples)]
+    changed = Headline.from_pair(sides[0], sides[1], subject.metric) if subject.is_pair else subject.split(sides[0])
+    score = subject.headline
+    text += (
+        f", and determine the {subject.metric} distances alone. With standardised features, the {score.name} becomes "
+        f"{changed.value:.2f} (from {score.value:.2f})"
+    )
+    return Doubt("mixed units", min(1.0, abs(changed.value - score.value)), None, text, UNITS_ADVICE)
+
+
+def describe_units(sample: Matrix, things: str, metric: str, names: Sequence[object] | None = None) -> str:
+    """Return which features have a far larger variance, as in another unit, by numbers or names; empty if none has."""
+    sides = features_in_two_units(sample, metric)
+    if sides is None:
+        return ""
+    large, small = (float(np.median(sample[:, side].std(axis=0))) for side in sides)
+    ratio = min(large / max(small, np.finfo(float).tiny), 1e100) ** 2
+    most, others = (join_items(side if names is None else [names[k] for k in side], most=3) for side in sides)
+    return (
+        f"{len(sides[0]):,} of {sample.shape[1]:,} {things} ({most}) have about {float(f'{ratio:.1g}'):,.6g} times the "
+        f"variance of the others ({others}), as in another unit"
+    )
+
+
+UNITS_ADVICE = "Standardise the columns, or analyse each kind by itself"
 
 
 def dominant_features(shares: Vector) -> tuple[Index, float]:
@@ -90,6 +128,44 @@ def foreign_features(sample: Matrix, nearly_all: float = _NEARLY_ALL) -> Index:
     others = np.delete(shares, few)
     apart = len(others) > 0 and shares[few].min() >= _FAR_APART * others.max()
     return few if apart or share >= nearly_all else few[:0]
+
+
+def features_in_two_units(sample: Matrix, metric: str) -> tuple[Index, Index] | None:
+    """Return the features with nearly all of the distances, and the others, if they seem to have two units, or None.
+
+    The shares of either kind must be alike, with an empty gap between the two. Shares of counts, and of principal
+    components, fall gradually.
+    """
+    shares = _shares(sample, metric)
+    varied = np.flatnonzero((shares > 0) & ~is_constant(sample))
+    fewest = max(_SEVERAL, int(_FEW * len(shares)))
+    if len(varied) < 2 * fewest:
+        return None
+    order = varied[np.argsort(-shares[varied], kind="stable")]
+    sizes = np.log(shares[order])
+    gaps = sizes[:-1] - sizes[1:]
+    cut = int(np.argmax(gaps)) + 1
+    large, small = order[:cut], order[cut:]
+    if len(large) <= _MINORITY * len(shares) and len(dominant_features(shares)[0]) == len(large):
+        return None
+    if min(len(large), len(small)) < fewest or shares[small].sum() >= _HARDLY_ANY * shares.sum():
+        return None
+    spread = max(float(np.ptp(np.quantile(side, [0.1, 0.9]))) for side in (sizes[:cut], sizes[cut:]))
+    if gaps[cut - 1] < max(np.log(_OTHER_UNIT), spread):
+        return None
+    # Units of a network that are rarely active vary as little, and so do the last principal components of low rank.
+    is_rare = (sample[:, small] == np.median(sample[:, small], axis=0)).mean(axis=0) > _HALF_EQUAL
+    are_first = np.array_equal(np.sort(large), np.arange(cut))
+    if is_rare.mean() > _HALF_EQUAL or (are_first and (np.diff(sample[:, :cut].var(axis=0)) <= 0).all()):
+        return None
+    return np.sort(large), np.sort(small)
+
+
+_SEVERAL, _OTHER_UNIT, _HARDLY_ANY = 4, 30.0, 0.01
+"""Smallest number of features of each unit, smallest ratio between the shares of any two of them, and largest share of
+the distances that those in the smaller unit determine."""
+_HALF_EQUAL = 0.5
+"""Share of equal values above which a unit is rarely active, and share of such units above which none is in a unit."""
 
 
 def list_features(features: Index) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shesha.inputs.column_words import QUALITY
 from shesha.support.provenance import state, state_warning
 from shesha.support.types import Index, Mask
-from shesha.support.wording import visible_name
+from shesha.support.wording import join_items, visible_name
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WHOLE_TEXT = re.compile(r"^([+-]?\d+)\.0+$")
@@ -121,6 +121,42 @@ def state_suspicious_classes(labels: NDArray[Any], name: str) -> None:
             state_warning(f"{name}: {code} is used as a class of {n_rows:,} rows; if it means no label, leave it empty")
 
 
+def describe_other_kind(names: Sequence[str], thing: str) -> str:
+    """Return that a few of the names are no numbers, as all others are, or are words for no stimulus; or nothing.
+
+    Examples
+    --------
+    >>> print(describe_other_kind(["0", "45", "90", "null"], "condition").partition(";")[0])
+    'null' counts as a condition like the others, which are numbers
+    >>> describe_other_kind(["face", "house"], "condition")
+    ''
+    """
+    words = [name for name in names if not _QUANTITY.fullmatch(name)]
+    known = [name for name in words if _NO_STIMULUS.fullmatch(name)]
+    are_numbers = len(names) - len(words) >= max(_FEWEST_NUMBERS, 2 * len(words))
+    others = words if are_numbers else known
+    if not others or len(others) == len(names):
+        return ""
+    listed = join_items(map(repr, others))
+    are = f"count as {thing}s" if len(others) > 1 else f"counts as a {thing}"
+    return (
+        f"{listed} {are} like the others{', which are numbers' * are_numbers}; trials without a stimulus differ in "
+        "kind and could alone make the score, so leave such trials out"
+    )
+
+
+_QUANTITY = re.compile(r"[<>=~]*\s*([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf)\s*[^\d\s]{0,4}")
+"""A number, which may have a unit."""
+_FEWEST_NUMBERS = 3
+"""Smallest number of numbers beside which other words are of another kind."""
+_NO_STIMULUS = re.compile(
+    r"null|none|blanks?|gr[ae]y(_?screen)?|baseline|(no[ _-]?|non[ _-]?)stim(ul(us|i))?|catch|spont(aneous)?|rest(ing)?"
+    r"|iti|fixation",
+    re.IGNORECASE,
+)
+"""Words for trials without a stimulus."""
+
+
 def refuse_measurements_as_text(classes: NDArray[Any], n_rows: int, name: str) -> None:
     """Refuse classes that are texts of measurements, such as '1,234' or '5.1%', of which each would be a class."""
     if classes.dtype.kind not in "OUT" or len(classes) <= max(2, n_rows // _ROWS_OF_A_CLASS):
@@ -152,15 +188,34 @@ def describe_unit_quality(columns: Iterable[tuple[str, Any]]) -> str:
 
 def state_feature_types(name: str, types: Any) -> None:
     """Warn if the features of a matrix come from several assays, such as genes and antibodies."""
+    if text := describe_feature_types(name, types):
+        state_warning(text)
+
+
+def describe_feature_types(name: str, types: Any) -> str:
+    """Return that features come from several assays, or determine labels of cells; empty if neither is true.
+
+    Examples
+    --------
+    >>> describe_feature_types("X", ["Gene Expression", "Gene Expression"])
+    ''
+    """
     counts = Counter(class_name(value) for value in np.ravel(types))
-    if len(counts) > 1:
-        listed = ", ".join(f"{n:,} {kind}" for kind, n in counts.most_common())
-        state_warning(
-            f"{name} has features of several assays ({listed}), whose scales differ; choose one, such as "
-            f"adata[:, adata.var[{FEATURE_TYPES!r}] == {counts.most_common(1)[0][0]!r}]"
-        )
+    of_labels = [kind for kind in counts if _LABELLING.search(kind)]
+    if len(counts) < 2 and not of_labels:
+        return ""
+    main = next((kind for kind, _ in counts.most_common() if kind not in of_labels), "Gene Expression")
+    advice = "choose one, such as"
+    if of_labels:
+        advice = f"leave out {', '.join(of_labels)}, from which labels of cells are assigned:"
+    listed = ", ".join(f"{n:,} {kind}" for kind, n in counts.most_common())
+    several = f"{name} has features of several assays ({listed}), whose scales differ"
+    only = f"{name} has features of {listed} only"
+    return f"{several if len(counts) > 1 else only}; {advice} adata[:, adata.var[{FEATURE_TYPES!r}] == {main!r}]"
 
 
+_LABELLING = re.compile(r"guide|crispr|multiplexing|hashtag", re.IGNORECASE)
+"""Words in the types of features from which perturbations or samples of cells are assigned."""
 FEATURE_TYPES = "feature_types"
 """Column of var in which 10x and scanpy name the assay of each feature."""
 _POOR = re.compile(r"noise|mua|multi([-_ ]?units?)?|unsorted|artifacts?|artefacts?|fail(ed)?|bad|poor")

@@ -616,6 +616,33 @@ def column_names(X: Any) -> Names | None:
     return None if names.kind == "counted" or not names.distinct else names
 
 
+def are_channels(X: Any) -> bool:
+    """Return whether the names of columns show that these are channels, sensors or voxels, so not single neurons.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> are_channels(pd.DataFrame([[0.0, 1]], columns=["MEG 0111", "MEG 0112"]))
+    True
+    """
+    if hasattr(X, "ch_names"):
+        return True
+    if any(_CHANNEL.fullmatch(str(dim)) for dim in list(getattr(X, "dims", []))[1:2]):
+        return True
+    found = column_names(X)
+    texts = [] if found is None else [str(name) for name in found.values]
+    of_caps = all(map(_SCALP, texts)) and any(name.lower().endswith("z") for name in texts)
+    return bool(texts) and (of_caps or all(map(_CHANNEL.fullmatch, texts)))
+
+
+_CHANNEL = re.compile(
+    r"(meg|i?eeg|ecog|seeg|lfp|mag|grad|ch(an(nel)?)?|sensor|electrode|vox(el)?|vert(ex|ices)|parcel)s?[ _-]*\d{0,6}",
+    re.IGNORECASE,
+)
+_SCALP = re.compile(r"(fp|af|f|fc|ft|c|cp|t|tp|p|po|o|i|a|m)(z|\d{1,2})h?", re.IGNORECASE).fullmatch
+"""Names of channels and voxels by their kind and number, and of electrodes by their places on the scalp."""
+
+
 _ENSEMBL = re.compile(r"(ENS[A-Z]*G\d{6,})(\.\d+)?")
 """Ensembl id of a gene, with or without its version."""
 

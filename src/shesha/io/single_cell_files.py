@@ -287,8 +287,10 @@ def from_anndata(adata: Any, *, obsm: str | None = None, layer: str | None = Non
         and layer not in adata.layers
         and adata.raw is not None
     ):
+        state_feature_types("raw", adata.raw.var.get(FEATURE_TYPES, ()))
         return NamedRows(load_backed(adata.raw.X), names)
     if layer is not None:
+        state_feature_types(f"layers[{layer!r}]", adata.var.get(FEATURE_TYPES, ()))
         return NamedRows(load_backed(_choose_matrix(adata.layers, layer, "layer", "layers")), names)
     return NamedRows(split_names(adata, "adata")[0], names)
 

@@ -326,6 +326,7 @@ class CrossnobisPairs(Result):
     """Number of tested pairs with too few trials: no exchange of trials can bring p to the level alpha."""
     smallest_p_value: float = 0.0
     """Smallest p-value that the undecided pairs could reach."""
+    column_noun: str = "neurons"
 
     @property
     def significant(self) -> tuple[bool, ...]:
@@ -361,7 +362,7 @@ class CrossnobisPairs(Result):
         return say.listing(
             self.headline,
             [f"{a} and {b} {say.format_number(value)}, p = {say.format_p(p)}" for a, b, value, p in ordered],
-            f"cross-validated squared distances over {self.n_trials:,} trials of {self.n_neurons:,} neurons",
+            f"cross-validated squared distances over {self.n_trials:,} trials of {self.n_neurons:,} {self.column_noun}",
             f"{say.draws(self.n_draws, self.exchanged)}, p corrected by the step-down maximum",
             others="pairs",
         )
@@ -481,6 +482,7 @@ def crossnobis_test(
         n_draws=n_permutations,
         n_trials=trials.n_trials,
         n_neurons=trials.n_neurons,
+        column_noun=trials.column_noun,
         exchanged="the trials of both conditions" + ("" if runs is None else " within runs"),
         alpha=alpha,
         seed=number(seed),

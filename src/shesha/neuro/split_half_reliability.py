@@ -179,6 +179,7 @@ def trial_split(
     >>> print(trial_split(X, shown, seed=0))
     split of trials (odd and even trials, 13 trials per condition) 0.9427, above
         chance at 0.05 (p = 0.00995)
+    Read: conditions 0, 1, 2, 3, 4, 5.
       chance 0.02018 (200 draws, circular shifts)
       calibrated 0.9245, threshold 0.2409, null sd 0.15
       240 trials (84 unused in each draw) x 30 neurons, 6 conditions

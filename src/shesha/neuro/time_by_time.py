@@ -146,6 +146,7 @@ def tables_over_orders(
         "times": named,
         "n_rows": trials.n_trials,
         "n_neurons": trials.n_neurons,
+        "column_noun": trials.column_noun,
         "n_conditions": trials.n_conditions,
         "alpha": orders.alpha,
         "exchanged": orders.exchanged,

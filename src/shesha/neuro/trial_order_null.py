@@ -101,6 +101,7 @@ class Orders:
             closer=closer,
             n_rows=trials.n_trials,
             n_neurons=trials.n_neurons,
+            column_noun=trials.column_noun,
             alpha=self.alpha,
             n_draws=len(null),
             exchanged=self.exchanged,

@@ -11,6 +11,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shesha.doubting import UNITS_ADVICE, describe_units
 from shesha.inputs import (
     MissingRows,
     Names,
@@ -20,9 +21,9 @@ from shesha.inputs import (
     table_values,
     validation as check,
 )
-from shesha.inputs.class_labels import class_names, lacks_label, state_suspicious_classes
+from shesha.inputs.class_labels import class_names, describe_other_kind, lacks_label, state_suspicious_classes
 from shesha.inputs.identity import words_of
-from shesha.inputs.table_columns import column_names, data_channels
+from shesha.inputs.table_columns import are_channels, column_names, data_channels
 from shesha.kernels.condition_distances import Cube, count_trials, equal_sums
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.kernels.rounding_and_scaling import safe_unit
@@ -44,6 +45,8 @@ AXIS_WORDS = {
 """Words in the names of the axes of labelled arrays, in the singular; the first entry that fits decides."""
 _MANY_CONDITIONS = 12
 """Number of conditions from which on most must have more than one trial, unless some were repeated by design."""
+_MOST_LISTED = 8
+"""Largest number of conditions that are listed."""
 _DESIGNED = 3
 """Smallest median number of trials of those conditions that repeat, if they were repeated by design."""
 _MANY_TRIALS, _BLOCKED, _FEW_STRETCHES = 20, 0.5, 2
@@ -125,6 +128,9 @@ class Trials:
         columns = [trials.take(column) for column in columns]
         codes, names = _combination_codes(columns, trials.n_trials, "conditions", _category_orders(conditions))
         for column in columns:
+            levels = class_names(check.labels(column, trials.n_trials, "conditions", min_classes=1)[1])
+            if text := describe_other_kind(levels, "condition"):
+                provenance.state_warning(text)
             # Signed numbers, such as contrasts, may be -1 as well.
             is_signed = column.dtype.kind in "if" and (np.unique(column)[1:2] < 0).any()
             if not is_signed:
@@ -154,6 +160,8 @@ class Trials:
         number = np.cumsum(counts >= min_trials) - 1
         codes = np.where(counts[codes] >= min_trials, number[codes], -1).astype(np.intp)
         kept = tuple(condition for k, condition in enumerate(names) if counts[k] >= min_trials)
+        if 1 < len(kept) <= _MOST_LISTED:
+            provenance.state(f"conditions {', '.join(kept)}")
         state_neurons_that_end(trials.rates, codes, name)
         if runs is None:
             _state_slow_drift(trials.rates, codes, name)
@@ -324,6 +332,11 @@ class Trials:
         return int(self.values.shape[1])
 
     @property
+    def column_noun(self) -> str:
+        """What the columns are called: neurons, unless their names show that they are channels or voxels."""
+        return "columns" if are_channels(self.given if self.source is None else self.source) else "neurons"
+
+    @property
     def n_conditions(self) -> int:
         """Number of conditions that have enough trials."""
         return len(self.names)
@@ -407,7 +420,7 @@ def _state_constant_in_runs(trials: Trials, runs: Labels, run_names: Sequence[st
             value = "constant" if first[columns].any() else "0"
             places = check.join_items(columns if trials.neurons is None else trials.neurons[columns])
             provenance.state_warning(
-                f"{'' if name == 'X' else f'{name}: '}{n} of {count(trials.n_neurons, 'neuron')} (column"
+                f"{'' if name == 'X' else f'{name}: '}{n} of {trials.n_neurons} {trials.column_noun} (column"
                 f"{'s' * (n > 1)} {places}) {agree(n, 'is', 'are')} {value} in all trials of run {called}, as voxels "
                 "outside its mask are, and make distances smaller: leave them out of all runs"
             )
@@ -492,27 +505,33 @@ one condition in a run may not be permuted singly."""
 
 
 def state_uneven_neurons(values: Array, name: str, table: Any = None) -> None:
-    """State how many neurons are 0 in all trials, and warn in the result if one has nearly all of the variance."""
+    """State how many neurons are 0 in all trials, and warn in the result if some determine the distances alone."""
     about = "" if name == "X" else f"{name}: "
     with np.errstate(over="ignore"):
         rows = np.nan_to_num(values if values.ndim == 2 else values.mean(axis=2))
     n_silent = int((~values.any(axis=(0, 2) if values.ndim == 3 else 0)).sum())
     total = rows.shape[1]
+    noun = "column" if are_channels(table) else "neuron"
     if n_silent:
-        text = f"{about}{n_silent} of {count(total, 'neuron')} are 0 in all trials"
+        text = f"{about}{n_silent} of {count(total, noun)} are 0 in all trials"
         if 4 * n_silent >= total and total >= _TELLING:
             provenance.state_warning(
                 f"{text}, as voxels outside a mask are, and make distances smaller. Leave them out"
             )
         else:
             provenance.state(text)
-    variances = (rows / safe_unit(rows)).var(axis=0)
+    rows, names = rows / safe_unit(rows), column_names(table)
+    variances = rows.var(axis=0)
     largest = int(np.argmax(variances))
-    if total >= _TELLING and variances[largest] > _NEARLY_ALL * variances.sum() > 0:
-        names, share = column_names(table), 100 * variances[largest] / variances.sum()
+    if text := describe_units(rows, "columns", "euclidean", None if names is None else names.values.tolist()):
+        provenance.state_warning(
+            f"{about}{text}, so they dominate distances that are not noise-normalised. {UNITS_ADVICE}"
+        )
+    elif total >= _TELLING and variances[largest] > _NEARLY_ALL * variances.sum() > 0:
+        share = 100 * variances[largest] / variances.sum()
         provenance.state_warning(
             f"{about}column {largest if names is None else names.values[largest]} has {share:.3g} % of the variance of "
-            f"all {count(total, 'neuron')}, as a channel in another unit has, so it dominates distances that are not "
+            f"all {count(total, noun)}, as a channel in another unit has, so it dominates distances that are not "
             "noise-normalised. Leave it out, or standardise the columns"
         )
 

@@ -61,6 +61,7 @@ class TrialsNeeded(NumberTable):
     """Number of trials that the rarest condition has."""
     n_conditions: int
     n_neurons: int
+    column_noun: str = "neurons"
 
     WHAT: ClassVar[str] = "numbers of trials"
     NAMES: ClassVar[tuple[str, ...]] = ("n_trials", "spearman_brown")
@@ -106,8 +107,8 @@ class TrialsNeeded(NumberTable):
     def _claim(self) -> str:
         now = self.reliability
         subject = f"{self.headline} With {now.n_trials} trials per condition, the reliability of the distances"
-        over = f"{count(self.n_conditions, 'condition')} and {self.n_neurons:,} neurons (Spearman-Brown formula)"
-        return say.statement(now, subject, over)
+        over = f"{count(self.n_conditions, 'condition')} and {self.n_neurons:,} {self.column_noun}"
+        return say.statement(now, subject, f"{over} (Spearman-Brown formula)")
 
 
 @keep_statements
@@ -225,6 +226,7 @@ def trials_needed(
         n_recorded=recorded,
         n_conditions=trials.n_conditions,
         n_neurons=trials.n_neurons,
+        column_noun=trials.column_noun,
         notes=(*trials.notes, *_misfits(numbers)),
     )
 

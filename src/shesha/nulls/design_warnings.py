@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
+from shesha.kernels.condensed_matrices import permutation_products
+from shesha.kernels.distances import condensed_distances
 from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.regression import natural_spline
 from shesha.kernels.rounding_and_scaling import safe_unit
@@ -31,7 +33,7 @@ from shesha.nulls.restricted_permutations import Exchange
 from shesha.results import Dependence
 from shesha.results.doubts import DRIFT, LEVEL, describe_period
 from shesha.support.provenance import state_warning
-from shesha.support.types import Index, Labels, Matrix, Vector
+from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.support.wording import count, join_items, lowercase_start
 
@@ -353,8 +355,10 @@ def describe_repeats(n_repeats: int, n_rows: int, what: str) -> str:
     )
 
 
-def warn_of_dependent_repeats(repeats: Sequence[NDArray[Any]], consequence: str, what: str = "repeat") -> None:
-    """Warn if repeated measurements are copies of one another, or are most similar to those next to them.
+def warn_of_dependent_repeats(
+    repeats: Sequence[NDArray[Any]], consequence: str, what: str = "repeat", names: Sequence[str] = ()
+) -> None:
+    """Warn if repeats are copies of one another, or most similar to those next to them, or if one agrees with no other.
 
     Parameters
     ----------
@@ -365,8 +369,11 @@ def warn_of_dependent_repeats(repeats: Sequence[NDArray[Any]], consequence: str,
         What may be wrong if the repeats depend on one another.
     what : str
         What a repeat is called.
+    names : sequence of str, optional
+        Names of the repeats; by default, they are counted from 0.
     """
     state_reversed_repeats(repeats, what)
+    _state_odd_repeat(repeats, what, names)
     columns = [np.nan_to_num(side.reshape(len(side), -1).astype(np.float64)) for side in repeats]
     columns = [rows / (np.abs(rows).max(initial=0.0) or 1.0) for rows in columns]
     shapes = {str(k): rows - rows.mean(axis=0) for k, rows in enumerate(columns)}
@@ -396,7 +403,7 @@ def state_reversed_repeats(repeats: Sequence[NDArray[Any]], what: str) -> None:
     others = ranks.sum(axis=0) - ranks
     if not np.isfinite(ranks).all() or np.sum(np.einsum("ij,ij->i", ranks, others) > 0) <= len(repeats) / 2:
         return
-    n = round((1 + np.sqrt(1 + 8 * lines.shape[1])) / 2)
+    n = _n_rows(lines.shape[1])
     rng = np.random.default_rng(0)
     orders = [rng.permutation(n) for _ in range(_N_ORDERS)]
     first, second = np.triu_indices(n, k=1)
@@ -414,6 +421,84 @@ def state_reversed_repeats(repeats: Sequence[NDArray[Any]], what: str) -> None:
         )
 
 
+def _state_odd_repeat(repeats: Sequence[NDArray[Any]], what: str, names: Sequence[str]) -> None:
+    """Warn in the result if one repeat agrees with the others no more than in random order, and all others agree.
+
+    Noise alone gives no such agreement either, so the repeat must also be reliable by itself: halves of its features
+    agree, or its distances vary as much as those of others do.
+    """
+    lines = [_some_distances(repeat) for repeat in repeats] if len(repeats) >= _FEWEST_REPEATS else []
+    if not lines or len({len(line) for line in lines}) > 1 or not all(np.isfinite(line).all() for line in lines):
+        return
+    n = _n_rows(len(lines[0]))
+    if n < _FEWEST_IN_ORDER or np.isnan(ranks := centred_ranks(np.stack(lines))).any():
+        return
+    rng = np.random.default_rng(0)
+    orders = [rng.permutation(n) for _ in range(_N_ORDERS)]
+    places = np.arange(len(ranks))
+
+    def agreement(k: int, others: Mask) -> tuple[float, float]:
+        """Return the correlation of a repeat with the mean of others, and in standard deviations above chance."""
+        mean = ranks[others].mean(axis=0)
+        return _above_chance(ranks[k], mean / (np.linalg.norm(mean) or 1.0), orders)
+
+    odd = np.flatnonzero([-_REVERSED < agreement(k, places != k)[1] < _NOT_ABOVE for k in places.tolist()])
+    if len(odd) != 1:
+        return
+    (k,) = odd.tolist()
+    known = [agreement(other, (places != k) & (places != other)) for other in places.tolist() if other != k]
+    low, high = (float(extreme([value for value, _ in known])) for extreme in (min, max))
+    if min(z for _, z in known) < _CLEARLY_ABOVE:
+        return
+    if repeats[k].ndim > 1:
+        features = repeats[k].reshape(len(repeats[k]), -1)
+        chosen = rng.permutation(features.shape[1])
+        if len(chosen) < _FEWEST_FEATURES:
+            return
+        halves = centred_ranks(np.stack([_some_distances(features[:, chosen[start::2]]) for start in range(2)]))
+        is_reliable = _above_chance(halves[0], halves[1], orders)[1] >= _RELIABLE
+    else:
+        variation = np.array([line.std() / abs(line.mean()) for line in lines])
+        is_reliable = low >= _HIGH and variation[k] >= _AS_VARIED * np.median(np.delete(variation, k))
+    if is_reliable:
+        name = names[k] if names else f"{what} {k} (counted from 0)"
+        state_warning(
+            f"the distances of {name} do not agree with those of the other {what}s (correlation with their mean "
+            f"{agreement(k, places != k)[0]:.2f}, others {low:.2f} to {high:.2f}), so its rows may be in another order "
+            "or belong to other inputs. Check them, or leave it out"
+        )
+
+
+def _some_distances(repeat: NDArray[Any]) -> Vector:
+    """Return the condensed distances between some rows of a repeat, which may itself be condensed distances."""
+    n = _n_rows(len(repeat)) if repeat.ndim == 1 else len(repeat)
+    rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_IN_ORDER)).astype(np.intp))
+    if repeat.ndim > 1:
+        some = repeat.reshape(n, -1)[rows].astype(np.float64)
+        return condensed_distances(some / safe_unit(some), "euclidean")
+    first, second = rows[np.stack(np.triu_indices(len(rows), k=1))]
+    return np.asarray(repeat[first * (2 * n - first - 1) // 2 + second - first - 1], dtype=np.float64)
+
+
+def _n_rows(n_pairs: int) -> int:
+    return round((1 + float(np.sqrt(1 + 8 * n_pairs))) / 2)
+
+
+def _above_chance(own: Vector, other: Vector, orders: Sequence[Index]) -> tuple[float, float]:
+    """Return a product of condensed matrices, and its excess over permuted rows, in standard deviations; or NaN."""
+    null = permutation_products(other, own, _n_rows(len(own)), orders)
+    observed = float(own @ other)
+    return observed, float((observed - null.mean()) / (null.std() or 1.0))
+
+
+_FEWEST_IN_ORDER, _MOST_IN_ORDER, _FEWEST_FEATURES = 12, 100, 4
+"""Numbers of rows between which their order is checked, and smallest number of features that are divided in halves."""
+_NOT_ABOVE, _CLEARLY_ABOVE, _RELIABLE = 1.64, 4.0, 3.0
+"""Standard deviations above chance: the most of a repeat that agrees with no other, and the least of each of the others
+and of halves of the features."""
+_HIGH, _AS_VARIED = 0.3, 0.95
+"""Smallest agreement of the others, and smallest variation of distances relative to theirs, if there are no features.
+"""
 _FEWEST_REPEATS, _REVERSED = 4, 4.0
 """Number of repeats from which on one can differ from the others, and standard deviations below chance of a reversed
 one."""

@@ -387,7 +387,7 @@ def rank_models(
     problem, notes = add_flexible(problem, flexible, weights_of, spawn(seed, _FLEXIBLE_FOLDS))
     vectors, evaluations = _score_models(problem, n_drawn, seed)
     notes += _resample_notes(problem, evaluations)
-    _warn_of_dependence(problem, {"groups": groups, "blocks": blocks})
+    _warn_of_dependence(problem, {"groups": groups, "blocks": blocks}, list(named["data"]))
     _warn_of_doubts(problem, evaluations)
     permuted = problem
     if vectors is not None and not problem.exact and (vectors.sampled or vectors.n_pairs > RANKED_AGAIN):
@@ -440,10 +440,10 @@ def _describe_resampling(problem: Problem, groups: Any, blocks: Any) -> str:
     return f"{rows}{' within blocks' * (blocks is not None)}{' and subjects' * (len(problem.subjects) > 1)}"
 
 
-def _warn_of_dependence(problem: Problem, design: dict[str, Any]) -> None:
-    """Warn if subjects depend on one another, or if rows do in the data and in a model and no design is declared."""
+def _warn_of_dependence(problem: Problem, design: dict[str, Any], names: Sequence[str]) -> None:
+    """Warn if subjects depend on one another or differ, or if rows do in data and a model without a declared design."""
     subjects = [s.distances.condensed if s.has_distances_only else s.to_numpy.rows for s in problem.subjects]
-    warn_of_dependent_repeats(subjects, f"intervals may be too narrow and {CEILING_TOO_HIGH}", "subject")
+    warn_of_dependent_repeats(subjects, f"intervals may be too narrow and {CEILING_TOO_HIGH}", "subject", names)
     sides = [side for side in (problem.subjects[0], *problem.models.values()) if not side.has_distances_only]
     if (
         len(sides) < 2

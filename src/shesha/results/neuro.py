@@ -34,6 +34,8 @@ class TrialScore(Number):
     closer: str
     """Direction of the effect: 'higher', 'lower' or 'either'."""
     n_neurons: int
+    column_noun: str = "neurons"
+    """What the columns of the responses are called: 'neurons', or 'columns' if they are channels or voxels."""
     n_conditions: int = 0
     """Number of conditions that enter the score; 0 for a score without conditions."""
     n_unused: int = 0
@@ -60,12 +62,12 @@ class TrialScore(Number):
         yield from super()._further_lines()
         unused = f" ({self.n_unused:,} unused in each draw)" if self.n_unused else ""
         conditions = f", {count(self.n_conditions, 'condition')}" if self.n_conditions else ""
-        yield f"{self.n_rows:,} trials{unused} x {self.n_neurons:,} neurons{conditions}"
+        yield f"{self.n_rows:,} trials{unused} x {self.n_neurons:,} {self.column_noun}{conditions}"
         yield from (f"{name} {value:.4f}" for name, value in self.further.items())
 
     def _claim(self) -> str:
         unused = f" ({self.n_unused:,} of them unused in each draw)" if self.n_unused else ""
-        over = f"{self.n_rows:,} trials{unused} of {self.n_neurons:,} neurons"
+        over = f"{self.n_rows:,} trials{unused} of {self.n_neurons:,} {self.column_noun}"
         over += f" under {count(self.n_conditions, 'condition')}" if self.n_conditions else ""
         drawn = say.draws(self.n_draws, "the trials" if self.exchanged in ("", "all rows") else self.exchanged)
         name = self.name.replace("_", " ")
@@ -90,6 +92,7 @@ class OverTime(Number):
     """Largest entry of `values`."""
     n_neurons: int
     n_conditions: int
+    column_noun: str = "neurons"
     null: tuple[float, ...] = ()
     """The largest entry for each permutation."""
     options: dict[str, Any] = field(default_factory=dict)
@@ -153,7 +156,7 @@ class OverTime(Number):
 
     def _numbers(self) -> tuple[Part, ...]:
         """Return the chance level of the largest value, and how many entries exceed its threshold."""
-        size = f"{self.n_rows:,} trials x {self.n_neurons:,} neurons, {self.n_conditions} conditions."
+        size = f"{self.n_rows:,} trials x {self.n_neurons:,} {self.column_noun}, {self.n_conditions} conditions."
         if not self.has_null:
             return texts([size])
         n_above = sum(reaches_level(p, self.alpha) for line in self.p_values for p in line)
@@ -169,8 +172,8 @@ class OverTime(Number):
     def _claim(self) -> str:
         first, second = self.argmax
         over = (
-            f"{self.n_rows:,} trials of {self.n_neurons:,} neurons under {count(self.n_conditions, 'condition')} "
-            f"(at {first:g} and {second:g})"
+            f"{self.n_rows:,} trials of {self.n_neurons:,} {self.column_noun} under "
+            f"{count(self.n_conditions, 'condition')} (at {first:g} and {second:g})"
         )
         subject = "The largest agreement of distances between times"
         drawn = say.draws(self.n_draws, "the trials" if self.exchanged == "all rows" else self.exchanged)
