@@ -41,7 +41,8 @@ def row_offset(subject: Subject) -> Doubt | None:
         # not show the offset.
         is_moved = np.full(len(stretches), float((best - here).mean()) >= _GAIN and not subject.dependence.period)
     else:
-        is_moved = is_clear & (places != 0)
+        # If conditions repeat in the same order, rows fit those one period away as well as those at the same place.
+        is_moved = is_clear & (places != 0) & (here <= best / 2)
         # Further missing rows move all that follow in the same direction.
         steps = np.diff(places[is_clear])
         is_moved &= len(steps) > 0 and ((steps >= 0).all() or (steps <= 0).all())
