@@ -92,7 +92,7 @@ def _cosines(grams: NDArray[np.float64]) -> NDArray[np.float64]:
     Unlike inner products, cosines are not dominated by a few distant rows.
     """
     m = grams.shape[1]
-    centred = grams - grams.mean(axis=1, keepdims=True)
+    centred: NDArray[np.float64] = grams - grams.mean(axis=1, keepdims=True)
     centred -= centred.mean(axis=2, keepdims=True)
     lengths = np.sqrt(np.maximum(np.diagonal(centred, axis1=1, axis2=2), np.finfo(float).tiny))
     centred /= lengths[:, :, None]
@@ -101,7 +101,8 @@ def _cosines(grams: NDArray[np.float64]) -> NDArray[np.float64]:
     centred[:, diagonal, diagonal] = 0
     centred -= centred.sum(axis=(1, 2), keepdims=True) / (m * (m - 1))
     centred[:, diagonal, diagonal] = 0
-    return centred / np.maximum(np.sqrt((centred**2).sum(axis=(1, 2), keepdims=True)), np.finfo(float).tiny)
+    centred /= np.maximum(np.sqrt((centred**2).sum(axis=(1, 2), keepdims=True)), np.finfo(float).tiny)
+    return centred
 
 
 def _moved(
