@@ -508,8 +508,8 @@ def stored_vectors(
     unit = [names_of_ways[name] for name in given if _spread_of_lengths(arrays[name]) < _ONE_LENGTH]
     if metric != "cosine" and unit and _spread_of_lengths(arrays["X"]) > _OTHER_LENGTHS:
         state_warning(
-            f"the rows of {join_names(unit)} have one length, but those of the full vectors have not, which changes these "
-            "neighbours; divide the full vectors by their lengths as well, or compare by the cosine"
+            f"the rows of {join_names(unit)} have one length, but those of the full vectors have not, which "
+            "changes these neighbours; divide the full vectors by their lengths as well, or compare by the cosine"
         )
     for name in given if metric == "cosine" else ():
         _state_lengths(arrays["X"], arrays[name], names_of_ways[name], queries)
