@@ -329,27 +329,9 @@ def beside(X: np.ndarray, depth: np.ndarray) -> float:
     return found.value - found.chance
 
 
-HEAD = """\
-# Pitfalls
-
-This page shows how common problems in data change each score, what [`shesha.doubts`](decisions.md) reports, and what
-remains of the score after you follow its advice. Read it before you trust a high score. `python
-scripts/make_pitfalls.py` makes the tables.
-
-A *doubt* is a possible problem with a score. Doubts are ranked by their effect: the change of the score when the
-problem is removed, or the share of the data that is affected. For one representation, the score is the feature-split
-stability of at most 256 rows; for a pair of representations, it is the rank correlation of their distances. The first
-doubt could therefore change the conclusion most. `shesha audit` prints doubts first; `compare` and `calibrate` store
-them in `.doubts` and issue a warning.
-
-"""
-
-
-def scores_of_each() -> str:
-    """The part of the page that `make_pitfall_scores.py` wrote."""
-    page = PAGE.read_text(encoding="utf-8")
-    begin = "## How each problem changes each score\n"
-    return begin + page.split(begin)[1].split("## Twenty simulated problems\n")[0] if begin in page else ""
+def text_by_hand() -> str:
+    """Return the part of the page that people write, and the one that `make_pitfall_scores.py` makes."""
+    return PAGE.read_text(encoding="utf-8").split("## Twenty simulated problems\n")[0]
 
 
 def main() -> None:
@@ -371,8 +353,7 @@ def main() -> None:
     real = real_lines(Path(root)) if root else []
     print(*real, sep="\n")
     parts = [
-        HEAD,
-        scores_of_each(),
+        text_by_hand(),
         f"## Twenty simulated problems\n\nThe table shows medians over {asked.seeds} samples of {N} rows x {D} "
         "features, unless the line says otherwise. ",
         f"For {right} of the {len(TRAPS)} problems,\nthe simulated problem is the first doubt in most samples.\n\n",

@@ -133,7 +133,7 @@ def test_an_index_beside_new_vectors_that_were_not_tested_is_not_kept(old, rng, 
         ("after", "101 of 400 checked vectors of after are near copies of one vector"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:40 of 400")
+@pytest.mark.filterwarnings("ignore:40 of 400", "ignore:row offset")
 def test_an_index_of_faulty_rows_is_not_decided(old, rng, fault, said):
     sides = {"before": old, "after": old + 1e-3 * rng.standard_normal(old.shape)}
     if fault == "moved":

@@ -537,3 +537,10 @@ def test_equal_rows_with_one_large_column_are_doubted(n):
     row[0] = 40
     found = doubts(np.repeat(row[None], n, axis=0))
     assert "no variation" in found.names or found.reason
+
+
+def test_rows_that_were_never_written_are_named(rng):
+    X = rng.standard_normal((100, 32)).astype(np.float32)
+    X[60:] = rng.integers(0, 2**20, (40, 32), dtype=np.int32).view(np.float32)
+    (found,) = [doubt for doubt in doubts(X) if doubt.name == "wrong type"]
+    assert found.rows == tuple(range(60, 100)) and "never written in 40 rows (60, 61" in found.text

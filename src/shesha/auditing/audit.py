@@ -551,7 +551,7 @@ def _state_recorded(
     if not columns and y is None:
         return
     arrays = {name: subject.place.rows() for name, subject in subjects.items()}
-    labels = {name: values for name, values in columns.items() if values.dtype.kind != "f"}
+    labels = {name: cast(Labels, values) for name, values in columns.items() if values.dtype.kind != "f"}
     if y is not None:
         codes = check.labels(y, len(np.asarray(y)))[0]
         labels = {"a label": codes, **labels}

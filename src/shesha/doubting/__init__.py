@@ -2,7 +2,7 @@
 
 # Importing these modules registers their checks; the order of registration breaks ties between equal effects.
 from shesha.doubting import pair_doubts as pair_doubts  # isort: skip
-from shesha.doubting import feature_doubts as feature_doubts, row_doubts as row_doubts
+from shesha.doubting import feature_doubts as feature_doubts, row_doubts as row_doubts, row_offsets as row_offsets
 from shesha.doubting.doubt_input import doubt_functions as doubt_functions
 from shesha.doubting.doubts import (
     check_known_quantities as check_known_quantities,

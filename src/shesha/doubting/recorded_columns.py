@@ -115,7 +115,11 @@ def other_columns(representations: Any, used: Iterable[Any] = ()) -> dict[str, V
     >>> {name: values.tolist() for name, values in other_columns(Cells()).items()}
     {'operator': [0, 1, 0, 1]}
     """
-    known = [np.asarray(values, dtype=str) for values in used if np.ndim(values) == 1]
+    known = []
+    for values in used:
+        # Lists of lists are refused where they are used.
+        with suppress(ValueError):
+            known.append(np.asarray(values, dtype=str))
     columns: dict[str, Vector | Labels] = {}
     for name, values in _values_of_columns(representations):
         if _names_classes(name) or _names_a_source(name) or any(words.fit(name) for words in _TOTALS):

@@ -261,13 +261,18 @@ def wrong_type(subject: Subject, side: int) -> Doubt | None:
     low, high = np.quantile(np.abs(values), [0.05, 0.95])
     if high <= _MOST_SPREAD * low:
         return None
+    tiny = subject.caller_rows(subject.places[np.abs(sample).max(axis=1) * _MOST_SPREAD < high])
+    which = f" in {count(len(tiny), 'row')} ({join_items(tiny)})" if 0 < len(tiny) < len(sample) else ""
     low, high = (size * subject.units[side] for size in (low, high))
     text = (
         f"values of {subject.names[side]} have sizes from {low:.0e} to {high:.0e} (90 % of them), like bytes of "
-        "another type"
+        f"another type, or memory that was never written{which}"
     )
-    advice = "Check the type (such as float32 or float64) and the byte order with which the file was written and read"
-    return Doubt("wrong type", 1.0, None, text, advice)
+    advice = (
+        "Check the type (such as float32 or float64) and the byte order with which the file was written and read, and "
+        "that an array from numpy.empty was filled"
+    )
+    return Doubt("wrong type", 1.0, None, text, advice, rows=tiny)
 
 
 @doubt("mixed lengths", of="both", cheap=True)

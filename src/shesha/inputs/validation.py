@@ -63,7 +63,7 @@ def raw_matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns:
     """Check type and shape but neither read nor copy values, so that memory-mapped files stay on disk."""
     array = dense(X, name)
     if array.dtype.kind not in "fiub":
-        hint = f"; pass numpy.hstack([{name}.real, {name}.imag]) or numpy.abs({name})" * (array.dtype.kind == "c")
+        hint = f"; pass numpy.hstack([{name}.real, {name}.imag])" * (array.dtype.kind == "c")
         raise TypeError(_NOT_REAL.format(name, array.dtype) + hint)
     shape(array.shape, name, min_rows, min_columns)
     return array

@@ -119,7 +119,7 @@ _ONE_ROW_PER_INPUT = (
 )
 _HINTS = {
     "pickled": "If you wrote the file yourself, save numpy.stack(numpy.load(FILE, allow_pickle=True)) instead",
-    "complex": "Save numpy.abs(X), or the real and imaginary parts side by side, numpy.hstack([X.real, X.imag])",
+    "complex": "Save the real and imaginary parts side by side, numpy.hstack([X.real, X.imag])",
     "only floats": "Pass layer_axis=None (--layer-axis none) if each row is one input, or the number of the layer axis",
     "; flatten it": f"Save {_ONE_ROW_PER_INPUT}",
 }

@@ -60,11 +60,11 @@ class StochasticShape(Result):
 
     @property
     def _sentences(self) -> str:
-        value = f"{self.corrected:.4g}, corrected for few trials ({self.value:.4g} without correction)"
-        within = f"{self.first_floor:.4g} and {self.second_floor:.4g} within the recordings"
+        value = f"{self.corrected:.3g}, corrected for few trials ({self.value:.3g} without correction)"
+        within = f"{self.first_floor:.3g} and {self.second_floor:.3g} within the recordings"
         return (
             f"{self.kind} shape distance {value}; {self.n_conditions} conditions with at least {self.fewest_trials} "
-            f"trials each. Distance between halves of the trials: {self.half_distance:.4g} between the recordings, "
+            f"trials each. Distance between halves of the trials: {self.half_distance:.3g} between the recordings, "
             f"{within}"
         )
 

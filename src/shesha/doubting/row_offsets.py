@@ -1,0 +1,161 @@
+"""Whether rows of two representations fit a few places apart, in reverse, or in one part of the rows only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.doubting.doubt_input import Subject, doubt
+from shesha.results import Doubt
+from shesha.support.types import Index, Mask, Matrix, Vector
+from shesha.support.wording import count
+
+_MOST_PLACES, _N_STRETCHES, _FEWEST_ROWS, _FEWEST_COLUMNS = 8, 4, 16, 3
+"""Largest offset that is looked for, number of stretches, fewest rows of each, and fewest columns."""
+_FITS, _N_SDS = 0.15, 7.0
+"""Correlation of cosines from which on rows fit, and standard deviations over other offsets by which they must."""
+_GAIN, _FITS_SERIES, _NO_FIT = 0.05, 0.3, 0.1
+"""Gain of the offset on which all stretches of a series agree, its correlation, and one that is no fit."""
+_ADVICE = "Check that row i is the same input in both, and whether rows were added, left out or sorted on one side"
+
+
+@doubt("row offset", of="pair", cheap=True)
+def row_offset(subject: Subject) -> Doubt | None:
+    """Check whether rows of one side fit those a few places away on the other, or fit in one part only."""
+    stretches = _stretches(subject.windows)
+    if not stretches or min(side.shape[1] for side in subject.sides) < _FEWEST_COLUMNS:
+        return None
+    grams = [subject.products(side, subject.places) for side in (0, 1)]
+    fits = np.array([_fits_of_offsets(grams, rows) for rows in stretches])
+    found, here = fits.argmax(axis=1), fits[:, _MOST_PLACES]
+    best, typical = fits.max(axis=1), np.median(fits, axis=1)
+    # Most offsets are wrong ones, so their median deviation measures what is expected by chance.
+    spread = 1.4826 * np.median(np.abs(fits - typical[:, None]), axis=1)
+    is_clear = best - typical >= np.maximum(_FITS, _N_SDS * spread)
+    places = found - _MOST_PLACES
+    if (places == places[0]).all() and 0 < abs(places[0]) < _MOST_PLACES and best.min() >= _FITS_SERIES:
+        # Neighbouring rows of a series are alike, so the fit changes gradually with the offset; with a period, it does
+        # not show the offset.
+        is_moved = np.full(len(stretches), float((best - here).mean()) >= _GAIN and not subject.dependence.period)
+    else:
+        is_moved = is_clear & (places != 0)
+        # Further missing rows move all that follow in the same direction.
+        steps = np.diff(places[is_clear])
+        is_moved &= len(steps) > 0 and ((steps >= 0).all() or (steps <= 0).all())
+    if is_moved.any():
+        return _moved(subject, stretches, int(places[is_moved][0]), is_moved, float(here[is_moved].mean()), best)
+    every = np.arange(len(subject.places))
+    forwards, backwards = _fit(grams, every, every), _fit(grams, every, every[::-1])
+    if len(subject.windows) == 1 and backwards - forwards >= _FITS and backwards - best.max() >= _FITS:
+        text = f"rows of {subject.names[0]} fit those of {subject.names[1]} in reverse order ({backwards:.2f}"
+        text += f", and {forwards:.2f} in the same order; correlation of cosines)"
+        return Doubt("row offset", min(1.0, backwards), None, text, _ADVICE)
+    return _fits_in_part(subject, grams, stretches, is_clear & (places == 0))
+
+
+_OFFSETS = range(-_MOST_PLACES, _MOST_PLACES + 1)
+
+
+def _stretches(windows: Sequence[Index]) -> list[Index]:
+    """Return the positions, among the checked rows, of stretches that can be moved within their window."""
+    ends = np.cumsum([0, *(len(window) for window in windows)])
+    parts = [np.arange(start, stop) for start, stop in pairwise(ends.tolist())]
+    if len(parts) == 1:
+        inner = parts[0][_MOST_PLACES:-_MOST_PLACES]
+        stretches = [np.asarray(part) for part in np.array_split(inner, _N_STRETCHES)]
+    else:
+        stretches = [part[_MOST_PLACES:-_MOST_PLACES] for part in parts]
+    return stretches if min(map(len, stretches)) >= _FEWEST_ROWS else []
+
+
+def _fit(grams: Sequence[Matrix], rows: Index, others: Index) -> float:
+    """Return the correlation between the cosines of rows of one side and of rows of the other."""
+    first, second = (_cosines(gram[np.ix_(at, at)][None])[0] for gram, at in zip(grams, (rows, others), strict=True))
+    return float(np.vdot(first, second))
+
+
+def _fits_of_offsets(grams: Sequence[Matrix], rows: Index) -> Vector:
+    """Return the fit of consecutive rows of one side to those at each offset on the other."""
+    start, stop = int(rows[0]), int(rows[-1]) + 1
+    moved = np.stack([grams[1][start + k : stop + k, start + k : stop + k] for k in _OFFSETS])
+    (fixed,) = _cosines(grams[0][None, start:stop, start:stop])
+    return np.asarray(_cosines(moved).reshape(len(moved), -1) @ fixed.ravel())
+
+
+def _cosines(grams: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the off-diagonal cosines between centred rows as matrices of length 1 and mean 0; the diagonal is 0.
+
+    Unlike inner products, cosines are not dominated by a few distant rows.
+    """
+    m = grams.shape[1]
+    centred = grams - grams.mean(axis=1, keepdims=True)
+    centred -= centred.mean(axis=2, keepdims=True)
+    lengths = np.sqrt(np.maximum(np.diagonal(centred, axis1=1, axis2=2), np.finfo(float).tiny))
+    centred /= lengths[:, :, None]
+    centred /= lengths[:, None, :]
+    diagonal = np.arange(m)
+    centred[:, diagonal, diagonal] = 0
+    centred -= centred.sum(axis=(1, 2), keepdims=True) / (m * (m - 1))
+    centred[:, diagonal, diagonal] = 0
+    return centred / np.maximum(np.sqrt((centred**2).sum(axis=(1, 2), keepdims=True)), np.finfo(float).tiny)
+
+
+def _moved(
+    subject: Subject, stretches: Sequence[Index], places: int, is_moved: Mask, here: float, best: Vector
+) -> Doubt:
+    """Return a doubt about rows that fit those a few places away, from some row on or everywhere."""
+    first, last = np.flatnonzero(is_moved)[[0, -1]]
+    start = subject.caller_rows(subject.places[stretches[first][:1]])[0]
+    stop = subject.caller_rows(subject.places[stretches[last][-1:]])[0]
+    to_end = last == len(is_moved) - 1
+    part = "" if is_moved.all() else f" from about row {start:,} on" if to_end else f" in rows {start:,} to {stop:,}"
+    there = float(best[is_moved].mean())
+    text = (
+        f"rows of {subject.names[0]} fit those {count(abs(places), 'place')} {'later' if places > 0 else 'earlier'} in "
+        f"{subject.names[1]}{part} ({there:.2f}, and {here:.2f} at the same place; correlation of cosines)"
+    )
+    return Doubt("row offset", min(1.0, max(0.0, there - here)), None, text, _ADVICE)
+
+
+def _fits_in_part(subject: Subject, grams: Sequence[Matrix], stretches: Sequence[Index], fitting: Mask) -> Doubt | None:
+    """Return a doubt if some stretches fit, and the rows of another fit neither one another nor those of the others."""
+    if not 0 < fitting.sum() < len(stretches):
+        return None
+    good = np.concatenate([rows for rows, fits in zip(stretches, fitting, strict=True) if fits])
+    for rows, fits in zip(stretches, fitting, strict=True):
+        first, second = (gram[np.ix_(rows, good)] for gram in grams)
+        across = _correlation(first, second)
+        if fits or max(across, _fit(grams, rows, rows)) > _NO_FIT or _fit(grams, good, good) < _FITS_SERIES:
+            continue
+        if min(_variance(gram, rows) / _variance(gram, good) for gram in grams) < _VARIED:
+            # Rows of one class may share nothing but their class.
+            continue
+        low, high = subject.caller_rows(subject.places[rows[[0, -1]]])
+        text = (
+            f"rows {low:,} to {high:,} of {subject.names[0]} and {subject.names[1]} do not fit ({across:.2f}, and "
+            f"{_fit(grams, good, good):.2f} in other parts; correlation of cosines), as if they were in another "
+            "order"
+        )
+        return Doubt("row offset", 1.0 - max(0.0, across), None, text, _ADVICE)
+    return None
+
+
+_VARIED = 0.7
+"""Variance of rows that do not fit, relative to the others, from which on they are no class of their own."""
+
+
+def _variance(gram: Matrix, rows: Index) -> float:
+    """Return the mean squared distance of rows from their mean."""
+    part = gram[np.ix_(rows, rows)]
+    return max(float(np.diagonal(part).mean() - part.mean()), np.finfo(float).tiny)
+
+
+def _correlation(first: Matrix, second: Matrix) -> float:
+    """Return the correlation of two matrices after the means of their rows and columns are subtracted."""
+    a, b = (side - side.mean(axis=0) for side in (first, second))
+    a, b = (side - side.mean(axis=1, keepdims=True) for side in (a, b))
+    length = float(np.linalg.norm(a) * np.linalg.norm(b))
+    return float(np.vdot(a, b)) / length if length > 0 else 0.0
