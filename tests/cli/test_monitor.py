@@ -229,6 +229,9 @@ def test_the_rate_of_false_alarms_is_the_one_that_re_encodings_allow(invoke_main
     np.save(tmp_path / "again.npy", X + 1e-3 * rng.standard_normal((24, 60, 8)))
     files = (tmp_path / "X.npy", "--nulls", tmp_path / "again.npy", "--out", tmp_path / "m")
     assert "24 re-encodings, false alarms in 4 % of checks" in invoke_main("monitor", "init", *files).out
+    np.save(tmp_path / "again.npy", np.stack([X] * 24))
+    said = invoke_main("monitor", "init", *files, "--overwrite").out
+    assert "24 re-encodings, all equal to the reference" in said and "false alarms in" not in said
 
 
 def test_a_key_selects_no_array_of_an_unnamed_stack(files, invoke, invoke_main, X):

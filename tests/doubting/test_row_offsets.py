@@ -68,6 +68,10 @@ def sound_pairs(rng, n):
     yield walk, walk @ rng.standard_normal((5, 7)) + rng.standard_normal((n, 7))
     tails = rng.standard_t(2, (n, 6))
     yield tails, tails + rng.standard_t(2, (n, 6))
+    # Conditions that repeat in the same order.
+    n_conditions = int(rng.integers(2, 9))
+    shown = rng.standard_normal((n_conditions, 12))[np.arange(n) % n_conditions]
+    yield tuple(shown @ rng.standard_normal((12, d)) + 2 * rng.standard_normal((n, d)) for d in (32, 24))
     angle = np.arange(n) / 3
     waves = np.c_[np.sin(angle), np.cos(angle)]
     yield tuple(waves @ rng.standard_normal((2, 6)) + 0.5 * rng.standard_normal((n, 6)) for _ in range(2))

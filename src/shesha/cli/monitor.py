@@ -273,11 +273,11 @@ def init_command(
     drift_monitor = DriftMonitor(rows, **run.arguments(DriftMonitor, "reference") | options)
     drift_monitor.features = features
     drift_monitor.save(out, keep_rows=keep_rows, overwrite=overwrite)
-    basis = (
-        f"{drift_monitor.n_nulls} re-encodings, false alarms in {100 * drift_monitor.false_alarm:.2g} % of checks"
-        if drift_monitor.n_nulls
-        else "no re-encodings, so a drift above the tolerance raises an alert"
-    )
+    basis = "no re-encodings, so a drift above the tolerance raises an alert"
+    if drift_monitor.n_nulls:
+        rate = f"false alarms in {100 * drift_monitor.false_alarm:.2g} % of checks"
+        what_happens = "all equal to the reference" if drift_monitor.nulls_are_copies else rate
+        basis = f"{drift_monitor.n_nulls} re-encodings, {what_happens}"
     if drift_monitor.dependence:
         echo(
             f"The bound on false alarms of `monitor update`, and of checks without re-encodings, does not hold: "

@@ -41,7 +41,8 @@ def row_offset(subject: Subject) -> Doubt | None:
         # not show the offset.
         is_moved = np.full(len(stretches), float((best - here).mean()) >= _GAIN and not subject.dependence.period)
     else:
-        is_moved = is_clear & (places != 0)
+        # If conditions repeat in the same order, rows fit those one period away as well as those at the same place.
+        is_moved = is_clear & (places != 0) & (here <= best / 2)
         # Further missing rows move all that follow in the same direction.
         steps = np.diff(places[is_clear])
         is_moved &= len(steps) > 0 and ((steps >= 0).all() or (steps <= 0).all())
@@ -91,7 +92,7 @@ def _cosines(grams: NDArray[np.float64]) -> NDArray[np.float64]:
     Unlike inner products, cosines are not dominated by a few distant rows.
     """
     m = grams.shape[1]
-    centred = grams - grams.mean(axis=1, keepdims=True)
+    centred: NDArray[np.float64] = grams - grams.mean(axis=1, keepdims=True)
     centred -= centred.mean(axis=2, keepdims=True)
     lengths = np.sqrt(np.maximum(np.diagonal(centred, axis1=1, axis2=2), np.finfo(float).tiny))
     centred /= lengths[:, :, None]
@@ -100,7 +101,8 @@ def _cosines(grams: NDArray[np.float64]) -> NDArray[np.float64]:
     centred[:, diagonal, diagonal] = 0
     centred -= centred.sum(axis=(1, 2), keepdims=True) / (m * (m - 1))
     centred[:, diagonal, diagonal] = 0
-    return centred / np.maximum(np.sqrt((centred**2).sum(axis=(1, 2), keepdims=True)), np.finfo(float).tiny)
+    centred /= np.maximum(np.sqrt((centred**2).sum(axis=(1, 2), keepdims=True)), np.finfo(float).tiny)
+    return centred
 
 
 def _moved(

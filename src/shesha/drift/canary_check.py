@@ -225,6 +225,11 @@ class ReencodingNoise:
         """Return the number of re-encodings."""
         return len(self.drifts)
 
+    @property
+    def are_copies(self) -> bool:
+        """Whether all re-encodings have the geometry of the reference, as copies have."""
+        return not self.drifts[:, 0].any()
+
     def take(self, kept: Index, classes: Sequence[int]) -> ReencodingNoise:
         """Return the floor of some of the rows and classes; drifts stay those of all rows."""
         return ReencodingNoise(self.drifts, self.rows[kept], self.classes[list(classes)])

@@ -324,7 +324,7 @@ class DriftMonitor:
             self.run_length = run_length
             self.about = plain_about(about)
             limit = allowed if tolerance is None else check.require_at_least(tolerance, "tolerance", 0.0)
-            if unchanged is not None and limit == 0 and not unchanged.drifts[:, 0].any():
+            if unchanged is not None and limit == 0 and unchanged.are_copies:
                 state_warning(
                     f"all {len(unchanged):,} re-encodings equal the reference, so any change beyond rounding raises an "
                     "alert; vary what differs between checks, such as the batch size, or pass tolerance="
@@ -354,6 +354,12 @@ class DriftMonitor:
     def false_alarm(self) -> float:
         """Share of checks in which a score of an unchanged model exceeds its threshold."""
         return self._setting.level
+
+    @property
+    def nulls_are_copies(self) -> bool:
+        """Whether all re-encodings equal the reference, so that they tell nothing about the rate of false alarms."""
+        unchanged = self._setting.unchanged
+        return unchanged is not None and unchanged.are_copies
 
     @property
     def n_rows(self) -> int:
