@@ -158,3 +158,11 @@ def test_given_vectors_that_lost_their_unit_length_are_named(given, metric, name
     ways = {"cut": cut, "cut to unit length": cut / np.linalg.norm(cut, axis=1, keepdims=True)}
     found = stored_vectors(rows, {given: (ways | {"rounded": rows.round(2)})[given]}, k=5, index_metric=metric)
     assert any(f"vectors have one length, but those of {given} have not" in text for text in found.inputs) == named
+
+
+@pytest.mark.parametrize(("metric", "told"), [("ip", True), ("cosine", False)])
+def test_stored_vectors_of_one_length_are_named_where_lengths_matter(rng, metric, told):
+    X = rng.standard_normal((120, 16)) * rng.lognormal(0, 0.5, (120, 1))
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    found = stored_vectors(X, {"unit": unit}, k=5, index_metric=metric)
+    assert any("have one length, but those of the full vectors have not" in text for text in found.inputs) == told

@@ -50,3 +50,10 @@ def test_audit_takes_distances(folder, invoke, options):
     ended = invoke("audit", "stack.npy", "--rdm", "--bootstrap", 0, "--permutations", 19, *options, "--full")
     expected = shesha.audit({f"stack[{k}]": one for k, one in enumerate(RDMS)}, n_bootstrap=0, n_permutations=19)
     assert ended.out == f"{expected.full_text()}\n"
+
+
+def test_triangles_in_two_files_are_distances(folder, invoke):
+    for name, one in zip("ab", STACK, strict=False):
+        np.save(f"{name}.npy", one[UPPER])
+    ended = invoke("compare", "a.npy", "b.npy", "--rdm", "--measures", "RSA", "--json", "-")
+    assert json.loads(ended.out)["scores"][0]["value"] == measures.rsa(*RDMS[:2])

@@ -282,3 +282,10 @@ def test_a_monitor_of_a_model_is_made_resumed_and_asked(invoke, invoke_main, pla
     ):
         refused = invoke_main(*words)
         assert refused.status == 2 and message in refused.err, refused
+
+
+def test_labels_in_texts_are_named(invoke_main, place, tmp_path):
+    path = tmp_path / "train.txt"
+    path.write_text("".join(f"__label__{'ab'[row % 2]} {text}\n" for row, text in enumerate(texts())))
+    ended = invoke_main("audit", "--model", place / "first", "--texts", path, "--quick")
+    assert "begin with __label__, so the model reads their labels" in " ".join(ended.out.split())

@@ -231,3 +231,12 @@ def test_labels_in_another_order_than_a_column_shows_are_refused(tmp_path, colum
     assert hasattr(read_named_labels(labels, "topic"), "names") == (column == "pid")
     with pytest.raises(ValueError, match=f"pass --id {column}; otherwise") if refused else nullcontext():
         check_label_order(rows, labels)
+
+
+def test_repeats_of_one_stimulus_are_named(invoke, tmp_path, rng):
+    shown = [f"im{k}" for k in rng.permutation(np.repeat(np.arange(30), 4))]
+    for name in ("V4", "IT"):
+        table = pd.DataFrame(rng.standard_normal((120, 6)), columns=[f"unit_{k}" for k in range(6)])
+        table.assign(stimulus_id=shown).to_csv(tmp_path / f"{name}.csv", index=False)
+    ended = invoke("compare", tmp_path / "V4.csv", tmp_path / "IT.csv")
+    assert "120 rows have 30 values of" in " ".join(ended.out.split()), ended

@@ -10,6 +10,7 @@ from shesha import audit, compare
 from shesha.comparison import compare_within
 from shesha.doubting import (
     doubts,
+    other_columns,
     row_properties,
     state_columns_of_classes,
     state_known_columns,
@@ -198,3 +199,28 @@ def test_values_at_chance_come_with_what_to_check(rng):
     text = " ".join(compare(rng.standard_normal((60, 5)), rng.standard_normal((60, 5))).full_text().split())
     assert "None of 3 measures are above chance" in text
     assert "Rows in another order give such values: check that row i is the same input in both." in text
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather", "jsonl"])
+def test_columns_of_vectors_and_records_are_no_recorded_columns(tmp_path, rng, ending):
+    X = rng.standard_normal((60, 16)).round(3)
+    table = pd.DataFrame({"id": [f"d{i}" for i in range(60)], "place": ["here", "there"] * 30, "embedding": X.tolist()})
+    table["meta"] = [{"page": i} for i in range(60)]
+    path = tmp_path / f"a.{ending}"
+    if ending == "jsonl":
+        table.to_json(path, orient="records", lines=True)
+    else:
+        getattr(table, f"to_{ending}")(path)
+    opened = open_file(path)
+    arrays = ReadArrays(opened.representations, None, {path: opened})
+    assert list(other_columns(arrays)) == ["place"]
+    assert audit(arrays, n_bootstrap=0, n_permutations=19).representations[0].feature_split.value > -1
+
+
+def test_distances_and_maps_have_no_recorded_columns(rng):
+    labels = {"kind": np.arange(1770) % 3}
+    with collect_statements() as stated:
+        for arrays in ({"a": np.ones(1770), "b": np.ones(1770)}, {"a": np.ones((1770, 2, 2)), "b": np.ones(1770)}):
+            state_main_column(labels, arrays)
+            warn_of_shuffled_rows(labels, arrays)
+    assert not stated

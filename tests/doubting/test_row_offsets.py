@@ -47,7 +47,8 @@ def test_offsets_are_found(rng, n):
 def test_offsets_of_few_rows_are_found(rng):
     X, Y = related(rng, 123)
     assert "3 places later in Y (" in offset_of(X[3:], Y[:-3])
-    assert offset_of(X[:40], Y[3:43]) == ""
+    assert "3 places earlier in Y (" in offset_of(X[:60], Y[3:63])
+    assert offset_of(X[:30], Y[3:33]) == ""
 
 
 def test_a_lag_of_a_series_is_found(rng):

@@ -484,3 +484,17 @@ def test_rows_of_one_trial_are_named_only_if_there_are_several(per_trial, is_war
     table.insert(1, "stim", np.tile(np.repeat(np.arange(4), 2), 6) + 10 * (np.arange(48) % 2))
     result = trial_split(table, table["stim"], n_permutations=19, how="random", n_splits=2)
     assert ("rows of one trial may resemble one another" in str(result)) == is_warned
+
+
+@pytest.mark.parametrize(("outcome", "told"), [("times", True), ("counts", False), ("ratings", False), ("near", False)])
+def test_zeros_apart_from_all_other_outcomes_are_named(rng, outcome, told):
+    missed = rng.permutation(150) < 25
+    given = {
+        "times": rng.gamma(9, 0.06, 150).round(3),
+        "counts": rng.poisson(9, 150).astype(float) + 3,
+        "ratings": rng.integers(2, 6, 150) / 2,
+        "near": rng.gamma(1, 0.06, 150),
+    }[outcome]
+    with collect_statements() as stated:
+        behaviour_coupling(rng.poisson(5, (150, 30)).astype(float), np.where(missed, 0, given), n_permutations=19)
+    assert any("0 occurs in 25 of 150 trials" in text for text in stated) == told

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shesha.cli._options import flag
 from shesha.cli._outputs import echo
 from shesha.support.files import read_lines
-from shesha.support.provenance import state_other_settings
+from shesha.support.provenance import state_other_settings, state_warning
 from shesha.support.wording import join_items
 
 if TYPE_CHECKING:
@@ -62,7 +62,13 @@ def read_texts(path: Path, column: str | None) -> list[str]:
     texts = read_lines(path, "--texts")
     if not texts:
         raise ValueError(f"--texts must contain one text per line, got the empty file {path}")
+    if sum(text.startswith(_FASTTEXT) for text in texts) > len(texts) / 2:
+        state_warning(f"texts of {path.name} begin with {_FASTTEXT}, so the model reads their labels; remove them")
     return texts
+
+
+_FASTTEXT = "__label__"
+"""Prefix of the labels in files of fastText, which has one text and its labels per line."""
 
 
 def _read_table_column(path: Path, column: str | None) -> list[str]:

@@ -394,7 +394,7 @@ def _read_arrays(run: Run) -> dict[str, Any]:
     from shesha.doubting import state_known_columns
     from shesha.io.read import ReadArrays
 
-    if not run.covariates and run.within is None:
+    if not run.covariates and run.within is None and not run.rdm:
         for path, contents in getattr(arrays, "opened", {}).items():
             state_known_columns(ReadArrays({}, None, {path: contents}), contents.representations)
     return arrays

@@ -140,7 +140,10 @@ def _values_of_columns(representations: Any) -> Iterator[tuple[str, Any]]:
         return
     for name, read in islice(_cell_columns(representations), _MOST_COLUMNS):
         with suppress(ValueError, TypeError, OSError), ignore_statements():
-            yield name, np.asarray(read(name))
+            values = np.asarray(read(name))
+            # Vectors and records describe no row.
+            if values.ndim == 1 and not any(np.ndim(value) or isinstance(value, Mapping) for value in values.tolist()):
+                yield name, values
 
 
 _TOGETHER, _LEVEL = 0.5, 1e-4
@@ -196,7 +199,7 @@ def warn_of_shuffled_rows(labels: Mapping[str, Labels], arrays: Mapping[str, Any
     Neighbours in another array share a label, but neighbours in this one neither share the label nor are neighbours in
     the other array.
     """
-    sides = {name: X for name, X in arrays.items() if not isinstance(X, Rdm) and len(X) >= 2 * _FEWEST}
+    sides = {name: X for name, X in arrays.items() if _is_matrix(X) and len(X) >= 2 * _FEWEST}
     lengths = {len(X) for X in sides.values()}
     if len(sides) < 2 or len(lengths) > 1:
         return
@@ -250,10 +253,15 @@ def state_main_column(columns: Mapping[str, Vector | Labels], arrays: Mapping[st
         state(max(doubts, key=lambda doubt: doubt.effect).text)
 
 
+def _is_matrix(array: Any) -> bool:
+    """Return whether an array contains features, neither distances nor feature maps."""
+    return not isinstance(array, Rdm) and len(getattr(array, "shape", ())) == 2
+
+
 def _main_column(columns: Mapping[str, Vector | Labels], array: Any, name: str) -> Doubt | None:
     """Return a doubt about a column that determines a feature or the first principal component of an array."""
     here = {key: values for key, values in columns.items() if len(values) == len(array)}
-    if isinstance(array, Rdm) or not here or len(array) < _FEWEST:
+    if not here or not _is_matrix(array) or len(array) < _FEWEST:
         return None
     rows = array if isinstance(array, Rows) else Rows(array, name)
     subject = Subject((rows,), "euclidean", known=here, names=(name,))

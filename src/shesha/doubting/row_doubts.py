@@ -236,12 +236,19 @@ def describe_code(values: Vector, thing: str) -> str:
         # 99 may be the largest percentage.
         often = n_coded > _OFTEN * counts.max() and extreme != 99
         is_usual = float(f"{extreme:.6g}") in _MISSING_CODES
-        if (is_usual and (far or often)) or (extreme == -1 and others[0] > 0):
+        # Times without a response are often 0, but counts and ratings may be 0 as well.
+        is_gap = extreme == 0 and others[0] > _GAP_ABOVE_ZERO * np.median(others) and counts.max() < n_coded / 2
+        is_gap &= not (others == np.rint(others)).all() and n_coded >= _FEWEST_LENGTHS
+        if (is_usual and (far or often)) or (extreme == -1 and others[0] > 0) or is_gap:
             return (
                 f"{extreme:g} occurs in {n_coded:,} of {count(len(values), thing)}, beside values from {others[0]:.3g} "
                 f"to {others[-1]:.3g}, like a code for a missing value"
             )
     return ""
+
+
+_GAP_ABOVE_ZERO = 0.1
+"""Smallest positive value, relative to their median, beside which zeros may stand for missing values."""
 
 
 @doubt("wrong type", of="both", cheap=True)

@@ -13,8 +13,10 @@ from shesha.results import Doubt
 from shesha.support.types import Index, Mask, Matrix, Vector
 from shesha.support.wording import count
 
-_MOST_PLACES, _N_STRETCHES, _FEWEST_ROWS, _FEWEST_COLUMNS = 8, 4, 16, 3
-"""Largest offset that is looked for, number of stretches, fewest rows of each, and fewest columns."""
+_MOST_PLACES, _ROWS_PER_PLACE = 8, 8
+"""Largest offset that is looked for, and how many rows it needs each."""
+_N_STRETCHES, _FEWEST_ROWS, _FEWEST_COLUMNS = 4, 14, 3
+"""Number of stretches, fewest rows of each, and fewest columns."""
 _FITS, _N_SDS = 0.15, 7.0
 """Correlation of cosines from which on rows fit, and standard deviations over other offsets by which they must."""
 _GAIN, _FITS_SERIES, _NO_FIT = 0.05, 0.3, 0.1
@@ -25,18 +27,18 @@ _ADVICE = "Check that row i is the same input in both, and whether rows were add
 @doubt("row offset", of="pair", cheap=True)
 def row_offset(subject: Subject) -> Doubt | None:
     """Check whether rows of one side fit those a few places away on the other, or fit in one part only."""
-    stretches = _stretches(subject.windows)
+    most, stretches = _stretches(subject.windows)
     if not stretches or min(side.shape[1] for side in subject.sides) < _FEWEST_COLUMNS:
         return None
     grams = [subject.products(side, subject.places) for side in (0, 1)]
-    fits = np.array([_fits_of_offsets(grams, rows) for rows in stretches])
-    found, here = fits.argmax(axis=1), fits[:, _MOST_PLACES]
+    fits = np.array([_fits_of_offsets(grams, rows, most) for rows in stretches])
+    found, here = fits.argmax(axis=1), fits[:, most]
     best, typical = fits.max(axis=1), np.median(fits, axis=1)
     # Most offsets are wrong ones, so their median deviation measures what is expected by chance.
     spread = 1.4826 * np.median(np.abs(fits - typical[:, None]), axis=1)
     is_clear = best - typical >= np.maximum(_FITS, _N_SDS * spread)
-    places = found - _MOST_PLACES
-    if (places == places[0]).all() and 0 < abs(places[0]) < _MOST_PLACES and best.min() >= _FITS_SERIES:
+    places = found - most
+    if (places == places[0]).all() and 0 < abs(places[0]) < most and best.min() >= _FITS_SERIES:
         # Neighbouring rows of a series are alike, so the fit changes gradually with the offset; with a period, it does
         # not show the offset.
         is_moved = np.full(len(stretches), float((best - here).mean()) >= _GAIN and not subject.dependence.period)
@@ -57,19 +59,18 @@ def row_offset(subject: Subject) -> Doubt | None:
     return _fits_in_part(subject, grams, stretches, is_clear & (places == 0))
 
 
-_OFFSETS = range(-_MOST_PLACES, _MOST_PLACES + 1)
-
-
-def _stretches(windows: Sequence[Index]) -> list[Index]:
-    """Return the positions, among the checked rows, of stretches that can be moved within their window."""
+def _stretches(windows: Sequence[Index]) -> tuple[int, list[Index]]:
+    """Return the largest offset, and the positions, among the checked rows, of stretches that can be moved by it."""
     ends = np.cumsum([0, *(len(window) for window in windows)])
     parts = [np.arange(start, stop) for start, stop in pairwise(ends.tolist())]
+    most = min(_MOST_PLACES, min(map(len, parts)) // _ROWS_PER_PLACE)
+    if most < 1:
+        return 0, []
+    stretches = [part[most:-most] for part in parts]
     if len(parts) == 1:
-        inner = parts[0][_MOST_PLACES:-_MOST_PLACES]
-        stretches = [np.asarray(part) for part in np.array_split(inner, _N_STRETCHES)]
-    else:
-        stretches = [part[_MOST_PLACES:-_MOST_PLACES] for part in parts]
-    return stretches if min(map(len, stretches)) >= _FEWEST_ROWS else []
+        n_stretches = min(_N_STRETCHES, len(stretches[0]) // _FEWEST_ROWS)
+        stretches = [np.asarray(part) for part in np.array_split(stretches[0], n_stretches)] if n_stretches > 1 else []
+    return most, stretches
 
 
 def _fit(grams: Sequence[Matrix], rows: Index, others: Index) -> float:
@@ -78,10 +79,10 @@ def _fit(grams: Sequence[Matrix], rows: Index, others: Index) -> float:
     return float(np.vdot(first, second))
 
 
-def _fits_of_offsets(grams: Sequence[Matrix], rows: Index) -> Vector:
+def _fits_of_offsets(grams: Sequence[Matrix], rows: Index, most: int) -> Vector:
     """Return the fit of consecutive rows of one side to those at each offset on the other."""
     start, stop = int(rows[0]), int(rows[-1]) + 1
-    moved = np.stack([grams[1][start + k : stop + k, start + k : stop + k] for k in _OFFSETS])
+    moved = np.stack([grams[1][start + k : stop + k, start + k : stop + k] for k in range(-most, most + 1)])
     (fixed,) = _cosines(grams[0][None, start:stop, start:stop])
     return np.asarray(_cosines(moved).reshape(len(moved), -1) @ fixed.ravel())
 

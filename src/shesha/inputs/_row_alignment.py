@@ -325,6 +325,10 @@ def _words(known: Mapping[str, Names]) -> str:
     return " and ".join(dict.fromkeys(names.word for names in known.values()))
 
 
+_FEW_VALUES = 0.5
+"""Largest number of values of names, relative to the rows, at which rows are called repeats."""
+
+
 def _state_matching(known: Mapping[str, Names], moved: Mapping[str, Index]) -> None:
     """State that rows were matched by name, unless all names come from the same place, such as one file."""
     if numbered := [name for name in moved if name not in known]:
@@ -341,6 +345,12 @@ def _state_matching(known: Mapping[str, Names], moved: Mapping[str, Index]) -> N
     elif all(names.has_same_order(first) for names in known.values()):
         repeats = "" if first.distinct else ", some of them repeated, in the same order"
         state(f"rows matched by {_words(known)}{repeats}")
+        n_values = len(set(first.as_text().values.tolist()))
+        if n_values <= _FEW_VALUES * len(first):
+            state_warning(
+                f"{len(first):,} rows have {n_values:,} values of {first.word}, and rows of one value, such as repeats "
+                "of a stimulus, are not independent: pass it as groups=, or average its rows"
+            )
     else:
         state("rows paired by position: their names have nothing in common")
 

@@ -105,10 +105,10 @@ def _refusal(position: int, column: pd.Series[Any]) -> str:
     """Return why a column of a text file is no feature, if it has no name or no values."""
     if len(column) == 0:
         return "contains no values"
+    if column.isna().all():
+        return "has neither a name nor values" if is_unnamed(str(column.name)) else "is empty"
     if not is_unnamed(str(column.name)):
         return ""
-    if column.isna().all():
-        return "has neither a name nor values"
     return "has no name and contains row names" if position == 0 and not is_numeric(column) and column.is_unique else ""
 
 

@@ -273,7 +273,8 @@ def _doubts(audit: Audit, words: Callable[[str], str]) -> tuple[Part, ...]:
             with_it.setdefault(doubt.name, []).append((doubt, finding.name))
     if not with_it:
         is_design_unknown = any(finding.dependence is not None for finding in audit.representations)
-        return texts([_NO_DOUBT, _DESIGN if is_design_unknown else ""])
+        is_checked = any(finding.doubts is not None for finding in audit.representations)
+        return texts([_NO_DOUBT if is_checked else "", _DESIGN if is_design_unknown else ""])
     several = len(audit.representations)
     worst = {name: max(pairs, key=lambda pair: pair[0].effect) for name, pairs in with_it.items()}
     points = []

@@ -255,8 +255,9 @@ class IndexChange(Listed[Number], Result):
             ", ".join(f"{score.name.removesuffix(', in halves')} {score.value:.3f}" for score in scores)
             for scores in (whole, halves)
         ]
-        tested = f"; among half of the rows, as maps are tested: {lists[1]}" if halves else ""
-        return f"recall@{self.k}: {lists[0]}{tested}. A loss of {self.tolerance:g} is accepted."
+        tested = f"among half of the rows, as maps are tested: {lists[1]}" if halves else ""
+        listed = "; ".join(filter(None, [lists[0], tested]))
+        return f"recall@{self.k}: {listed}. A loss of {self.tolerance:g} is accepted."
 
     def _numbers(self) -> tuple[Part, ...]:
         """Return the recall of each way to search."""
