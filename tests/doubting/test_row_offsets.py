@@ -47,7 +47,7 @@ def test_offsets_are_found(rng, n):
 def test_offsets_of_few_rows_are_found(rng):
     X, Y = related(rng, 123)
     assert "3 places later in Y (" in offset_of(X[3:], Y[:-3])
-    assert "3 places earlier in Y (" in offset_of(X[:60], Y[3:63])
+    assert "3 places earlier in Y (" in offset_of(X[:90], Y[3:93])
     assert offset_of(X[:30], Y[3:33]) == ""
 
 

@@ -38,7 +38,8 @@ def row_offset(subject: Subject) -> Doubt | None:
     spread = 1.4826 * np.median(np.abs(fits - typical[:, None]), axis=1)
     is_clear = best - typical >= np.maximum(_FITS, _N_SDS * spread)
     places = found - most
-    if (places == places[0]).all() and 0 < abs(places[0]) < most and best.min() >= _FITS_SERIES:
+    is_steady = len(stretches) == _N_STRETCHES and (places == places[0]).all()
+    if is_steady and 0 < abs(places[0]) < most and best.min() >= _FITS_SERIES:
         # Neighbouring rows of a series are alike, so the fit changes gradually with the offset; with a period, it does
         # not show the offset.
         is_moved = np.full(len(stretches), float((best - here).mean()) >= _GAIN and not subject.dependence.period)
