@@ -91,8 +91,8 @@ def test_what_cannot_be_taken_out_is_refused(invoke, files, name, monkeypatch):
         invoke("compare", "x.csv", "y.csv", "--measures", "CKA", *more)
 
 
-@pytest.mark.parametrize(("column", "told"), [("nCount_peaks", True), ("weight", False)])
-def test_a_component_of_depth_is_named_unless_it_is_a_covariate(column, told, tmp_path, invoke_main):
+@pytest.mark.parametrize(("column", "is_warned"), [("nCount_peaks", True), ("weight", False)])
+def test_a_component_of_depth_is_named_unless_it_is_a_covariate(column, is_warned, tmp_path, invoke_main):
     anndata = pytest.importorskip("anndata")
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((2, 200, 20))
@@ -101,9 +101,11 @@ def test_a_component_of_depth_is_named_unless_it_is_a_covariate(column, told, tm
     cells = anndata.AnnData(X, obsm={"other": Y})
     cells.obs[column] = np.exp(-X[:, 4])
     cells.write_h5ad(tmp_path / "cells.h5ad")
-    for design, named in (([], told), (["--covariates", column], False)):
+    for design, is_named in (([], True), (["--covariates", column], False)):
         ended = invoke_main(
             *("compare", tmp_path / "cells.h5ad", "--key", "X", "--key", "obsm/other", "--measures", "CKA", *design)
         )
         assert ended.status == 0
-        assert ("of obsm/other (component 5) is mostly" in " ".join(ended.out.split())) == named
+        text = " ".join(ended.out.split())
+        assert (f"(component 5) is mostly {column}" in text) == is_named
+        assert ("Warning: column 4" in text) == (is_named and is_warned)
