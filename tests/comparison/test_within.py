@@ -178,7 +178,7 @@ def test_large_classes_are_compared_on_random_rows(rng, monkeypatch):
     assert shesha.compare_within(X, Y, labels, "CKA", groups=donors, n_permutations=19, alpha=0.5).sizes["many"] == 60
 
 
-@pytest.mark.filterwarnings("ignore:62 of 126 checked rows")
+@pytest.mark.filterwarnings("ignore:62 of 126 checked rows", "ignore:row offset")
 def test_rows_in_another_order_are_suspected_where_no_class_is_left(cells):
     X, Y, types = cells
     batch = np.arange(len(X)) % 2
