@@ -21,6 +21,8 @@ _FITS, _N_SDS = 0.15, 7.0
 """Correlation of cosines from which on rows fit, and standard deviations over other offsets by which they must."""
 _GAIN, _FITS_SERIES, _NO_FIT = 0.05, 0.3, 0.1
 """Gain of the offset on which all stretches of a series agree, its correlation, and one that is no fit."""
+_ROUNDING = 1e-7
+"""Length relative to the longest row below which the direction of a centred row is rounding error."""
 _ADVICE = "Check that row i is the same input in both, and whether rows were added, left out or sorted on one side"
 
 
@@ -96,7 +98,9 @@ def _cosines(grams: NDArray[np.float64]) -> NDArray[np.float64]:
     m = grams.shape[1]
     centred: NDArray[np.float64] = grams - grams.mean(axis=1, keepdims=True)
     centred -= centred.mean(axis=2, keepdims=True)
-    lengths = np.sqrt(np.maximum(np.diagonal(centred, axis1=1, axis2=2), np.finfo(float).tiny))
+    lengths = np.sqrt(np.maximum(np.diagonal(centred, axis1=1, axis2=2), 0.0))
+    # A row at the mean has no direction.
+    lengths = np.where(lengths > _ROUNDING * lengths.max(axis=1, keepdims=True), lengths, np.inf)
     centred /= lengths[:, :, None]
     centred /= lengths[:, None, :]
     diagonal = np.arange(m)
