@@ -505,8 +505,9 @@ def stored_vectors(
                 f"vectors have one length, but {whose} have not, which changes these neighbours; divide stored vectors "
                 "by their lengths, as index_metric='cosine' (--index-metric cosine) does"
             )
-    unit = [names_of_ways[name] for name in given if _spread_of_lengths(arrays[name]) < _ONE_LENGTH]
-    if metric != "cosine" and unit and _spread_of_lengths(arrays["X"]) > _OTHER_LENGTHS:
+    compared = given if metric != "cosine" else ()
+    unit = [names_of_ways[name] for name in compared if _spread_of_lengths(arrays[name]) < _ONE_LENGTH]
+    if unit and _spread_of_lengths(arrays["X"]) > _OTHER_LENGTHS:
         state_warning(
             f"the rows of {join_names(unit)} have one length, but those of the full vectors have not, which "
             "changes these neighbours; divide the full vectors by their lengths as well, or compare by the cosine"

@@ -345,7 +345,7 @@ def _state_matching(known: Mapping[str, Names], moved: Mapping[str, Index]) -> N
     elif all(names.has_same_order(first) for names in known.values()):
         repeats = "" if first.distinct else ", some of them repeated, in the same order"
         state(f"rows matched by {_words(known)}{repeats}")
-        n_values = len(set(first.as_text().values.tolist()))
+        n_values = len(first) if first.distinct else len(set(first.as_text().values.tolist()))
         if n_values <= _FEW_VALUES * len(first):
             state_warning(
                 f"{len(first):,} rows have {n_values:,} values of {first.word}, and rows of one value, such as repeats "
