@@ -9,12 +9,12 @@ from shesha.doubting.row_offsets import row_offset
 from shesha.views import Rows
 
 
-def offset_of(first, second):
+def find_offset(first, second):
     found = row_offset(Subject((Rows(first, "X"), Rows(second, "Y")), "cosine"))
     return "" if found is None else found.text
 
 
-def related(rng, n, noise=0.3):
+def draw_related(rng, n, noise=0.3):
     """Return two representations of n independent inputs, with noise relative to the signal of each feature."""
     latent = rng.standard_normal((n, 12))
     return tuple(
@@ -31,33 +31,33 @@ def series(rng, n, memory=0.95):
 
 @pytest.mark.parametrize("n", [200, 256, 1000])
 def test_offsets_are_found(rng, n):
-    X, Y = related(rng, n + 3)
-    assert "1 place earlier in Y (" in offset_of(X[:-1], Y[1:])
-    assert "3 places later in Y (" in offset_of(X[3:], Y[:-3])
+    X, Y = draw_related(rng, n + 3)
+    assert "1 place earlier in Y (" in find_offset(X[:-1], Y[1:])
+    assert "3 places later in Y (" in find_offset(X[3:], Y[:-3])
     middle = n // 2
     # One row is missing in the middle.
-    text = offset_of(X[:n], np.delete(Y[: n + 1], middle, axis=0))
+    text = find_offset(X[:n], np.delete(Y[: n + 1], middle, axis=0))
     start = int(text.split("from about row ")[1].split()[0].replace(",", ""))
     assert "1 place earlier" in text and middle <= start <= middle + n // 6
-    assert n > 256 or "reverse order" in offset_of(X[:n], Y[:n][::-1])
+    assert n > 256 or "reverse order" in find_offset(X[:n], Y[:n][::-1])
     shuffled = np.r_[np.arange(middle), middle + rng.permutation(n - middle)]
-    assert "do not fit" in offset_of(X[:n], Y[:n][shuffled])
+    assert "do not fit" in find_offset(X[:n], Y[:n][shuffled])
 
 
 def test_offsets_of_few_rows_are_found(rng):
-    X, Y = related(rng, 123)
-    assert "3 places later in Y (" in offset_of(X[3:], Y[:-3])
-    assert "3 places earlier in Y (" in offset_of(X[:90], Y[3:93])
-    assert offset_of(X[:30], Y[3:33]) == ""
+    X, Y = draw_related(rng, 123)
+    assert "3 places later in Y (" in find_offset(X[3:], Y[:-3])
+    assert "3 places earlier in Y (" in find_offset(X[:90], Y[3:93])
+    assert find_offset(X[:30], Y[3:33]) == ""
 
 
 def test_a_lag_of_a_series_is_found(rng):
     X, Y = series(rng, 205)
-    assert "5 places earlier in Y (" in offset_of(X[:-5], Y[5:])
+    assert "5 places earlier in Y (" in find_offset(X[:-5], Y[5:])
 
 
 def sound_pairs(rng, n):
-    yield related(rng, n, 2 * rng.random())
+    yield draw_related(rng, n, 2 * rng.random())
     yield rng.standard_normal((n, 8)), rng.standard_normal((n, 3))
     yield rng.standard_normal((n, 1)), rng.standard_normal((n, 2))
     yield series(rng, n)
@@ -79,12 +79,12 @@ def sound_pairs(rng, n):
 
 
 def test_sound_pairs_have_no_offset(rng):
-    found = [offset_of(*pair) for _ in range(25) for pair in sound_pairs(rng, int(rng.integers(60, 400)))]
+    found = [find_offset(*pair) for _ in range(25) for pair in sound_pairs(rng, int(rng.integers(60, 400)))]
     assert sum(map(bool, found)) <= 2
 
 
 @pytest.mark.filterwarnings("ignore:row offset")
 def test_an_offset_is_part_of_the_answer(rng):
-    X, Y = related(rng, 101)
+    X, Y = draw_related(rng, 101)
     text = " ".join(compare(X[:-1], Y[1:]).full_text().split())
     assert "row offset: rows of X fit those 1 place earlier in Y" in text

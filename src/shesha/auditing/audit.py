@@ -23,6 +23,7 @@ from shesha.auditing.stored_audits import StoredValues, audit_with_store, settin
 from shesha.comparison.input_manifest import Files, IndexedInput, InputIndex, index_file, index_files
 from shesha.descriptors import Descriptor, descriptors
 from shesha.doubting import (
+    find_recorded_columns,
     other_columns,
     row_properties,
     state_columns_of_classes,
@@ -476,6 +477,7 @@ def audit(
     """
     check.choice(metric, METRICS, "metric")
     workers = runs.require_workers(workers, scheduler)
+    columns = find_recorded_columns(representations)
     settings = Settings(
         metric=metric,
         confidence=check.fraction(confidence, "confidence", closed=False),
@@ -484,7 +486,7 @@ def audit(
         pairs=check_pairs(pairs),
         seed=draw_seed(seed),
         design=Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length),
-        known=row_properties(representations),
+        known=row_properties(representations, columns),
     )
     if 0 < settings.n_permutations < _FEWEST_DRAWS:
         raise ValueError(f"n_permutations must be at least {_FEWEST_DRAWS}, or 0 for none, got {n_permutations}")
@@ -504,7 +506,7 @@ def audit(
             named = representations if isinstance(representations, Mapping) else {"X": representations}
             refuse_other_axis({str(name): array_shape(array) for name, array in named.items()}, n_labels)
         # All rows are put in one order, without those that are not shared, incomplete or without a label.
-        others = other_columns(representations, [y, *settings.design.values()])
+        others = other_columns(representations, [y, *settings.design.values()], columns)
         recorded = {**settings.known, **others}
         along: dict[str, Any] = {"y": y, **settings.design, "known": recorded or None}
         if y is not None and not has_files and (first := next(iter(subjects.values()), None)) is not None:

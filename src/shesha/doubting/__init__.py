@@ -18,6 +18,7 @@ from shesha.doubting.doubts import (
 )
 from shesha.doubting.feature_doubts import UNITS_ADVICE as UNITS_ADVICE, describe_units as describe_units
 from shesha.doubting.recorded_columns import (
+    find_recorded_columns as find_recorded_columns,
     other_columns as other_columns,
     row_properties as row_properties,
     state_columns_of_classes as state_columns_of_classes,

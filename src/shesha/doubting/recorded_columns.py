@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -24,6 +24,8 @@ from shesha.support.wording import join_items
 from shesha.views import Rdm, Rows
 
 NAME = "number of tokens"
+Columns = Sequence[tuple[str, Callable[[str], Any]]]
+"""Names of columns that describe the rows, each with the function that reads it."""
 
 
 def text_lengths(representations: Any) -> dict[str, Vector]:
@@ -45,7 +47,7 @@ def text_lengths(representations: Any) -> dict[str, Vector]:
     return {} if counts is None or len(set(counts)) < 2 else {NAME: np.array(counts, dtype=np.float64)}
 
 
-def row_properties(representations: Any) -> dict[str, Vector | Labels]:
+def row_properties(representations: Any, columns: Columns | None = None) -> dict[str, Vector | Labels]:
     """Return what comes with the rows and could explain their geometry: lengths, depth, counts, batches, wells, models.
 
     Columns are recognised by their names, in the obs of AnnData and in a single file that a command has opened.
@@ -59,7 +61,7 @@ def row_properties(representations: Any) -> dict[str, Vector | Labels]:
     {'batch': [0, 1, 0, 1], 'total_counts': [9.0, 5.0, 7.0, 8.0]}
     """
     properties: dict[str, Vector | Labels] = {**text_lengths(representations)}
-    for name, read in _cell_columns(representations):
+    for name, read in find_recorded_columns(representations) if columns is None else columns:
         is_total = any(words.fit(name) for words in _TOTALS)
         if is_total or _names_a_source(name):
             values = np.asarray(read(name))
@@ -101,7 +103,9 @@ _MOST_LEVELS = 12
 """Number of values above which numbers are quantities and not codes."""
 
 
-def other_columns(representations: Any, used: Iterable[Any] = ()) -> dict[str, Vector | Labels]:
+def other_columns(
+    representations: Any, used: Iterable[Any] = (), columns: Columns | None = None
+) -> dict[str, Vector | Labels]:
     """Return the other columns that come with the rows, whatever their names, but for classes and clusters.
 
     Nobody can list the names of all that may differ between rows, such as cameras, operators or hospitals. Columns with
@@ -120,8 +124,8 @@ def other_columns(representations: Any, used: Iterable[Any] = ()) -> dict[str, V
         # Lists of lists are refused where they are used.
         with suppress(ValueError):
             known.append(np.asarray(values, dtype=str))
-    columns: dict[str, Vector | Labels] = {}
-    for name, values in _values_of_columns(representations):
+    others: dict[str, Vector | Labels] = {}
+    for name, values in _values_of_columns(representations, columns):
         if _names_classes(name) or _names_a_source(name) or any(words.fit(name) for words in _TOTALS):
             continue
         if any(np.array_equal(values.astype(str), each) for each in known):
@@ -129,16 +133,16 @@ def other_columns(representations: Any, used: Iterable[Any] = ()) -> dict[str, V
         is_quantity = values.dtype.kind in "fiu" and len(np.unique(values)) > _MOST_LEVELS
         quantity = _as_numbers(values) if is_quantity else _as_labels(values, name)
         if quantity is not None:
-            columns[name] = quantity
-    return columns
+            others[name] = quantity
+    return others
 
 
-def _values_of_columns(representations: Any) -> Iterator[tuple[str, Any]]:
+def _values_of_columns(representations: Any, columns: Columns | None = None) -> Iterator[tuple[str, Any]]:
     """Yield the names and values of columns that come with the rows, if reading them costs little."""
     paths = getattr(representations, "opened", {})
     if any(path.is_dir() or path.stat().st_size > _READ_TWICE for path in paths):
         return
-    for name, read in islice(_cell_columns(representations), _MOST_COLUMNS):
+    for name, read in islice(find_recorded_columns(representations) if columns is None else columns, _MOST_COLUMNS):
         with suppress(ValueError, TypeError, OSError), ignore_statements():
             values = np.asarray(read(name))
             # Vectors and records describe no row.
@@ -174,15 +178,16 @@ def state_known_columns(representations: Any, arrays: Mapping[str, Any]) -> None
 
     Without a null distribution that accounts for it, a component of depth that two sides share makes them similar.
     """
-    known, others = row_properties(representations), other_columns(representations)
+    columns = find_recorded_columns(representations)
+    known, others = row_properties(representations, columns), other_columns(representations, columns=columns)
     for name, array in arrays.items():
         if doubt := _main_column(known, array, name):
             state_warning(f"{doubt.text}. {doubt.advice}")
         elif doubt := _main_column(others, array, name):
             state(doubt.text)
     if len(arrays) > 1:
-        columns = _values_of_columns(representations)
-        labels = {name: codes for name, values in columns if (codes := _as_labels(values, name)) is not None}
+        values = _values_of_columns(representations, columns)
+        labels = {name: codes for name, column in values if (codes := _as_labels(column, name)) is not None}
         warn_of_shuffled_rows(labels, arrays)
 
 
@@ -268,17 +273,23 @@ def _main_column(columns: Mapping[str, Vector | Labels], array: Any, name: str) 
     return known_column(subject) if np.isfinite(subject.sample).all() else None
 
 
-def _cell_columns(representations: Any) -> Iterator[tuple[str, Callable[[str], Any]]]:
-    """Yield the names of the columns that describe the rows, each with the function that reads it."""
+def find_recorded_columns(representations: Any) -> Columns:
+    """Return the names of the columns that describe the rows, each with the function that reads it, at most once."""
+    return [(name, cache(read)) for name, read in _readers(representations)]
+
+
+def _readers(representations: Any) -> Iterator[tuple[str, Callable[[str], Any]]]:
+    """Yield the names of the columns in `obs`, or in a single file that a command has opened, and their readers."""
     obs = getattr(representations, "obs", None)
     if obs is not None and hasattr(obs, "columns"):
         yield from ((str(name), obs.__getitem__) for name in obs.columns)
     opened = getattr(representations, "opened", {})
     if len(opened) == 1:
-        from shesha.io.read import read_labels
+        from shesha.io.read import label_reader
 
         ((path, contents),) = opened.items()
-        yield from ((name, partial(read_labels, path)) for name in contents.labels_available)
+        read = label_reader(path)
+        yield from ((name, read) for name in contents.labels_available)
 
 
 def _paths(representations: Any) -> list[Any]:

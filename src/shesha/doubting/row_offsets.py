@@ -52,7 +52,9 @@ def row_offset(subject: Subject) -> Doubt | None:
         steps = np.diff(places[is_clear])
         is_moved &= len(steps) > 0 and ((steps >= 0).all() or (steps <= 0).all())
     if is_moved.any():
-        return _moved(subject, stretches, int(places[is_moved][0]), is_moved, float(here[is_moved].mean()), best)
+        return _describe_offset(
+            subject, stretches, int(places[is_moved][0]), is_moved, float(here[is_moved].mean()), best
+        )
     every = np.arange(len(subject.places))
     forwards, backwards = _fit(grams, every, every), _fit(grams, every, every[::-1])
     if len(subject.windows) == 1 and backwards - forwards >= _FITS and backwards - best.max() >= _FITS:
@@ -111,7 +113,7 @@ def _cosines(grams: NDArray[np.float64]) -> NDArray[np.float64]:
     return centred
 
 
-def _moved(
+def _describe_offset(
     subject: Subject, stretches: Sequence[Index], places: int, is_moved: Mask, here: float, best: Vector
 ) -> Doubt:
     """Return a doubt about rows that fit those a few places away, from some row on or everywhere."""

@@ -41,6 +41,8 @@ class Format:
     """Function that tells representations from notes in a folder, if files with this ending are often notes."""
     table: bool = False
     """Whether keys name columns."""
+    describe: Callable[[Path], Table] | None = None
+    """Function that reads the columns of a table, if files of this format are always tables."""
     distances: Callable[[Path, Keys], Contents] | None = None
     """Function that reads distances between rows, if a file can contain several square matrices."""
 
@@ -80,6 +82,7 @@ def table_format(describe: Callable[[Path], Table]) -> Format:
         labels=lambda path, column: labels_of_table(path, describe(path), column),
         contents=lambda path, keys, labels, axis: contents_of_table(path, describe(path), keys, labels, axis),
         table=True,
+        describe=describe,
     )
 
 

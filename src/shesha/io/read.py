@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from shesha.io._unsupported_formats import Format, unsupported
 from shesha.io.array_selection import Contents, UnknownColumnError
 from shesha.io.file_checks import UnreadableFileError, require_existing, require_file
 from shesha.io.formats import find_format, formats, is_table
+from shesha.io.tables import labels_of_table
 from shesha.support import types as kinds
 from shesha.support.files import is_stream
 from shesha.support.layer_axis import LayerAxis, normalise_axis
@@ -489,6 +490,15 @@ def read_labels(path: str | os.PathLike[str], column: str | None = None, *, ids:
     [1, 0]
     """
     return np.asarray(read_named_labels(path, column, ids=ids))
+
+
+def label_reader(path: str | os.PathLike[str]) -> Callable[[str], Array]:
+    """Return a function like `read_labels` for several columns of a file, which describes a table only once."""
+    target, file_format = _locate(path)
+    if file_format.describe is None:
+        return partial(read_labels, path)
+    describe = cache(partial(file_format.describe, target))
+    return lambda column: np.asarray(_visible_labels(labels_of_table(target, describe(), column)))
 
 
 def read_named_labels(

@@ -440,7 +440,7 @@ def _state_odd_repeat(repeats: Sequence[NDArray[Any]], what: str, names: Sequenc
     def agreement(k: int, others: Mask) -> tuple[float, float]:
         """Return the correlation of a repeat with the mean of others, and in standard deviations above chance."""
         mean = ranks[others].mean(axis=0)
-        return _above_chance(ranks[k], mean / (np.linalg.norm(mean) or 1.0), orders)
+        return _measure_agreement(ranks[k], mean / (np.linalg.norm(mean) or 1.0), orders)
 
     odd = np.flatnonzero([-_REVERSED < agreement(k, places != k)[1] < _NOT_ABOVE for k in places.tolist()])
     if len(odd) != 1:
@@ -456,7 +456,7 @@ def _state_odd_repeat(repeats: Sequence[NDArray[Any]], what: str, names: Sequenc
         if len(chosen) < _FEWEST_FEATURES:
             return
         halves = centred_ranks(np.stack([_some_distances(features[:, chosen[start::2]]) for start in range(2)]))
-        is_reliable = _above_chance(halves[0], halves[1], orders)[1] >= _RELIABLE
+        is_reliable = _measure_agreement(halves[0], halves[1], orders)[1] >= _RELIABLE
     else:
         variation = np.array([line.std() / abs(line.mean()) for line in lines])
         is_reliable = low >= _HIGH and variation[k] >= _AS_VARIED * np.median(np.delete(variation, k))
@@ -484,7 +484,7 @@ def _n_rows(n_pairs: int) -> int:
     return round((1 + float(np.sqrt(1 + 8 * n_pairs))) / 2)
 
 
-def _above_chance(own: Vector, other: Vector, orders: Sequence[Index]) -> tuple[float, float]:
+def _measure_agreement(own: Vector, other: Vector, orders: Sequence[Index]) -> tuple[float, float]:
     """Return a product of condensed matrices, and its excess over permuted rows, in standard deviations; or NaN."""
     null = permutation_products(other, own, _n_rows(len(own)), orders)
     observed = float(own @ other)
