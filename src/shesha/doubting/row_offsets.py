@@ -142,7 +142,8 @@ def _fits_in_part(subject: Subject, grams: Sequence[Matrix], stretches: Sequence
         across = _correlation(*(gram[np.ix_(rows, good)] for gram in grams))
         if max(across, _fit(grams, rows, rows)) > _NO_FIT:
             continue
-        if min(_variance(gram, rows) / _variance(gram, good) for gram in grams) < _VARIED:
+        is_one_class = subject.classes_here is not None and len(np.unique(subject.classes_here[rows])) == 1
+        if is_one_class or min(_variance(gram, rows) / _variance(gram, good) for gram in grams) < _VARIED:
             # Rows of one class may share nothing but their class.
             continue
         low, high = subject.caller_rows(subject.places[rows[[0, -1]]])
