@@ -363,7 +363,7 @@ def test_a_mapping_of_no_columns_is_refused(rng, known, message):
 def test_residuals_do_not_depend_on_the_scale_of_the_features(rng, scale):
     rows = rng.standard_normal((40, 3))
     known = Covariates.build(rng.standard_normal(40), 40)
-    np.testing.assert_allclose(known.residuals(rows * scale) / scale, known.residuals(rows), rtol=1e-12)
+    np.testing.assert_allclose(known.residuals(rows * scale) / scale, known.residuals(rows), rtol=1e-12, atol=1e-14)
     sizes = np.array([1, 1e-20, 1e-9])
     np.testing.assert_allclose(known.residuals(rows * sizes), known.residuals(rows) * sizes, rtol=1e-9)
 

@@ -503,8 +503,9 @@ class _LabelledRows:
             for name in ("blocks", "groups")
         )
         arrays = dict(zip(names, (first, second), strict=True))
-        warn_of_pair_doubts(arrays)
-        warn_of_shuffled_rows({"a label": check.labels(classes.astype(str), len(classes), min_classes=1)[0]}, arrays)
+        codes = check.labels(classes.astype(str), len(classes), min_classes=1)[0]
+        warn_of_pair_doubts(arrays, classes=codes)
+        warn_of_shuffled_rows({"a label": codes}, arrays)
         return cls((first, second), classes, block, group)
 
     @property

@@ -188,6 +188,7 @@ def find_pair_doubts(
     only_cheap: bool = False,
     names: tuple[str, str] = ("X", "Y"),
     but: Collection[str] = (),
+    classes: Labels | None = None,
 ) -> Doubts:
     """Check two representations of the same rows; checks whose names are in `but` do not matter to the score.
 
@@ -210,7 +211,8 @@ def find_pair_doubts(
     for checked in computed.get("checked", ()):
         # Computing the inner products takes a copy of the rows, so it comes before other checks hold theirs.
         _ = checked.gram
-    subject = Subject(tuple(used), "cosine", ordered=order, computed=computed, numbers=rows, names=names)
+    classes = None if classes is None else classes[rows]
+    subject = Subject(tuple(used), "cosine", classes, ordered=order, computed=computed, numbers=rows, names=names)
     found = _raise_doubts(subject, "RSA", only_cheap=only_cheap, but=but)
     if len(bad) < SOME * len(sources[0]):
         return found
@@ -258,14 +260,15 @@ _CHOSEN = 0.3
 """Smallest effect of a few rows that is reported for a pair that was chosen among many, such as the closest one."""
 
 
-def warn_of_pair_doubts(sides: Mapping[str, Any], *, but: Collection[str] = ()) -> bool:
+def warn_of_pair_doubts(sides: Mapping[str, Any], *, but: Collection[str] = (), classes: Labels | None = None) -> bool:
     """Make the cheap checks of two representations, by name, but for some; return whether any of them warned.
 
     Callers that report dependence between rows themselves need not leave it out.
     """
     first, second = (Representation.build(side) for side in sides.values())
     names = tuple(map(str, sides))
-    found = find_pair_doubts([first, second], None, only_cheap=True, names=(names[0], names[1]), but=but)
+    pair = (names[0], names[1])
+    found = find_pair_doubts([first, second], None, only_cheap=True, names=pair, but=but, classes=classes)
     found = replace(found, found=tuple(one for one in found if one.name != "few rows" or one.effect >= _CHOSEN))
     return warn_of_doubts(found, but=("duplicates", *but))
 

@@ -186,16 +186,17 @@ def _n_few(falling: Vector) -> int:
 
 def _shares(sample: Matrix, metric: str) -> Vector:
     """Return the share of each feature in the distances under the metric."""
+    # Some features at a time, because a copy of wide rows takes as much memory as the data.
+    blocks = [sample[:, start : start + _WIDEST] for start in range(0, sample.shape[1], _WIDEST)]
+    # Squares of values divided by a power of two near the largest do not overflow.
+    unit = power_of_two(max(float(np.abs(block).max(initial=0.0)) for block in blocks) or 1.0)
     if metric == "euclidean":
-        # Some features at a time, because a copy of wide rows takes as much memory as the data.
-        blocks = [sample[:, start : start + _WIDEST] for start in range(0, sample.shape[1], _WIDEST)]
-        # Squares of values divided by a power of two near the largest do not overflow.
-        unit = power_of_two(max(float(np.abs(block).max(initial=0.0)) for block in blocks) or 1.0)
         variances = np.concatenate([(block / unit).var(axis=0) for block in blocks])
     else:
-        rows = sample - sample.mean(axis=1, keepdims=True) if metric == "correlation" else sample
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        variances = np.mean((rows / np.where(lengths > 0, lengths, 1.0)) ** 2, axis=0)
+        means = sample.mean(axis=1, keepdims=True) / unit if metric == "correlation" else np.zeros((len(sample), 1))
+        lengths = np.sum([((block / unit - means) ** 2).sum(axis=1, keepdims=True) for block in blocks], axis=0)
+        known = np.where(lengths > 0, lengths, 1.0)
+        variances = np.concatenate([np.mean((block / unit - means) ** 2 / known, axis=0) for block in blocks])
     total = float(variances.sum())
     return np.asarray(variances / total if total > 0 else variances)
 

@@ -206,30 +206,30 @@ def warn_of_shuffled_rows(labels: Mapping[str, Labels], arrays: Mapping[str, Any
     """
     sides = {name: X for name, X in arrays.items() if _is_matrix(X) and len(X) >= 2 * _FEWEST}
     lengths = {len(X) for X in sides.values()}
-    if len(sides) < 2 or len(lengths) > 1:
+    if not labels or len(sides) < 2 or len(lengths) > 1:
         return
     (n,) = lengths
     rng = np.random.default_rng(0)
     rows = np.sort(rng.choice(n, min(n, _ROWS), replace=False))
     orders = [np.arange(len(rows)), *(rng.permutation(len(rows)) for _ in range(_N_DRAWS))]
-    near = {name: _neighbours(X, name, rows) for name, X in sides.items()}
-    known = {name: pairs for name, pairs in near.items() if pairs is not None}
+    near = {name: pairs for name, X in sides.items() if (pairs := _neighbours(X, name, rows)) is not None}
     for column, codes in labels.items():
         if len(codes) != n:
             continue
         same = codes[rows, None] == codes[rows]
-        fits = {name: _share(pairs, same, orders) for name, pairs in known.items()}
+        fits = {name: _share(pairs, same, orders) for name, pairs in near.items()}
         fitting = [name for name, share in fits.items() if share >= _SHARED]
-        for name, share in fits.items():
-            in_common = [_share(known[name], known[one], orders) for one in fitting]
-            if fitting and max(share, *in_common) <= _CHANCE:
-                first = fitting[0]
-                state_warning(
-                    f"neighbouring rows of {first} share {column} ({100 * fits[first]:.0f} % beyond chance), but those "
-                    f"of {name} do not ({100 * share:.0f} %), and the two have no neighbours in common, as if the rows "
-                    f"of {name} were in another order. Check that row i is the same input in both"
-                )
-                return
+        others = [name for name, share in fits.items() if share <= _CHANCE] if fitting else []
+        for name in others:
+            if max(_share(near[name], near[one], orders) for one in fitting) > _CHANCE:
+                continue
+            first = fitting[0]
+            state_warning(
+                f"neighbouring rows of {first} share {column} ({100 * fits[first]:.0f} % beyond chance), but those of "
+                f"{name} do not ({100 * fits[name]:.0f} %), and the two have no neighbours in common, as if the rows "
+                f"of {name} were in another order. Check that row i is the same input in both"
+            )
+            return
 
 
 def _neighbours(X: Any, name: str, rows: Index) -> Mask | None:

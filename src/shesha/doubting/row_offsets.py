@@ -135,19 +135,21 @@ def _fits_in_part(subject: Subject, grams: Sequence[Matrix], stretches: Sequence
     if not 0 < fitting.sum() < len(stretches):
         return None
     good = np.concatenate([rows for rows, fits in zip(stretches, fitting, strict=True) if fits])
-    for rows, fits in zip(stretches, fitting, strict=True):
-        first, second = (gram[np.ix_(rows, good)] for gram in grams)
-        across = _correlation(first, second)
-        if fits or max(across, _fit(grams, rows, rows)) > _NO_FIT or _fit(grams, good, good) < _FITS_SERIES:
+    elsewhere = _fit(grams, good, good)
+    if elsewhere < _FITS_SERIES:
+        return None
+    for rows in (rows for rows, fits in zip(stretches, fitting, strict=True) if not fits):
+        across = _correlation(*(gram[np.ix_(rows, good)] for gram in grams))
+        if max(across, _fit(grams, rows, rows)) > _NO_FIT:
             continue
-        if min(_variance(gram, rows) / _variance(gram, good) for gram in grams) < _VARIED:
+        is_one_class = subject.classes_here is not None and len(np.unique(subject.classes_here[rows])) == 1
+        if is_one_class or min(_variance(gram, rows) / _variance(gram, good) for gram in grams) < _VARIED:
             # Rows of one class may share nothing but their class.
             continue
         low, high = subject.caller_rows(subject.places[rows[[0, -1]]])
         text = (
-            f"rows {low:,} to {high:,} of {subject.names[0]} and {subject.names[1]} do not fit ({across:.2f}, and "
-            f"{_fit(grams, good, good):.2f} in other parts; correlation of cosines), as if they were in another "
-            "order"
+            f"rows {low:,} to {high:,} of {subject.names[0]} do not fit those of {subject.names[1]} ({across:.2f}, and "
+            f"{elsewhere:.2f} in other parts; correlation of cosines), as if they were in another order on one side"
         )
         return Doubt("row offset", 1.0 - max(0.0, across), None, text, _ADVICE)
     return None

@@ -349,7 +349,8 @@ def _state_matching(known: Mapping[str, Names], moved: Mapping[str, Index]) -> N
         if n_values <= _FEW_VALUES * len(first):
             state_warning(
                 f"{len(first):,} rows have {n_values:,} values of {first.word}, and rows of one value, such as repeats "
-                "of a stimulus, are not independent: pass it as groups=, or average its rows"
+                f"of a stimulus, are not independent, so p-values are too small: pass {first.word} as groups=, or "
+                "average the rows of each value"
             )
     else:
         state("rows paired by position: their names have nothing in common")

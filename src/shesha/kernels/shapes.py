@@ -426,7 +426,7 @@ def _most_central(configurations: Sequence[Matrix]) -> Matrix:
 
 
 _STEPS, _TOLERANCE = 1000, 1e-10
-_STARTS, _FIRST_STEPS, _FINISHED = 12, 15, 1
+_STARTS, _FIRST_STEPS, _FINISHED = 12, 15, 5
 """Number of starting rotations, of steps from each, and of starts besides the means that are run to convergence."""
 _NEAREST = 1e-12
 """Smallest allowed distance between two trials, in units of the mean distance; smaller ones are replaced by it."""
@@ -542,7 +542,8 @@ def _starts(from_means: Matrix) -> Iterator[Matrix]:
     yield left @ right
     for number in range(_STARTS - 1):
         kept = fixed if number % 2 == 0 and fixed < n else 0
-        free = np.linalg.qr(rng.standard_normal((n - kept, n - kept)))[0]
+        # The nearest rotation to a random matrix does not depend on the basis in which LAPACK returns free directions.
+        free, _ = nearest_rotation(left[:, kept:].T @ rng.standard_normal((n, n)) @ right[kept:].T)
         yield left[:, :kept] @ right[:kept] + left[:, kept:] @ free @ right[kept:]
 
 

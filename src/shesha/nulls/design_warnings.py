@@ -303,12 +303,18 @@ def find_undeclared_dependence(sides: Sequence[NDArray[Any]], codes: Labels | No
 
 
 def subtract_class_means(sides: Sequence[NDArray[Any]], codes: Labels) -> list[NDArray[Any]]:
-    """Return the rows, in a unit of their own, minus the mean of their class."""
+    """Return the rows, in a unit of their own, minus the mean of their class; rounding errors are 0."""
     member = np.eye(codes.max() + 1)[codes]
-    scaled = [side / safe_unit(side) for side in sides]
-    return [side - (member / member.sum(axis=0)) @ (member.T @ side) for side in scaled]
+    residuals = []
+    for side in (side / safe_unit(side) for side in sides):
+        rest = side - (member / member.sum(axis=0)) @ (member.T @ side)
+        rest[np.abs(rest).max(axis=1) <= _ROUNDING * np.abs(side).max(axis=1)] = 0.0
+        residuals.append(rest)
+    return residuals
 
 
+_ROUNDING = 64 * float(np.finfo(float).eps)
+"""Largest value of a residual, relative to the row, that is a rounding error."""
 CEILING_TOO_HIGH = "the noise ceiling may be too high"
 _MOST_REPEATS = 0.05
 """Share of copies of other rows from which on they are named."""

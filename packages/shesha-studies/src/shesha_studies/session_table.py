@@ -580,6 +580,7 @@ def session_table(
     >>> print(found)
     Trial split is highest in VISp (0.724 [0.484, 0.965], chance 0.051); 3 of 6
     combinations of area and session are beyond chance at 0.05 (uncorrected).
+    Read: conditions 0, 1, 2, 3, 4.
     <BLANKLINE>
             areas             trial split  chance  beyond
       VISp      3    0.724 [0.484, 0.965]   0.051     3/3
