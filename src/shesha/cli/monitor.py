@@ -288,7 +288,7 @@ def init_command(
     echo(*filter(None, [*restrictions, f"{out}: {drift_monitor.n_rows:,} canary rows, {basis}", read]))
     if not keep_rows:
         echo(
-            "Kept: rows up to a rotation, so a rotation of all vectors does not show. --keep-rows keeps them as they are."
+            "Kept: rows up to a rotation, so a rotation of all vectors does not show. --keep-rows keeps them as given."
         )
     echo(f"Next: shesha monitor check {out} {again_with}")
 
