@@ -17,6 +17,7 @@ from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls.dependence import neighbours_are_closer, p_of_first, pairs_of_places, squared_distances
 from shesha.results import Doubt
 from shesha.results.doubts import LEVEL, describe_period
+from shesha.support.provenance import name_features
 from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.support.wording import count, join_items, lowercase_start
@@ -811,10 +812,11 @@ def known_column(subject: Subject, side: int) -> Doubt | None:
     of = "" if subject.names[side] == "X" else f" of {subject.names[side]}"
     variances = sample.var(axis=0)
     total = variances.sum() or 1.0
-    axes = {
-        f"column {column}{of} (component {column + 1})": (sample[:, column], float(variances[column] / total))
-        for column in np.flatnonzero(variances >= _LEAST_SHARE * total).tolist()
-    }
+    axes = {}
+    for column in np.flatnonzero(variances >= _LEAST_SHARE * total).tolist():
+        (name,) = name_features([column], sample.shape[1])
+        number = f" (component {column + 1})" if name == str(column) else ""
+        axes[f"column {name}{of}{number}"] = sample[:, column], float(variances[column] / total)
     u, sizes, _ = np.linalg.svd(sample - sample.mean(axis=0), full_matrices=False)
     share = float(sizes[0] ** 2 / max(float(sizes @ sizes), np.finfo(float).tiny))
     if share >= _MAIN_SHARE:
