@@ -38,6 +38,7 @@ def test_the_statuses_are_unchanged_drift_and_could_not_tell(files, invoke, invo
     assert (made.status, made.out) == (
         0,
         f"{files / 'm'}: 60 canary rows, 99 re-encodings, false alarms in 1 % of checks\n"
+        "Kept: rows up to a rotation, so a rotation of all vectors does not show. --keep-rows keeps them as given.\n"
         f"Next: shesha monitor check {files / 'm'} FILE\n",
     )
     for name, status, said in (("same", 0, "Ok: "), ("other", 1, "Alert: "), ("broken", 2, "Not estimable (")):

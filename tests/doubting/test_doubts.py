@@ -17,6 +17,7 @@ from shesha.doubting.feature_doubts import features_in_two_units
 from shesha.doubting.row_doubts import _share_of_ties, find_near_copies
 from shesha.nulls.dependence import dependence
 from shesha.results import Doubt
+from shesha.support import provenance
 
 N, D = 120, 24
 
@@ -544,3 +545,63 @@ def test_rows_that_were_never_written_are_named(rng):
     X[60:] = rng.integers(0, 2**20, (40, 32), dtype=np.int32).view(np.float32)
     (found,) = [doubt for doubt in doubts(X) if doubt.name == "wrong type"]
     assert found.rows == tuple(range(60, 100)) and "never written in 40 rows (60, 61" in found.text
+
+
+def named_columns(tmp_path, form):
+    """A table, an AnnData object or a file of either, in which cd19 determines the distances."""
+    rows = np.random.default_rng(0).standard_normal((200, 9))
+    rows[:, 4] *= 200
+    names = ["kras", "myc", "tp53", "egfr", "cd19", "gapdh", "actb", "sox2", "nanog"]
+    if form in ("DataFrame", "csv"):
+        pd = pytest.importorskip("pandas")
+        table = pd.DataFrame(rows, columns=names)
+        if form == "csv":
+            table.to_csv(tmp_path / "x.csv", index=False)
+        return table if form == "DataFrame" else tmp_path / "x.csv"
+    anndata = pytest.importorskip("anndata")
+    data = anndata.AnnData(rows)
+    data.var_names = names
+    if form == "h5ad":
+        data.write_h5ad(tmp_path / "x.h5ad")
+    return data if form == "AnnData" else tmp_path / "x.h5ad"
+
+
+@pytest.mark.parametrize("form", ["DataFrame", "csv", "AnnData", "h5ad"])
+def test_doubts_call_features_by_their_names(tmp_path, form):
+    found = shesha.doubts(named_columns(tmp_path, form))
+    assert "1 of 9 features (cd19)" in found["few coordinates"].text
+
+
+def test_features_have_numbers_if_two_tables_name_them_differently():
+    with provenance.collect_statements():
+        provenance.record_features(3, lambda: "abc")
+        assert provenance.name_features([0, 2], 3) == ["a", "c"]
+        provenance.record_features(3, lambda: "xyz")
+        assert provenance.name_features([0, 2], 3) == ["0", "2"]
+    assert provenance.name_features([0, 2], 3) == ["0", "2"]
+
+
+def order_of(rows):
+    return next(found for found in doubts(rows) if found.name == "order")
+
+
+@pytest.mark.parametrize(("n", "where"), [(60, "about row 30"), (400, "a row between 176 and 224")])
+def test_two_kinds_of_rows_one_after_the_other_are_no_series(n, where):
+    rng = np.random.default_rng(0)
+    shared, apart = rng.standard_normal((n // 2, 64)), 6 * rng.standard_normal(64)
+    pictures = shared + 0.1 * rng.standard_normal(shared.shape) + apart
+    found = order_of(np.vstack([pictures, shared - apart]))
+    assert found.text.startswith(f"rows from {where} on differ from those before it (")
+    assert "two kinds of rows" in found.advice
+
+
+@pytest.mark.parametrize("kind", ["walk", "drift", "four batches"])
+def test_other_orders_are_not_two_kinds_of_rows(kind):
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((200, 20))
+    rows = {
+        "walk": rows.cumsum(axis=0),
+        "drift": rows + np.linspace(0, 3, 200)[:, None] * rng.standard_normal(20),
+        "four batches": rows + 2 * np.repeat(rng.standard_normal((4, 20)), 50, axis=0),
+    }[kind]
+    assert order_of(rows).text.startswith("neighbouring rows are closer than random pairs")

@@ -65,3 +65,18 @@ def test_a_warning_that_numbers_may_mislead_stays_in_the_result_and_its_sentence
     assert f"; warning: {found.inputs[-1].removeprefix('warning: ').split(':')[0]}{text} (" in found.sentence()
     assert f"{text}." in " ".join(str(found).split()).partition("Warning: ")[2]
     assert text in found.to_json()
+
+
+@pytest.mark.parametrize("command", ["compare", "diff"])
+def test_a_warning_that_rows_may_be_others_comes_before_the_answer(command):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 12))
+    Y = X @ np.linalg.qr(rng.standard_normal((12, 12)))[0]
+    moved = np.concatenate([Y[:100], Y[101:], Y[:1]])
+    with pytest.warns(shesha.CalibrationWarning, match="row offset"):
+        found = getattr(shesha, command)(X, moved)
+    assert str(found).startswith("Check first: row offset: rows of ")
+    assert "Warning: row offset" not in str(found)
+    assert "warning: row offset: rows of " in found.sentence()
+    assert found._page().answer  # The page has an answer of its own, after the warning.
+    assert found.add_statements(found._page()).answer[0].startswith("Check first: row offset")

@@ -286,6 +286,10 @@ def init_command(
     again_with = "FILE" if canaries is None else f"--model {canaries.model} --texts {run.texts}"
     restrictions, read = texts_of_statements(current_statements())
     echo(*filter(None, [*restrictions, f"{out}: {drift_monitor.n_rows:,} canary rows, {basis}", read]))
+    if not keep_rows:
+        echo(
+            "Kept: rows up to a rotation, so a rotation of all vectors does not show. --keep-rows keeps them as given."
+        )
     echo(f"Next: shesha monitor check {out} {again_with}")
 
 

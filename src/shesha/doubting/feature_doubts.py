@@ -10,6 +10,7 @@ from shesha.doubting.doubt_input import Headline, Subject, doubt, on_each_side, 
 from shesha.kernels.rounding_and_scaling import centred_units, is_constant, z_scores
 from shesha.kernels.spectrum import decorrelation_p_value
 from shesha.results import Doubt
+from shesha.support.provenance import name_features
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.wording import join_items
 
@@ -64,7 +65,7 @@ def few_coordinates(subject: Subject) -> Doubt | None:
         return None
     verb = "determines" if few == 1 else "determine"
     text = (
-        f"{few} of {d:,} features ({list_features(largest)}) {verb} {100 * share:.0f} % of the {subject.metric} "
+        f"{few} of {d:,} features ({list_features(largest, d)}) {verb} {100 * share:.0f} % of the {subject.metric} "
         f"distances. With standardised features, the {subject.headline.name} becomes {changed:.2f}"
     )
     advice = "Check these features. Standardise them or leave them out, and report this choice"
@@ -96,7 +97,10 @@ def describe_units(sample: Matrix, things: str, metric: str, names: Sequence[obj
         return ""
     large, small = (float(np.median(sample[:, side].std(axis=0))) for side in sides)
     ratio = min(large / max(small, np.finfo(float).tiny), 1e100) ** 2
-    most, others = (join_items(side if names is None else [names[k] for k in side], most=3) for side in sides)
+    most, others = (
+        join_items(name_features(side, sample.shape[1]) if names is None else [names[k] for k in side], most=3)
+        for side in sides
+    )
     return (
         f"{len(sides[0]):,} of {sample.shape[1]:,} {things} ({most}) have about {float(f'{ratio:.1g}'):,.6g} times the "
         f"variance of the others ({others}), as in another unit"
@@ -168,9 +172,9 @@ _HALF_EQUAL = 0.5
 """Share of equal values above which a unit is rarely active, and share of such units above which none is in a unit."""
 
 
-def list_features(features: Index) -> str:
-    """Return the first five numbers of features, for a sentence."""
-    return ", ".join(map(str, features[:5])) + (", ..." if len(features) > 5 else "")
+def list_features(features: Index, n_features: int) -> str:
+    """Return the names or numbers of the first five features, for a sentence."""
+    return ", ".join(name_features(features[:5], n_features)) + (", ..." if len(features) > 5 else "")
 
 
 def _n_few(falling: Vector) -> int:

@@ -17,6 +17,7 @@ from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
+from shesha.support.wording import join_items
 from shesha.views import Gram, Representation
 
 _DIGITS = 1e-6
@@ -242,7 +243,7 @@ def equal_rows(subject: Subject) -> Doubt | None:
         return None
     text = (
         f"{len(rows):,} of {len(equal):,} checked rows are exactly equal in {' and '.join(subject.names)} (such as "
-        f"{list_features(np.array(rows))}) and the others are not, as if only some rows had been encoded again"
+        f"{join_items(rows)}) and the others are not, as if only some rows had been encoded again"
     )
     advice = "Encode all rows in the same way, or compare the changed rows only"
     return Doubt("equal rows", min(share, 1 - share), None, text, advice=advice, rows=rows)
@@ -300,8 +301,8 @@ def few_coordinates(subject: Subject) -> Doubt | None:
         return None
     rest = [np.delete(sample, features, axis=1) for sample, features in zip(subject.samples, few, strict=True)]
     named = [
-        f"{'feature' if len(features) == 1 else 'features'} {list_features(features)} of {name}"
-        for name, features in zip(subject.names, few, strict=True)
+        f"{'feature' if len(features) == 1 else 'features'} {list_features(features, sample.shape[1])} of {name}"
+        for name, sample, features in zip(subject.names, subject.samples, few, strict=True)
         if len(features)
     ]
     axes = all(

@@ -14,9 +14,10 @@ from shesha.inputs.unsuited_tables import DROPLETS_ADVICE, describe_droplets
 from shesha.kernels.neighbours import separate_clusters
 from shesha.kernels.ranks import midranks
 from shesha.kernels.repeated_rows import repeats, row_hashes
-from shesha.nulls.dependence import p_of_first, pairs_of_places, squared_distances
+from shesha.nulls.dependence import neighbours_are_closer, p_of_first, pairs_of_places, squared_distances
 from shesha.results import Doubt
 from shesha.results.doubts import LEVEL, describe_period
+from shesha.support.provenance import name_features
 from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.support.wording import count, join_items, lowercase_start
@@ -615,6 +616,13 @@ def order(subject: Subject) -> Doubt | None:
         p_value = _order_p_value(subject, classes)
         if p_value > LEVEL:
             return None
+    if (split := _find_two_parts(subject)) is not None:
+        where, share = split
+        text = (
+            f"rows from {where} on differ from those before it ({100 * share:.0f} % of the variance), and "
+            "within either part neighbouring rows are no closer than others"
+        )
+        return Doubt("order", share, p_value, text, _PARTS_ADVICE)
     score = _score_of_later_rows(subject, 1)
     text = (
         "neighbouring rows are closer than random pairs of rows. If each row is compared with the next row instead of "
@@ -622,6 +630,43 @@ def order(subject: Subject) -> Doubt | None:
     )
     advice = describe_period(dependence.period) if dependence.period else _ORDER_ADVICE
     return Doubt("order", max(0.0, score), p_value, text, advice)
+
+
+_PARTS_ADVICE = (
+    "If the two parts are two kinds of rows (such as images and texts) or two batches, analyse each by itself, or pass "
+    "the part of each row as blocks="
+)
+_FEWEST_OF_PART, _SHARE_OF_PARTS, _ANY_ORDER = 8, 0.1, 0.05
+"""Fewest checked rows of a part, smallest share of the variance that two parts must explain, and p-value of the order
+within parts at which they do not explain it."""
+
+
+def _find_two_parts(subject: Subject) -> tuple[str, float] | None:
+    """Return where the rows change, and the share of the variance, if this explains their order; otherwise None."""
+    n = len(subject.places)
+    splits = np.arange(_FEWEST_OF_PART, n - _FEWEST_OF_PART + 1)
+    if not len(splits):
+        return None
+    grams = [subject.centred_products(side, subject.places) for side in range(len(subject.sides))]
+    between = np.zeros(len(splits))
+    for gram in grams:
+        # The sum over the first rows determines that over the others, because all rows sum to zero.
+        of_first = np.diagonal(gram.cumsum(axis=0).cumsum(axis=1))[splits - 1]
+        between += of_first * n / (splits * (n - splits)) / max(float(np.trace(gram)), np.finfo(float).tiny)
+    best = int(between.argmax())
+    share = float(between[best]) / len(grams)
+    if share < _SHARE_OF_PARTS:
+        return None
+    parts = np.arange(n) >= splits[best]
+    member = np.stack([~parts, parts]).T / np.sqrt([(~parts).sum(), parts.sum()])
+    for gram in grams:
+        half = gram - member @ (member.T @ gram)
+        rest = half - (half @ member) @ member.T
+        if neighbours_are_closer(squared_distances(rest), subject.windows) <= _ANY_ORDER:
+            return None
+    last, first = subject.caller_rows(subject.places[splits[best] - 1 : splits[best] + 1])
+    # Rows between two stretches were not checked.
+    return f"about row {first:,}" if first == last + 1 else f"a row between {last + 1:,} and {first:,}", share
 
 
 def _score_of_later_rows(subject: Subject, step: int) -> float:
@@ -767,10 +812,11 @@ def known_column(subject: Subject, side: int) -> Doubt | None:
     of = "" if subject.names[side] == "X" else f" of {subject.names[side]}"
     variances = sample.var(axis=0)
     total = variances.sum() or 1.0
-    axes = {
-        f"column {column}{of} (component {column + 1})": (sample[:, column], float(variances[column] / total))
-        for column in np.flatnonzero(variances >= _LEAST_SHARE * total).tolist()
-    }
+    axes = {}
+    for column in np.flatnonzero(variances >= _LEAST_SHARE * total).tolist():
+        (name,) = name_features([column], sample.shape[1])
+        number = f" (component {column + 1})" if name == str(column) else ""
+        axes[f"column {name}{of}{number}"] = sample[:, column], float(variances[column] / total)
     u, sizes, _ = np.linalg.svd(sample - sample.mean(axis=0), full_matrices=False)
     share = float(sizes[0] ** 2 / max(float(sizes @ sizes), np.finfo(float).tiny))
     if share >= _MAIN_SHARE:

@@ -440,6 +440,7 @@ def _from_anndata(data: Any, name: str) -> Parted:
             f"shesha.io.from_anndata({name}, obsm=...) with one of {known}"
         )
     values = load_backed(data.X)
+    provenance.record_features(data.n_vars, lambda: data.var_names)
     state_feature_types(name, data.var.get(FEATURE_TYPES, ()))
     if len(data.obsm):
         size = " x ".join(f"{length:,}" for length in values.shape)

@@ -538,6 +538,7 @@ def state_layout(
     else:
         members = layout.families.get(name or "", layout.matrix)
         names = [c.name for c in members]
+        provenance.record_features(len(names), lambda: names)
         if layout.is_family or name in layout.families:
             taken = f"columns {names[0]} to {names[-1]}"
         elif len(names) <= _FEW_STATED:

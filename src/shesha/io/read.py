@@ -37,7 +37,7 @@ from shesha.io.tables import labels_of_table
 from shesha.support import types as kinds
 from shesha.support.files import is_stream
 from shesha.support.layer_axis import LayerAxis, normalise_axis
-from shesha.support.provenance import ignore_statements, state, state_left_out
+from shesha.support.provenance import ignore_statements, record_features, state, state_left_out
 from shesha.support.types import Array, brief
 from shesha.support.warnings import GuessedLayersWarning, RowNamesWarning, warn
 from shesha.support.wording import join_names, visible_name
@@ -220,6 +220,8 @@ def open_file(
         _warn_of_genes_in_rows(target, found)
         _state_neurons_in_rows(target, found)
         _warn_of_named_columns(target, found)
+    if (names_of_columns := found.column_names) is not None:
+        record_features(len(names_of_columns), lambda: names_of_columns.values)
     if ids is None:
         if found.row_names is not None and not found.row_names.columns:
             found.row_names.columns = _design_columns(target, found)

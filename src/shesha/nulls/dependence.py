@@ -498,6 +498,11 @@ def _neighbours(squared: Matrix, windows: list[Index], lag: int = 1) -> tuple[fl
     return _closer(ranks), float(ranks[0]) if ranks[1:].std() > 1e-9 else 0.5
 
 
+def neighbours_are_closer(squared: Matrix, windows: list[Index]) -> float:
+    """p-value of how close neighbours are, from the squared distances between all rows of some windows."""
+    return _neighbours(squared, windows)[0]
+
+
 @lru_cache(maxsize=8)
 def _neighbours_in_permutations(lengths: tuple[int, ...], lag: int) -> tuple[Index, Index]:
     """Indices of neighbouring pairs in the given and in permuted orders, and indices of random pairs."""

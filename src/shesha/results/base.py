@@ -38,7 +38,7 @@ from shesha.report import (
 from shesha.results.generic_page import every_number, generic_page, limit_rows
 from shesha.support import types as argument_types
 from shesha.support.files import write_text
-from shesha.support.provenance import distinct_warnings, is_warning, restricts_rows
+from shesha.support.provenance import distinct_warnings, is_warning, questions_input, restricts_rows
 from shesha.support.wording import join_items, visible, visible_name
 
 if TYPE_CHECKING:
@@ -543,15 +543,22 @@ _NO_FINGERPRINT = "unknown: `about={'X': shesha.report.fingerprint(X)}` adds siz
 
 
 def texts_of_statements(statements: Sequence[str]) -> tuple[list[str], str]:
-    """Return a sentence for each statement on rows that were left out, and the warnings and others of limited length.
+    """Return the sentences that come before the answer, and the other warnings and statements, of limited length.
+
+    Sentences before the answer say which rows were left out, and why the input may be another than was meant.
 
     Examples
     --------
+    >>> texts_of_statements(["warning: row offset: rows fit those 1 place later. Check it", "rows paired by position"])
+    (['Check first: row offset: rows fit those 1 place later.'], 'Read: rows paired by position.')
     >>> texts_of_statements(["a.npz: left out label", "rows paired by position", "b.npz: left out label"])[1]
     'Read: a.npz, b.npz: left out label; rows paired by position.'
     """
     sources: dict[str, list[str]] = {}
-    doubts = distinct_warnings(statements)
+    questions, doubts = (
+        distinct_warnings(statement for statement in statements if questions_input(statement) is is_question)
+        for is_question in (True, False)
+    )
     for statement in statements:
         if not restricts_rows(statement) and not is_warning(statement):
             source, colon, clause = statement.partition(": ")
@@ -561,7 +568,8 @@ def texts_of_statements(statements: Sequence[str]) -> tuple[list[str], str]:
     more = [f"{left_out} more statements in `inputs`"] if left_out > 0 else []
     read = [f"Read: {'; '.join([*others[:_MOST_STATEMENTS], *more])}."] if others else []
     said = " ".join([*(f"Warning: {text}." for text in doubts), *read])
-    return [f"Only {statement}." for statement in statements if restricts_rows(statement)], said
+    first = [f"Only {statement}." for statement in statements if restricts_rows(statement)]
+    return [*first, *(f"Check first: {text}." for text in questions)], said
 
 
 def _unknown_data(data: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -21,10 +21,16 @@ R = TypeVar("R")
 _RESTRICTION = re.compile(r"[\d,]+ of [\d,]+( (and|to) [\d,]+)? rows\b")
 
 _WARNING = "warning: "
+_NAMES = "row offset|equal rows|raw counts|two logarithms|wrong type|missing codes|mixed lengths|no variation"
+_QUESTION = re.compile(
+    rf"warning: (({_NAMES}): |.*\b(another order|vectors of other rows|rows of \S+ under other|do not correspond)\b)"
+)
+"""Warnings that the rows, layers or values are others than those meant, which questions every number."""
 _FEW, _MOST = 2, 6
 """Number of contents left out that are named with their reasons, and that are named at all."""
 
 _statements: ContextVar[dict[str, bool] | None] = ContextVar("statements", default=None)
+_features: ContextVar[dict[int, list[Callable[[], Iterable[object]]]] | None] = ContextVar("features", default=None)
 
 
 def state(text: str, *, is_raised: bool = False) -> None:
@@ -101,6 +107,44 @@ def distinct_warnings(statements: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(re.sub(r" \(p = [^)]*\)", "", text.split(". ")[0]) for text in found))
 
 
+def questions_input(statement: str) -> bool:
+    """Return whether a statement warns that rows, layers or values may be others than those meant.
+
+    Examples
+    --------
+    >>> questions_input("warning: the rows seem to be those of the reference in another order; sort them")
+    True
+    >>> questions_input("warning: p-values may be too small: rows repeat")
+    False
+    """
+    return _QUESTION.match(statement) is not None
+
+
+def record_features(n_features: int, names: Callable[[], Iterable[object]]) -> None:
+    """Keep the names of the features of a matrix, read only when needed, for the texts about its features."""
+    known = _features.get()
+    if known is not None:
+        known.setdefault(n_features, []).append(names)
+
+
+def name_features(features: Iterable[int], n_features: int) -> list[str]:
+    """Return the names of features, or their numbers unless all matrices of this width have the same names.
+
+    Examples
+    --------
+    >>> with collect_statements():
+    ...     record_features(3, lambda: ["depth", "a", "b"])
+    ...     name_features([0, 2], 3), name_features([0, 2], 4)
+    (['depth', 'b'], ['0', '2'])
+    """
+    places = [int(feature) for feature in features]
+    recorded = (_features.get() or {}).get(n_features, ())
+    known = {tuple(map(str, names())) for names in recorded}
+    if len(known) != 1 or len(names := known.pop()) != n_features:
+        return list(map(str, places))
+    return [names[place] for place in places]
+
+
 def restricts_rows(statement: str) -> bool:
     """Return whether a statement says that some rows were left out."""
     return _RESTRICTION.match(statement) is not None
@@ -116,10 +160,13 @@ def collect_statements() -> Iterator[dict[str, bool]]:
     """Collect the statements of a block, each once and in order; an outer block receives them as well."""
     outer, own = _statements.get(), dict[str, bool]()
     token = _statements.set(own)
+    token_of_features = _features.set({}) if outer is None else None
     try:
         yield own
     finally:
         _statements.reset(token)
+        if token_of_features is not None:
+            _features.reset(token_of_features)
         if outer is not None:
             outer.update(own)
 

@@ -271,7 +271,8 @@ def warn_of_other_order(arrays: Mapping[str, Any]) -> None:
                 remedy = f"so one of them has wrong {plural(names.word)}. Correct them, or the order of the rows, first"
         elif places.moved:
             text = places.describe(other, one, others if names is not None else None)
-            remedy = "as if rows had been shifted against their names. Correct the order of its rows first"
+            against = " against their names" if names is not None else ""
+            remedy = f"as if rows had been shifted{against}. Correct the order of its rows first"
         if warned := bool(text):
             state_warning(f"{text}, {remedy}", is_raised=True)
             warn(f"{text}, {remedy}", RowNamesWarning)
