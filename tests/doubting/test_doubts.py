@@ -604,4 +604,4 @@ def test_other_orders_are_not_two_kinds_of_rows(kind):
         "drift": rows + np.linspace(0, 3, 200)[:, None] * rng.standard_normal(20),
         "four batches": rows + 2 * np.repeat(rng.standard_normal((4, 20)), 50, axis=0),
     }[kind]
-    assert order_of(rows).text.startswith("neighbouring rows are closer than random pairs")
+    assert order_of(rows).text.startswith("consecutive rows are closer than random pairs")

@@ -225,7 +225,7 @@ def warn_of_shuffled_rows(labels: Mapping[str, Labels], arrays: Mapping[str, Any
                 continue
             first = fitting[0]
             state_warning(
-                f"neighbouring rows of {first} share {column} ({100 * fits[first]:.0f} % beyond chance), but those of "
+                f"nearest neighbours in {first} share {column} ({100 * fits[first]:.0f} % beyond chance), but those of "
                 f"{name} do not ({100 * fits[name]:.0f} %), and the two have no neighbours in common, as if the rows "
                 f"of {name} were in another order. Check that row i is the same input in both"
             )

@@ -606,7 +606,7 @@ _ALTERNATION_ADVICE = (
 
 @doubt("order", of="both", cheap=True)
 def order(subject: Subject) -> Doubt | None:
-    """Check whether neighbouring rows are closer than random rows."""
+    """Check whether consecutive rows are closer than random rows."""
     dependence = subject.dependence
     if not subject.ordered or not dependence.has_order:
         return None
@@ -620,12 +620,12 @@ def order(subject: Subject) -> Doubt | None:
         where, share = split
         text = (
             f"rows from {where} on differ from those before it ({100 * share:.0f} % of the variance), and "
-            "within either part neighbouring rows are no closer than others"
+            "within either part consecutive rows are no closer than others"
         )
         return Doubt("order", share, p_value, text, _PARTS_ADVICE)
     score = _score_of_later_rows(subject, 1)
     text = (
-        "neighbouring rows are closer than random pairs of rows. If each row is compared with the next row instead of "
+        "consecutive rows are closer than random pairs of rows. If each row is compared with the next row instead of "
         f"itself, {subject.headline.name} is {score:.2f} (with itself {subject.headline.value:.2f})"
     )
     advice = describe_period(dependence.period) if dependence.period else _ORDER_ADVICE
@@ -696,7 +696,7 @@ def alternating_order(subject: Subject) -> Doubt | None:
     step = 2 if dependence.has_alternation else _whole_periods(dependence.period)
     score = _score_of_later_rows(subject, step)
     what = (
-        "rows two apart are closer than random pairs of rows, but neighbouring rows are not"
+        "rows two apart are closer than random pairs of rows, but consecutive rows are not"
         if dependence.has_alternation
         else f"the rows have a period of about {dependence.period:.3g} rows"
     )

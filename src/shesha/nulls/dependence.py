@@ -368,7 +368,7 @@ def dependence(*representations: NDArray[Any]) -> Dependence:
     """Detect dependence between rows.
 
     Permuting all rows is invalid if rows depend on one another in both of the compared representations. Therefore, only
-    dependence that all representations show is reported. The distances between neighbouring rows are ranked and
+    dependence that all representations show is reported. The distances between consecutive rows are ranked and
     compared with those in random orders. This detects time series, drifts, batches or classes in sequence, and trials
     that were recorded twice in a row. The test uses at most 512 rows, in stretches of 128; exact repeats are searched
     for in all rows. It does not detect dependent rows that are far apart, such as subjects in random order.
