@@ -19,7 +19,9 @@ _LEAST = 1e-12
 """Smallest p-value that is reported as a number, because approximations are unreliable below it."""
 
 
-OF_VALUES = frozenset({"raw counts", "two logarithms", "wrong type", "missing codes", "mixed lengths", "no variation"})
+OF_VALUES = frozenset(
+    {"raw counts", "two logarithms", "wrong type", "missing codes", "mixed lengths", "no variation", "angles"}
+)
 """Doubts that the values are what was meant. Other problems may follow from them, so they come first."""
 
 
