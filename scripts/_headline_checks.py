@@ -71,7 +71,7 @@ class Check:
 
 
 DEPENDENCE = re.compile(
-    r"depend on (one another|each other)|neighbouring rows|\bdependent\b|not independent|confounded|not exchangeable"
+    r"depend on (one another|each other)|consecutive rows|\bdependent\b|not independent|confounded|not exchangeable"
     r"|(may be|is) too small|too short for|too many false positives|drift smoothly|rows repeat"
 )
 """Words that warn of dependent rows or units in a result or warning."""

@@ -124,7 +124,7 @@ FAULTS = {
     "codes of missing values": (with_codes, r"-999|missing codes"),
     "counts of uneven depth": (with_depths, r"raw counts"),
     "rows in another order": (reordered, r"in another order|60 of 60 rows"),
-    "dependent rows": (random_walks, r"neighbouring rows|depend"),
+    "dependent rows": (random_walks, r"consecutive rows|depend"),
     "unit length": (of_unit_length, r"length"),
     "copies": (copied, r"cop(y|ies)|same values|equal|identical|unchanged|rows of the ref"),
     "half of the rows encoded again": (half_encoded_again, r"exactly equal|as if only some rows|30 of 60 rows"),

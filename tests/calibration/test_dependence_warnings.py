@@ -17,7 +17,7 @@ def sides(*rows):
 
 @pytest.fixture
 def walks():
-    """Two unrelated random walks: neighbouring rows are close."""
+    """Two unrelated random walks: consecutive rows are close."""
     return np.random.default_rng(0).standard_normal((2, 200, 6)).cumsum(axis=1)
 
 

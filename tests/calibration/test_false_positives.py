@@ -70,7 +70,7 @@ def freely(make, measure, runs, n_permutations=39, **options):
     """The same for rows that depend on one another, which is told."""
     with (
         pytest.MonkeyPatch.context() as patch,
-        pytest.warns(CalibrationWarning, match="neighbouring rows are closer than random rows"),
+        pytest.warns(CalibrationWarning, match="consecutive rows are closer than random rows"),
     ):
         patch.setattr(single_pair, "warn_of_dependence", WARN)
         return p_values(make, measure, runs, n_permutations, **options)

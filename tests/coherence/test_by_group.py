@@ -279,10 +279,10 @@ def test_differences_of_a_group_turn_together():
     rng = np.random.default_rng(0)
     template = np.repeat(np.arange(6), 10)
     v = rng.normal(size=(60, 12)) + 2 * rng.normal(size=(6, 12))[template]
-    with pytest.warns(CalibrationWarning, match="p-values may be too small: neighbouring rows"):
+    with pytest.warns(CalibrationWarning, match="p-values may be too small: consecutive rows"):
         found = coherence_of_differences(v, n_draws=199)
     assert found.p_value < 0.05
-    assert "warning: p-values may be too small: neighbouring rows are closer" in found.sentence()
+    assert "warning: p-values may be too small: consecutive rows are closer" in found.sentence()
     assert coherence_of_differences(v, groups=template).p_value > 0.05
 
 

@@ -161,3 +161,15 @@ UNUSABLE = [
 def test_what_cannot_be_compared_is_refused(layers, make, options, error, message):
     with pytest.raises(error, match=message):
         compare_layers(*make(layers["early"]), **options)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_copied_layers_are_told(swapped):
+    rng = np.random.default_rng(0)
+    shared = rng.standard_normal((60, 8))
+    copied = {f"layer{k}": shared for k in range(3)} | {"other": rng.standard_normal((60, 8))}
+    others = [shared[:, :k] + 0.3 * rng.standard_normal((60, k)) for k in (3, 5, 8)]
+    found = compare_layers(*((others, copied) if swapped else (copied, others)))
+    said = "layer0, layer1, layer2 of layers_" + ("b" if swapped else "a")
+    assert f"warning: {said} have the same values with all layers of the other model, like copies" in str(found.inputs)
+    assert "like copies" not in str(compare_layers(others, [shared, others[0]]).inputs)

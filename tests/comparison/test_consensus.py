@@ -122,7 +122,7 @@ def test_groups_widen_intervals():
     groups = np.repeat(np.arange(10), 4)
     rng = np.random.default_rng(0)
     members = {name: X[::4].repeat(4, axis=0) + 0.05 * rng.standard_normal(X.shape) for name, X in seeds().items()}
-    with pytest.warns(CalibrationWarning, match="neighbouring rows are closer"):
+    with pytest.warns(CalibrationWarning, match="consecutive rows are closer"):
         alone = consensus(members)
     together = consensus(members, groups=groups)
     assert sum(one.high - one.low for one in together) > 1.5 * sum(one.high - one.low for one in alone)

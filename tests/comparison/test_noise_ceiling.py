@@ -222,7 +222,7 @@ def test_repeats_that_are_no_independent_measurements_are_warned_of(ceiling):
 
 def test_rows_that_drift_in_all_repeats_are_warned_of():
     walks = np.random.default_rng(0).standard_normal((3, 60, 4)).cumsum(axis=1)
-    with pytest.warns(CalibrationWarning, match="in all repeats, neighbouring rows are closer than random rows"):
+    with pytest.warns(CalibrationWarning, match="in all repeats, consecutive rows are closer than random rows"):
         noise_ceiling(walks)
 
 

@@ -200,3 +200,16 @@ def test_embeddings_that_keep_nothing_may_have_another_order(kind, named):
         moved[own] = rng.permutation(own)
     found = compare_within(P, np.tanh(other / 4)[moved], types, n_permutations=39)
     assert any("as if its rows were in another order" in text for text in found.inputs) == named
+
+
+def test_one_cell_in_two_batches_is_told():
+    rng = np.random.default_rng(0)
+    types = rng.integers(3, size=200)
+    cells = 2 * rng.standard_normal((3, 8))[types] + rng.standard_normal((200, 8))
+    types, batches = np.tile(types, 2), np.repeat(["a", "b"], 200)
+    X = np.tile(cells, (2, 1)) @ rng.standard_normal((8, 20)) + 0.05 * rng.standard_normal((400, 20))
+    Y = np.tile(cells, (2, 1)) + 0.05 * rng.standard_normal((400, 8))
+    said = "nearly repeat another row, as if inputs were measured or saved twice, such as in two batches"
+    assert said in str(compare_within(X, Y, types, "CKA", blocks=batches).inputs)
+    X, Y = X + rng.standard_normal(X.shape), Y + rng.standard_normal(Y.shape)
+    assert said not in str(compare_within(X, Y, types, "CKA", blocks=batches).inputs)

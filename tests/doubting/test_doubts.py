@@ -604,4 +604,52 @@ def test_other_orders_are_not_two_kinds_of_rows(kind):
         "drift": rows + np.linspace(0, 3, 200)[:, None] * rng.standard_normal(20),
         "four batches": rows + 2 * np.repeat(rng.standard_normal((4, 20)), 50, axis=0),
     }[kind]
-    assert order_of(rows).text.startswith("neighbouring rows are closer than random pairs")
+    assert order_of(rows).text.startswith("consecutive rows are closer than random pairs")
+
+
+@pytest.mark.parametrize("turn", [2 * np.pi, 360])
+@pytest.mark.parametrize("start", [-0.5, 0])
+def test_angles_are_told(start, turn):
+    rng = np.random.default_rng(0)
+    rows = turn * ((rng.uniform(size=(100, 20)) + rng.uniform(size=(100, 1))) % 1 + start)
+    found = doubts(rows.astype(np.float32))["angles"]
+    assert f"like angles in {'degrees' if turn == 360 else 'radians'}" in found.text
+
+
+@pytest.mark.parametrize("kind", ["normal", "whole degrees", "beyond", "one end"])
+def test_other_values_are_no_angles(kind):
+    rng = np.random.default_rng(0)
+    uniform = rng.uniform(size=(200, 20))
+    rows = {
+        "normal": np.clip(rng.standard_normal((200, 20)), -3.14, 3.14),
+        "whole degrees": np.rint(360 * uniform),
+        "beyond": 7 * uniform,
+        "one end": 2 * np.pi * uniform**9,
+    }[kind]
+    assert "angles" not in [found.name for found in doubts(rows)]
+
+
+def test_a_label_among_the_features_is_told():
+    rng = np.random.default_rng(0)
+    labels, rows = rng.integers(3, size=200), rng.standard_normal((200, 12))
+    rows[:, 7] = np.array([2.0, -1, 5])[labels]
+    found = doubts(rows, labels)["label features"]
+    assert found.text.startswith("1 feature (7) with ") and "one value in each class" in found.text
+    assert "label features" not in [found.name for found in doubts(np.delete(rows, 7, axis=1), labels)]
+    # Conditions without noise have one value in each class in all features.
+    assert "label features" not in [found.name for found in doubts(rng.standard_normal((3, 12))[labels], labels)]
+
+
+def test_rows_that_were_only_sorted_by_class_are_told_from_a_drift():
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(6), 40)
+    rows = rng.standard_normal((6, 15))[labels] @ rng.standard_normal((15, 40)) + rng.standard_normal((240, 40))
+    assert "have no order within classes" in doubts(rows, labels)["confounded labels"].text
+    drift = np.linspace(0, 8, 240)[:, None] * rng.standard_normal(40)
+    assert "classes follow the order of the rows" in doubts(rows + drift, labels)["confounded labels"].text
+
+
+def test_few_features_with_most_of_the_distances_are_named_without_others():
+    rows = np.random.default_rng(0).standard_normal((200, 256))
+    rows[:, [7, 100]] = 300 + 30 * rows[:, [7, 100]]
+    assert "2 of 256 features (" in doubts(rows)["few coordinates"].text

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist, squareform
 
 import shesha
 from shesha.doubting.pair_doubts import cka_without_each, cluster_doubt
@@ -235,3 +236,34 @@ def test_leading_axes_are_told_from_foreign_features(order, advice):
 
 def test_a_change_of_sign_is_an_effect_of_at_most_one():
     assert cluster_doubt("RSA", (3,), 0.9, -0.6, 1.5).effect == 1
+
+
+def test_a_join_on_repeated_values_is_told():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((2, 100, 8))
+    same = np.r_[np.zeros(20, int), np.arange(1, 81)]
+    left, right = np.nonzero(same[:, None] == same)
+    with pytest.warns(shesha.CalibrationWarning, match=r"joined rows: the 480 rows .* combinations of only 100"):
+        found = shesha.compare(X[left], Y[right], "CKA", calibrate=True)
+    assert str(found).startswith("Check first: joined rows")
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_repeated_pairs_are_no_join(repeats):
+    X, Y = np.repeat(np.random.default_rng(0).standard_normal((2, 60, 8)), repeats, axis=1)
+    assert "joined rows" not in [
+        found.name
+        for found in shesha.doubting.find_pair_doubts([Representation.build(X), Representation.build(Y)], None)
+    ]
+
+
+def test_distances_of_the_other_triangle_are_told():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((25, 5))
+    square = squareform(pdist(X + 0.2 * rng.standard_normal(X.shape)))
+    first, other = shesha.Rdm(pdist(X)), shesha.Rdm(square[np.tril_indices(25, -1)])
+    with pytest.warns(
+        shesha.CalibrationWarning, match=r"order of pairs: .* but of 0\.9\d if those of Y list the lower"
+    ):
+        shesha.compare(first, other, "RSA", calibrate=True)
+    assert not shesha.compare(first, shesha.Rdm(square), "RSA", calibrate=True).doubts

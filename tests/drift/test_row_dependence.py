@@ -91,7 +91,7 @@ def test_a_dependent_stream_promises_nothing_and_cannot_alarm():
         assert "depend on each other" in verdict.sentence() or verdict.state == "not estimable"
         assert json.loads(verdict.to_json())["dependence"] == verdict.dependence
     fine = " ".join(str(verdicts[0]).split())
-    assert "The bound of 0.01 on false alarms does not hold: neighbouring rows of the reference depend" in fine
+    assert "The bound of 0.01 on false alarms does not hold: consecutive rows of the reference depend" in fine
     assert "Pass groups= (--groups) if rows share a document" in fine
 
 
@@ -117,7 +117,7 @@ def test_a_dependent_stream_is_found_if_the_reference_is_shuffled():
     monitor = DriftMonitor(rng.permutation(rows[:900]))
     assert not monitor.dependence
     found = [monitor.update(rows[k : k + 10]).dependence for k in range(900, 1300, 10)]
-    assert "neighbouring rows of the stream depend on each other" in found[-1]
+    assert "consecutive rows of the stream depend on each other" in found[-1]
     assert not found[0]
 
 
@@ -213,7 +213,7 @@ def test_the_command_says_it_and_takes_groups(tmp_path):
         frame.to_csv(tmp_path / f"{name}.csv", index=False)
         np.save(tmp_path / f"{name}.npy", part)
     plain = run("monitor", "init", tmp_path / "reference.npy", "--out", tmp_path / "plain", "--keep-rows")
-    assert "does not hold: neighbouring rows of the reference depend on each other" in plain.output
+    assert "does not hold: consecutive rows of the reference depend on each other" in plain.output
     options = ("--out", tmp_path / "grouped", "--keep-rows", "--groups", "document")
     grouped = run("monitor", "init", tmp_path / "reference.csv", *options)
     assert grouped.exit_code == 0, grouped.output

@@ -337,3 +337,21 @@ def test_labels_with_an_index_follow_the_index_of_the_rows(rng, rows, title, lab
             check.labels(align_labels(X, y), len(rows))
     else:
         assert np.asarray(align_labels(X, y)).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("shared", ["1.23457E+18", "same"])
+def test_identifiers_that_a_spreadsheet_rounded_are_named(tmp_path, shared):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.standard_normal((40, 5)), columns=[f"dim_{k}" for k in range(5)])
+    numbers = 1234567000000000000 + rng.permutation(40)
+    table.insert(0, "tweet_id", numbers)
+    table.to_csv(tmp_path / "a.csv", index=False)
+    table.iloc[:, 1:] += rng.standard_normal((40, 5))
+    table["tweet_id"] = table["tweet_id"].map("{:.5E}".format) if shared != "same" else numbers
+    table.to_csv(tmp_path / "b.csv", index=False)
+    found = shesha.compare_all([tmp_path / "a.csv", tmp_path / "b.csv"], "CKA")
+    is_named = "warning: tweet_id of b.csv cannot identify rows: 40 rows have 1 value, such as 1.23457e+18" in str(
+        found.inputs
+    )
+    assert is_named == (shared != "same")

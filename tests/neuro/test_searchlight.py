@@ -90,7 +90,7 @@ def test_conditions_in_an_order_that_data_and_model_follow_are_warned_of():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((20, len(PLACES))).cumsum(axis=0)
     place = np.arange(20.0)[:, None]
-    with pytest.warns(CalibrationWarning, match="neighbouring rows are closer .* in the data and in the model"):
+    with pytest.warns(CalibrationWarning, match="consecutive rows are closer .* in the data and in the model"):
         found = searchlight(X, pdist(place), GRAPH, metric="euclidean", n_permutations=19)
     assert "p-values may be too small" in " ".join(found.sentence().split())
     searchlight(X, pdist(rng.permutation(place)), GRAPH, metric="euclidean", n_permutations=19)

@@ -84,3 +84,15 @@ def test_recordings_in_different_units_are_named(rng, factor, expected):
     found = stochastic_shape(X, factor * X[:, ::-1], shown, n_splits=1)
     texts = [text for text in found.inputs if "root mean square" in text]
     assert len(texts) == bool(expected) and all(expected in text for text in texts)
+
+
+def test_conditions_that_only_the_first_recording_fits_are_told():
+    rng = np.random.default_rng(0)
+    means = 1.5 * rng.standard_normal((10, 12))
+    of_x, of_y = (rng.permutation(np.repeat(np.arange(10), 16)) for _ in range(2))
+    X, Y = (means[shown] + rng.standard_normal((160, 12)) for shown in (of_x, of_y))
+    said = str(stochastic_shape(X, Y, of_x).inputs)
+    assert "the conditions of X are those of Y, trial by trial" in said
+    assert "as if the rows of Y were in another order. Pass its own as conditions_of_Y=" in said
+    said = str(stochastic_shape(X, Y, of_x, of_y).inputs)
+    assert "another order" not in said and "trial by trial" not in said

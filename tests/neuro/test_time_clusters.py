@@ -108,3 +108,17 @@ def test_draws_that_are_too_few_to_form_a_cluster_are_said(n_draws, advice):
     X, shown, _ = recording(1, n_trials=32, n_conditions=4)
     found = replace(time_clusters(X, shown, n_permutations=19, n_splits=2), numbers=(), n_draws=n_draws, forming=0.05)
     assert ("too few to exclude one" in found.headline) == bool(advice) and advice in found.headline
+
+
+def test_short_trials_that_were_filled_with_zeros_are_told():
+    rng = np.random.default_rng(0)
+    conditions = rng.integers(4, size=80)
+    responses = rng.poisson(3.0, (80, 12, 16)).astype(float)
+    assert "filled with zeros" not in str(time_clusters(responses, conditions).inputs)
+    for trial, end in enumerate(8 + conditions + rng.integers(0, 3, 80)):
+        responses[trial, :, end:] = 0
+    said = str(time_clusters(responses, conditions).inputs)
+    assert "as in short trials filled with zeros" in said and "X[:, :, :8]" in said
+    # Neurons that fire rarely are silent at times, and not only at the end.
+    rare = rng.poisson(0.05, (80, 12, 16)).astype(float)
+    assert "filled with zeros" not in str(time_clusters(rare, conditions).inputs)

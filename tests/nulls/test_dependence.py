@@ -96,7 +96,7 @@ def test_rows_in_order_are_found_and_their_shuffle_is_not(name, n):
         X = ORDERED[name](rng, n)
         found = dependence(X)
         assert found.has_order, name
-        assert "neighbouring rows are closer than random rows" in found.text
+        assert "consecutive rows are closer than random rows" in found.text
         assert "shift=True" in found.text and "No permutation of rows corrects" in found.text
         assert dependence(rng.permutation(X)).p_value > found.p_value
 
@@ -242,7 +242,7 @@ CALLS = {
 def test_dependent_rows_without_a_design_are_told(rng, call):
     X, Y = series(rng, 100, 0.5), series(rng, 100, 0.5)
     with pytest.warns(
-        CalibrationWarning, match="permuting all rows may give too many false positives: neighbouring rows are closer"
+        CalibrationWarning, match="permuting all rows may give too many false positives: consecutive rows are closer"
     ):
         call(X, Y)
     # Whoever says what may be exchanged, or has one side that does not depend on the order, hears nothing.
@@ -370,7 +370,7 @@ def test_every_function_that_permutes_or_resamples_looks_for_undeclared_dependen
             warnings.simplefilter("always")
             result = UNDECLARED[name](X, Y)
         said = " ".join([*(str(warning.message) for warning in caught), *getattr(result, "notes", ())]).lower()
-        assert ("neighbouring rows are closer than random rows" in said) == dependent
+        assert ("consecutive rows are closer than random rows" in said) == dependent
 
 
 def test_rows_sorted_by_their_label_are_not_dependent():

@@ -86,7 +86,7 @@ def test_groups_are_kept_whole_in_every_layer():
     groups = np.repeat(np.arange(24), 4)
     y = groups % 2
     layers = [rng.standard_normal((24, 30))[groups] + 0.1 * rng.standard_normal((96, 30)) for _ in range(2)]
-    with pytest.warns(CalibrationWarning, match="neighbouring rows are closer"):
+    with pytest.warns(CalibrationWarning, match="consecutive rows are closer"):
         assert rank_layers(layers, y, by="accuracy", **OPTIONS).significant
     whole = rank_layers(layers, y, by="accuracy", groups=groups, **OPTIONS)
     assert not whole.significant

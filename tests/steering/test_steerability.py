@@ -115,7 +115,7 @@ def test_rows_of_a_template_that_is_not_kept_whole_look_steerable():
     groups = np.repeat(np.arange(24), 4)
     y = (groups % 2).astype(int)
     X = rng.standard_normal((24, 30))[groups] + 0.1 * rng.standard_normal((96, 30))
-    with pytest.warns(CalibrationWarning, match="neighbouring rows are closer"):
+    with pytest.warns(CalibrationWarning, match="consecutive rows are closer"):
         cut = steerability(X, y, n_splits=2, n_draws=19, seed=0)
     whole = steerability(X, y, groups=groups, n_splits=2, n_draws=19, seed=0)
     assert cut.accuracy.value > 0.9

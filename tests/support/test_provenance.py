@@ -59,9 +59,9 @@ WARNING = {
 
 @pytest.mark.parametrize("name", WARNING)
 def test_a_warning_that_numbers_may_mislead_stays_in_the_result_and_its_sentence(name):
-    with pytest.warns(shesha.CalibrationWarning, match="neighbouring rows are closer"):
+    with pytest.warns(shesha.CalibrationWarning, match="consecutive rows are closer"):
         found = WARNING[name](*CLUSTERED)
-    text = ": neighbouring rows are closer than random rows"
+    text = ": consecutive rows are closer than random rows"
     assert f"; warning: {found.inputs[-1].removeprefix('warning: ').split(':')[0]}{text} (" in found.sentence()
     assert f"{text}." in " ".join(str(found).split()).partition("Warning: ")[2]
     assert text in found.to_json()

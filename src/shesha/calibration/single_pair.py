@@ -275,7 +275,7 @@ def warn_of_dependence(
     """
     if permutations is not None or any(side.has_distances_only for side in sides):
         return None
-    # Residuals are checked if available, because neighbouring rows may be similar due to the covariates alone.
+    # Residuals are checked if available, because consecutive rows may be similar due to the covariates alone.
     sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
     rows = [side.to_numpy.rows.reshape(side.n_rows, -1) for side in sides]
     if all(isinstance(side, Adjusted) for side in sides):

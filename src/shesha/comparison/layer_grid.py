@@ -44,11 +44,11 @@ from shesha.nulls.null_summary import best_value, max_statistic_p_values, requir
 from shesha.nulls.permutations import Design, draw_permutations, identity_first, nonempty_arguments
 from shesha.results import LayerComparison, Score
 from shesha.support.layer_axis import LayerAxis, layer_sequence, without_single_values
-from shesha.support.provenance import ignore_statements, keep_statements
+from shesha.support.provenance import ignore_statements, keep_statements, state_warning
 from shesha.support.seeds import ALPHA, N_PERMUTATIONS, number
 from shesha.support.types import Index, Matrix, Seed, Vector, brief, is_word, shape_of
 from shesha.support.warnings import NotEstimable
-from shesha.support.wording import layers_by_depth
+from shesha.support.wording import join_items, layers_by_depth
 from shesha.views import (
     Rdm,
     Representation,
@@ -213,9 +213,33 @@ def compare_layers(
         found = replace(found, doubts=doubts)
     else:
         found = LayerComparison.untested(list(first), list(second), plain, interrupted=interrupted, **common)
+    _warn_of_copied_layers(found.scores, models)
     if confidence is None or found.interrupted:
         return found
     return _add_intervals(found, (first, second), as_measure(measure).with_options(**options), design, confidence, seed)
+
+
+def _warn_of_copied_layers(scores: Sequence[Score], models: Iterable[str]) -> None:
+    """Warn of layers of one model that have the same values with all layers of the other, as copies have."""
+    for place, model in enumerate(models):
+        values: dict[Any, dict[Any, float]] = {}
+        for pair in scores:
+            layer, other = (pair.first, pair.second)[:: -1 if place else 1]
+            values.setdefault(layer, {})[other] = pair.value
+        layers, grid = list(values), np.array([list(row.values()) for row in values.values()])
+        if grid.ndim < 2 or np.isnan(grid).any() or not (np.ptp(grid) > 0):
+            continue
+        same = [np.flatnonzero((np.abs(grid - row) <= _EQUAL * np.abs(grid).max()).all(axis=1)) for row in grid]
+        copies = max(same, key=len)
+        if len(copies) > 1:
+            state_warning(
+                f"{join_items(layers[k] for k in copies)} of {model} have the same values with all layers of the other "
+                "model, like copies, so which of them is closest is arbitrary. A hook that keeps one array does so"
+            )
+
+
+_EQUAL = 1e-9
+"""Largest difference of two values, relative to the largest, that is a rounding error."""
 
 
 def _require_calibrate(calibrate: bool | None, design: list[str], **options: bool) -> bool | None:

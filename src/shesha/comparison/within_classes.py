@@ -21,6 +21,7 @@ from shesha.inputs.matrix_shapes import hint_of_transpose
 from shesha.kernels.rounding_and_scaling import safe_unit
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice, metric_of_rows
+from shesha.nulls.dependence import share_of_near_repeats
 from shesha.nulls.design_builder import equal_groups, exchange
 from shesha.nulls.null_summary import best_value, holm, summarise
 from shesha.nulls.permutations import Design
@@ -484,6 +485,10 @@ def _compare_several(
     return SeveralWithinClasses(first, tuple(comparisons))
 
 
+_COPIED = 0.05
+"""Share of rows that repeat another row from which on this is stated."""
+
+
 @dataclass(frozen=True)
 class _LabelledRows:
     """The rows of both representations, with the class, block and group of each row."""
@@ -506,6 +511,14 @@ class _LabelledRows:
         codes = check.labels(classes.astype(str), len(classes), min_classes=1)[0]
         warn_of_pair_doubts(arrays, classes=codes)
         warn_of_shuffled_rows({"a label": codes}, arrays)
+        if block is not None and group is None:
+            share = share_of_near_repeats([first, second])
+            if share >= _COPIED:
+                provenance.state_warning(
+                    f"about {100 * share:.0f} % of the rows nearly repeat another row, as if inputs were measured or "
+                    "saved twice, such as in two batches. Rows then count twice, and batches mix in any case: keep "
+                    "one row of each, or pass them as groups="
+                )
         return cls((first, second), classes, block, group)
 
     @property

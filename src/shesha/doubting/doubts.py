@@ -15,6 +15,7 @@ from shesha.doubting.feature_doubts import foreign_features
 from shesha.doubting.recorded_columns import text_lengths
 from shesha.inputs import MissingRows, RowChoice, align_all_labels, align_labels, validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
+from shesha.kernels.ranks import midranks
 from shesha.nulls.dependence import DiagnosticRows
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Dependence, Doubt, Doubts
@@ -197,7 +198,8 @@ def find_pair_doubts(
     sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
     order = design is not None and not nonempty_arguments(design)
     if any(side.has_distances_only for side in sides):
-        return Doubts((), reason="distance matrices have no features to check")
+        doubts = () if "order of pairs" in but else _order_of_pairs(sides, names)
+        return Doubts(doubts, reason="distance matrices have no features to check")
     sources = [Rows(side.to_numpy.rows.reshape(side.n_rows, -1)) for side in sides]
     extremes = [_extremes(source) for source in sources]
     bad = np.unique(np.concatenate([undirected for undirected, _ in extremes]))
@@ -217,6 +219,37 @@ def find_pair_doubts(
     if len(bad) < SOME * len(sources[0]):
         return found
     return replace(found, found=(_zero_rows(bad, len(sources[0]), " or ".join(names)), *found.found))
+
+
+def _order_of_pairs(sides: Sequence[Representation], names: tuple[str, str]) -> tuple[Doubt, ...]:
+    """Return a doubt if two lists of distances agree only if one is the other triangle of its matrix, row by row.
+
+    SciPy lists the upper triangle row by row, as MATLAB does; `numpy.tril_indices` lists the lower one.
+    """
+    n = sides[0].n_rows
+    if not all(side.has_distances_only for side in sides) or n < _FEWEST or n > _MOST_PAIRED:
+        return ()
+    first, second = (midranks(np.nan_to_num(side.distances.condensed))[0] for side in sides)
+    lower = np.zeros((n, n), dtype=np.intp)
+    lower[np.tril_indices(n, -1)] = np.arange(len(first))
+    order = lower.T[np.triu_indices(n, 1)]
+    given, *others = (
+        float(np.corrcoef(a, b)[0, 1]) if np.ptp(a) > 0 and np.ptp(b) > 0 else 0.0
+        for a, b in ((first, second), (first[order], second), (first, second[order]))
+    )
+    place = int(np.argmax(others))
+    if not others[place] >= max(_AGREE, given + _AGREE):
+        return ()
+    text = (
+        f"the distances of {names[0]} and {names[1]} have a rank correlation of {given:.2f}, but of "
+        f"{others[place]:.2f} if those of {names[place]} list the lower triangle row by row, and not the upper one"
+    )
+    advice = "Pass square matrices, or lists as SciPy's pdist makes them"
+    return (Doubt("order of pairs", others[place] - given, None, text, advice),)
+
+
+_AGREE, _MOST_PAIRED = 0.3, 1024
+"""Rank correlation from which on distances agree, and most rows whose distances are looked at."""
 
 
 def _zero_rows(rows: Index, n: int, where: str) -> Doubt:

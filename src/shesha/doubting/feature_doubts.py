@@ -181,7 +181,7 @@ def _n_few(falling: Vector) -> int:
     """The number of features that count as few: 1 in 50, or more with far larger shares than the others."""
     gradual = max(1, int(_FEW * len(falling)))
     cumulative = np.cumsum(falling)
-    for few in range(gradual, int(_MINORITY * len(falling)) + 1):
+    for few in range(1, int(_MINORITY * len(falling)) + 1):
         ratio = _APART if few <= min(_ROGUE, len(falling) // 10) else _FAR_APART
         if cumulative[few - 1] >= _MOST and falling[few - 1] >= ratio * falling[few]:
             return few

@@ -271,6 +271,26 @@ def repeated_rows(subject: Subject, side: int) -> Doubt | None:
     return Doubt("repeated rows", n_equal / n_rows, None, text, advice)
 
 
+@doubt("joined rows", of="pair", cheap=True)
+def joined_rows(subject: Subject) -> Doubt | None:
+    """Check whether rows repeat on both sides, each time with other partners, as after a join on repeated values."""
+    if not subject.diagnostic_rows or any(side.shape[1] < 2 for side in subject.sides):
+        return None
+    first, second = (side.hashes for side in subject.diagnostic_rows)
+    pairs = np.unique(np.stack([first, second]), axis=1).shape[1]
+    n_rows, n_distinct = subject.n_rows, max(len(np.unique(first)), len(np.unique(second)))
+    # Rows of few whole numbers, such as of classes, are equal by design.
+    is_whole = any(not (side * unit % 1 != 0).any() for side, unit in zip(subject.samples, subject.units, strict=True))
+    if is_whole or pairs - n_distinct < SOME * n_rows:
+        return None
+    text = (
+        f"the {n_rows:,} rows of {' and '.join(subject.names)} are combinations of only {n_distinct:,} different ones, "
+        "each with several partners, as after a join of tables on a column whose values repeat"
+    )
+    advice = "Join them on a column that identifies rows"
+    return Doubt("joined rows", (pairs - n_distinct) / n_rows, None, text, advice)
+
+
 @doubt("row lengths", of="pair", cheap=True)
 def row_lengths(subject: Subject) -> Doubt | None:
     """Check whether rows differ in their lengths only, by more than a common factor."""

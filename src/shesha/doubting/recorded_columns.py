@@ -198,11 +198,11 @@ that it does not fit. Clusters of shuffled rows share some labels by chance.
 """
 
 
-def warn_of_shuffled_rows(labels: Mapping[str, Labels], arrays: Mapping[str, Any]) -> None:
+def warn_of_shuffled_rows(labels: Mapping[str, Labels], arrays: Mapping[str, Any], option: str = "") -> None:
     """Warn of an array that may have its rows in another order than the others.
 
     Neighbours in another array share a label, but neighbours in this one neither share the label nor are neighbours in
-    the other array.
+    the other array. `option` passes the labels of an array of its own, if there is one.
     """
     sides = {name: X for name, X in arrays.items() if _is_matrix(X) and len(X) >= 2 * _FEWEST}
     lengths = {len(X) for X in sides.values()}
@@ -225,9 +225,10 @@ def warn_of_shuffled_rows(labels: Mapping[str, Labels], arrays: Mapping[str, Any
                 continue
             first = fitting[0]
             state_warning(
-                f"neighbouring rows of {first} share {column} ({100 * fits[first]:.0f} % beyond chance), but those of "
+                f"nearest neighbours in {first} share {column} ({100 * fits[first]:.0f} % beyond chance), but those of "
                 f"{name} do not ({100 * fits[name]:.0f} %), and the two have no neighbours in common, as if the rows "
-                f"of {name} were in another order. Check that row i is the same input in both"
+                f"of {name} were in another order. "
+                + (f"Pass its own as {option}" if option else "Check that row i is the same input in both")
             )
             return
 

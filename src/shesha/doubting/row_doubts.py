@@ -14,13 +14,14 @@ from shesha.inputs.unsuited_tables import DROPLETS_ADVICE, describe_droplets
 from shesha.kernels.neighbours import separate_clusters
 from shesha.kernels.ranks import midranks
 from shesha.kernels.repeated_rows import repeats, row_hashes
+from shesha.kernels.rounding_and_scaling import is_constant
 from shesha.nulls.dependence import neighbours_are_closer, p_of_first, pairs_of_places, squared_distances
 from shesha.results import Doubt
 from shesha.results.doubts import LEVEL, describe_period
 from shesha.support.provenance import name_features
 from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.support.wording import count, join_items, lowercase_start
+from shesha.support.wording import agree, count, join_items, lowercase_start
 from shesha.views import Representation
 
 _HALF = 0.5
@@ -281,6 +282,44 @@ def wrong_type(subject: Subject, side: int) -> Doubt | None:
         "that an array from numpy.empty was filled"
     )
     return Doubt("wrong type", 1.0, None, text, advice, rows=tiny)
+
+
+@doubt("angles", of="both", cheap=True)
+@on_each_side
+def angles(subject: Subject, side: int) -> Doubt | None:
+    """Check whether values fill a full circle up to both of its ends, so that distances are wrong where they wrap."""
+    values = subject.samples[side] * subject.units[side]
+    low, high = float(values.min()), float(values.max())
+    for start, turn, unit in _CIRCLES:
+        near = _END * turn
+        if not (
+            start - _SLACK * turn <= low <= start + near and start + turn - near <= high <= start + turn * (1 + _SLACK)
+        ):
+            continue
+        # Few other values would be so frequent at both ends and absent beyond them.
+        at_ends = [
+            float(np.mean(part)) for part in (values < start + _EDGE * turn, values > start + turn * (1 - _EDGE))
+        ]
+        if min(at_ends) < _AT_ENDS or (values % 1 == 0).all():
+            continue
+        text = (
+            f"values of {subject.names[side]} fill {low:.4g} to {high:.4g} up to both ends, like angles in {unit}. "
+            "Angles beside the two ends are equal, but their distance is the largest"
+        )
+        return Doubt("angles", sum(at_ends), None, text, "If they are angles, pass their cosines and sines")
+    return None
+
+
+_CIRCLES = (
+    (-np.pi, 2 * np.pi, "radians"),
+    (0.0, 2 * np.pi, "radians"),
+    (-180.0, 360.0, "degrees"),
+    (0.0, 360.0, "degrees"),
+)
+"""Start, size and unit of full circles."""
+_END, _SLACK, _EDGE, _AT_ENDS = 0.01, 1e-4, 0.05, 0.01
+"""Largest distance of the extremes from the ends and beyond them, width of the two edges, and smallest share of values
+in each, relative to a full circle."""
 
 
 @doubt("mixed lengths", of="both", cheap=True)
@@ -606,7 +645,7 @@ _ALTERNATION_ADVICE = (
 
 @doubt("order", of="both", cheap=True)
 def order(subject: Subject) -> Doubt | None:
-    """Check whether neighbouring rows are closer than random rows."""
+    """Check whether consecutive rows are closer than random rows."""
     dependence = subject.dependence
     if not subject.ordered or not dependence.has_order:
         return None
@@ -620,12 +659,12 @@ def order(subject: Subject) -> Doubt | None:
         where, share = split
         text = (
             f"rows from {where} on differ from those before it ({100 * share:.0f} % of the variance), and "
-            "within either part neighbouring rows are no closer than others"
+            "within either part consecutive rows are no closer than others"
         )
         return Doubt("order", share, p_value, text, _PARTS_ADVICE)
     score = _score_of_later_rows(subject, 1)
     text = (
-        "neighbouring rows are closer than random pairs of rows. If each row is compared with the next row instead of "
+        "consecutive rows are closer than random pairs of rows. If each row is compared with the next row instead of "
         f"itself, {subject.headline.name} is {score:.2f} (with itself {subject.headline.value:.2f})"
     )
     advice = describe_period(dependence.period) if dependence.period else _ORDER_ADVICE
@@ -696,7 +735,7 @@ def alternating_order(subject: Subject) -> Doubt | None:
     step = 2 if dependence.has_alternation else _whole_periods(dependence.period)
     score = _score_of_later_rows(subject, step)
     what = (
-        "rows two apart are closer than random pairs of rows, but neighbouring rows are not"
+        "rows two apart are closer than random pairs of rows, but consecutive rows are not"
         if dependence.has_alternation
         else f"the rows have a period of about {dependence.period:.3g} rows"
     )
@@ -878,10 +917,47 @@ def label_confounding(subject: Subject) -> Doubt | None:
     effect = CovariateShare(subject.headline, here, "classes").effect
     text = "classes follow the order of the rows, so batch effects or drift look like class differences"
     advice = "Pass the batch, session or plate as blocks=. If rows were only sorted by class, shuffle them"
+    is_sorted = np.count_nonzero(np.diff(subject.classes)) == len(np.unique(subject.classes)) - 1
+    if is_sorted and _order_p_value(subject, here) > _ANY_ORDER:
+        # Files are often sorted by class, without any order within classes.
+        text = (
+            "rows are sorted by class, and have no order within classes. If classes were also measured one after the "
+            "other, batch effects look like class differences"
+        )
+        advice = "If so, measure each class in several batches, and pass the batch as blocks=. Otherwise ignore this"
     if effect < _LEAST and not subject.dependence.is_dependent:
         text = "labels follow one another in blocks, but neither labels nor their order explain distances between rows"
         advice = "Check that labels are in the order of the rows: a sorted table of labels belongs to other rows"
     return Doubt("confounded labels", effect, p_value, text, advice)
+
+
+@doubt("label features", cheap=True)
+def label_features(subject: Subject) -> Doubt | None:
+    """Check whether features have one value in each class, as a label among the features has."""
+    classes = subject.classes_here
+    if classes is None or len(np.unique(classes)) < 2:
+        return None
+    sample = subject.samples[0]
+    member = np.eye(int(classes.max()) + 1)[classes]
+    sizes = np.maximum(member.sum(axis=0), 1)
+    means = member @ ((member.T @ sample) / sizes[:, None])
+    within, total = ((sample - means) ** 2).sum(axis=0), ((sample - sample.mean(axis=0)) ** 2).sum(axis=0)
+    varied = ~is_constant(sample)
+    found = np.flatnonzero(varied & (within <= _ONE_VALUE * total))
+    # Rows of one input each may be equal within all classes.
+    if not len(found) or 2 * len(found) > np.count_nonzero(varied) or sizes.max() < _FEWEST_OF_PART:
+        return None
+    share = float(total[found].sum() / total.sum())
+    text = (
+        f"{count(len(found), 'feature')} ({', '.join(name_features(found[:5], sample.shape[1]))}) with "
+        f"{100 * share:.2g} % of the variance {agree(len(found), 'has', 'have')} one value in each class, as labels "
+        "among the features have, so that scores with labels are too high"
+    )
+    return Doubt("label features", max(share, _LEAST), None, text, "Leave them out")
+
+
+_ONE_VALUE = 1e-9
+"""Largest variance within classes, relative to all, of a feature that has one value in each class."""
 
 
 def _state_confounding(subject: Subject, name: str, quantity: Vector | Labels, strength: float) -> tuple[str, str]:

@@ -42,7 +42,7 @@ def row_offset(subject: Subject) -> Doubt | None:
     places = found - most
     is_steady = len(stretches) == _N_STRETCHES and (places == places[0]).all()
     if is_steady and 0 < abs(places[0]) < most and best.min() >= _FITS_SERIES:
-        # Neighbouring rows of a series are alike, so the fit changes gradually with the offset; with a period, it does
+        # Consecutive rows of a series are alike, so the fit changes gradually with the offset; with a period, it does
         # not show the offset.
         is_moved = np.full(len(stretches), float((best - here).mean()) >= _GAIN and not subject.dependence.period)
     else:

@@ -462,7 +462,7 @@ class DriftMonitor:
         batch : array of shape (n, n_features)
             At least one new input, encoded by the model that encoded the reference. As long as nothing changes, new
             rows must be exchangeable with the reference rows: of the same kind, and independent of each other. If
-            neighbouring rows depend on each other, the verdict says so, and an alarm is 'not estimable'.
+            consecutive rows depend on each other, the verdict says so, and an alarm is 'not estimable'.
         groups : array of shape (n,), optional
             Group of each new row, if the reference has groups. All rows of a group must be in one batch.
         missing : {'refuse', 'drop'}

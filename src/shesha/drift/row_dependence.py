@@ -19,7 +19,7 @@ FEWEST_DEPENDENT = 4 * BLOCK
 """Smallest number of rows in which dependence is looked for."""
 _MOST_BLOCKS, _N_ORDERS, _CLIP = 64, 199, 2.5
 _MATERIAL = 0.1
-"""Smallest share by which neighbouring rows are closer that is reported."""
+"""Smallest share by which consecutive rows are closer that is reported."""
 _REPEATED = 0.1
 """Smallest share of rows that repeat an earlier row that is reported; a few inputs occur twice in most streams."""
 _SMALL = 1e-3
@@ -29,7 +29,7 @@ _MEMORIES = 3
 
 
 def neighbour_dependence(rows: Matrix) -> tuple[float, float]:
-    """Return by how much neighbouring rows are closer than all rows of a block of twelve, and the p-value.
+    """Return by how much consecutive rows are closer than all rows of a block of twelve, and the p-value.
 
     The first number is 1 minus the ratio of the squared distances, in the median block: about 0 for independent rows.
 

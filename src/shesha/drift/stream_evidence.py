@@ -425,7 +425,7 @@ FEWEST = 20
 _STRANGEST = 5
 _FIT, _TIES = 1, 2
 _DEPENDED = (
-    "neighbouring rows of the stream depended on each other at the alarm. Acknowledge the alarm, and pass groups= "
+    "consecutive rows of the stream depended on each other at the alarm. Acknowledge the alarm, and pass groups= "
     "(--groups) or fewer rows of each document, clip or session"
 )
 

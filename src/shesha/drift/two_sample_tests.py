@@ -211,7 +211,7 @@ def two_sample(
     -------
     TwoSample
         The statistic, its threshold and its p-value. The p-value is exact if rows are exchangeable, which rows from the
-        same document or session are not. If neighbouring rows depend on each other, the result says so.
+        same document or session are not. If consecutive rows depend on each other, the result says so.
 
     Raises
     ------

@@ -89,7 +89,9 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
         numbered = {name: names for name, names in numbers.items() if names.kind == "numbered"}
         if (one := certain or (numbered if not labels else {})) and len(named) > 1:
             words = plural(_words(one)) if certain else "row numbers"
-            state(f"{'labels' if labels else 'rows'} paired by position: only {next(iter(one))} has {words}")
+            # Others may have names that repeat.
+            adjective = "" if all(names is None for name, names in named.items() if name not in one) else "distinct "
+            state(f"{'labels' if labels else 'rows'} paired by position: only {next(iter(one))} has {adjective}{words}")
             if certain:
                 _warn_of_numbers(*next(iter(certain.items())))
         return {}
@@ -237,8 +239,8 @@ def require_same_conditions(columns: Mapping[str, tuple[Names, Names]], where: s
             if shown:
                 advice = f"Sort both by {column}, or average the rows of each {column}; otherwise "
             raise ValueError(
-                f"rows must be the same inputs, got another {column} in {n_different:,} of {len(one):,} rows {where} "
-                f"(row {np.flatnonzero(first != second)[0]}: {first[first != second][0]} and "
+                f"rows must be the same inputs, got other values of {column} in {n_different:,} of {len(one):,} rows "
+                f"{where} (row {np.flatnonzero(first != second)[0]}: {first[first != second][0]} and "
                 f"{second[first != second][0]}). {advice}{remedy.rpartition('otherwise ')[2]}"
             )
         n_by_chance = sum(n * others[value] for value, n in counts.items()) / len(one)

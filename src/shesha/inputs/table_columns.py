@@ -141,6 +141,8 @@ def decide(
     aside |= _named_like_labels(usable, option)
     usable = [c for c in usable if c.name not in aside]
     identity, certain = _identity(columns, aside, labels)
+    if not certain:
+        unsuited.warn_of_rounded_identifiers(columns, source)
     if identity is not None and certain:
         parts = {identity.name, *identity.name.split(_AND)}
         usable = [c for c in usable if c.name not in parts]

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from math import isqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,10 @@ from numpy.typing import NDArray
 from shesha.inputs.class_labels import DECORATED
 from shesha.inputs.column_words import FEATURE_NAME, LEVEL, MODEL
 from shesha.inputs.columns import Column, is_number
-from shesha.inputs.identity import could_identify, is_identity_name
+from shesha.inputs.identity import could_identify, identity_names, is_identity_name
 from shesha.inputs.vector_columns import find_vectors, is_missing, quote_start
 from shesha.support.provenance import state_warning
-from shesha.support.wording import join_names
+from shesha.support.wording import count, join_names
 
 _MOST_LONG = 8
 """Largest number of columns of numbers in a table with one row for each input and feature."""
@@ -202,3 +203,22 @@ def describe_droplets(totals: NDArray[Any]) -> str:
         return ""
     share = f"{100 * _EMPTY:g} % of the counts of the largest rows"
     return f"{n_empty:,} of {len(totals):,} rows have at most {share}, like droplets without a cell"
+
+
+def warn_of_rounded_identifiers(columns: Sequence[Column], source: str) -> None:
+    """Warn of identifiers of many digits that a spreadsheet has rounded, so that rows share them."""
+    for name in identity_names(column.name for column in columns if column.kind == "numbers"):
+        values = np.asarray(next(column for column in columns if column.name == name).values())
+        if values.dtype.kind != "f" or not len(values) or not np.isfinite(values).all():
+            continue
+        n_different = len(np.unique(values))
+        if values.min() >= _ROUNDED and 2 * n_different <= len(values):
+            state_warning(
+                f"{name} of {Path(source).name} cannot identify rows: {count(len(values), 'row')} have "
+                f"{count(n_different, 'value')}, such as {values[0]:g}, as a spreadsheet rounds long numbers. Export "
+                "it as text"
+            )
+
+
+_ROUNDED = 1e11
+"""Smallest number that spreadsheets write with an exponent."""

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from shesha.doubting import warn_of_shuffled_rows
 from shesha.inputs import MissingRows, validation as check
 from shesha.kernels.condition_distances import compress_columns
 from shesha.kernels.rounding_and_scaling import safe_unit
@@ -17,7 +18,7 @@ from shesha.neuro.trials import Conditions, Trials
 from shesha.report import page_width, wrap
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result
-from shesha.support.provenance import keep_statements, state_warning
+from shesha.support.provenance import keep_statements, state, state_warning
 from shesha.support.seeds import generator, number
 from shesha.support.types import Matrix, Seed
 
@@ -147,9 +148,7 @@ def stochastic_shape(
             f"weight must be 1 for energy distances, which do not separate means and covariances, got {weight}"
         )
     n_splits = check.count(n_splits, "n_splits")
-    first, second, unit = _match_clouds(
-        X, Y, conditions, conditions if conditions_of_Y is None else conditions_of_Y, missing
-    )
+    first, second, unit = _match_clouds(X, Y, conditions, conditions_of_Y, missing)
     scale = unit if kind == "gaussian" else unit**0.5
     rng = generator(seed)
     with single_threaded_blas():
@@ -172,13 +171,20 @@ def stochastic_shape(
 
 
 def _match_clouds(
-    X: Any, Y: Any, of_x: Conditions, of_y: Conditions, missing: MissingRows
+    X: Any, Y: Any, of_x: Conditions, of_y: Conditions | None, missing: MissingRows
 ) -> tuple[Clouds, Clouds, float]:
     """Return the trials of common conditions, centred, with equal numbers of columns on both sides, and their unit."""
     sides = [
         Trials.build(data, shown, name, min_trials=_FEWEST_TRIALS, missing=missing)
-        for data, shown, name in ((X, of_x, "X"), (Y, of_y, "Y"))
+        for data, shown, name in ((X, of_x, "X"), (Y, of_x if of_y is None else of_y, "Y"))
     ]
+    if of_y is None:
+        state("the conditions of X are those of Y, trial by trial")
+        same_trials = all(side.used is None for side in sides)
+        if same_trials and not (sides[0].codes != sides[1].codes).any():
+            warn_of_shuffled_rows(
+                {"a condition": sides[0].codes}, {"X": sides[0].rates, "Y": sides[1].rates}, "conditions_of_Y="
+            )
     for side in sides:
         side.state_blocked_conditions()
     shared = [name for name in sides[0].names if name in sides[1].names]

@@ -201,6 +201,7 @@ class Trials:
             )
             provenance.state(f"{name}: {axes}")
         state_uneven_neurons(values, name, X if neurons is None else None)
+        _state_zero_padding(values, name)
         one = np.zeros(len(values), dtype=np.intp)
         trials = cls(
             values, one, ("",), source=source, notes=(), used=None, neurons=neurons, n_total=len(values), given=X
@@ -447,6 +448,32 @@ def _state_restarted_runs(trials: Trials, runs: Labels, run_names: Sequence[str]
             f"one another {n_cycles} times. If each session numbers its runs anew, trials of several sessions count as "
             "one run: pass both, as in runs=numpy.column_stack([session, run])"
         )
+
+
+def _state_zero_padding(values: Array, name: str) -> None:
+    """Warn of trials of several lengths whose last times are 0 in all neurons, as if short trials had been filled."""
+    if values.ndim != 3 or min(values.shape) < 2:
+        return
+    silent = (values == 0).all(axis=1)
+    n_times = silent.shape[1]
+    padded = np.where(silent.all(axis=1), n_times, silent[:, ::-1].argmin(axis=1))
+    first = n_times - padded
+    padding = np.arange(n_times) >= first[:, None]
+    short = (padded >= _PADDED) & (padded < n_times)
+    # If neurons fire rarely, silence ends again.
+    is_filled = (silent & ~padding).sum() <= _SILENT * padding[short].sum()
+    if is_filled and short.sum() >= max(_PADDED, _SHORT * len(values)) and np.ptp(first[padded < n_times]) > 0:
+        start = int(first[short].min())
+        provenance.state_warning(
+            f"{'' if name == 'X' else f'{name}: '}all neurons are 0 up to the last time in {short.sum():,} of "
+            f"{len(values):,} trials, from time {start:,} of {n_times:,} on at the earliest, as in short trials filled "
+            f"with zeros, so that the length of a trial looks like a response: pass the times of all trials, "
+            f"{name if name.isidentifier() else 'X'}[:, :, :{start}]"
+        )
+
+
+_PADDED, _SILENT, _SHORT = 2, 0.05, 0.05
+"""Fewest times that are filled, largest share of silent times that are not, and smallest share of short trials."""
 
 
 def state_neurons_that_end(rates: Matrix, codes: Labels, name: str) -> None:

@@ -158,6 +158,34 @@ def find_near_repeats(grams: Sequence[Matrix], kept: Mask) -> Index:
     return places[near | in_sets if np.mean(near | in_sets) >= _MOST else near]
 
 
+def share_of_near_repeats(sides: Sequence[NDArray[Any]]) -> float:
+    """Return the share of random rows whose nearest row, among all, is as near as a repeat (see `find_near_repeats`).
+
+    Unlike `find_near_repeats`, which looks at neighbouring rows, this finds copies that are far apart, such as one
+    cell in two batches.
+    """
+    n = len(sides[0])
+    if not FEWEST_ROWS <= n <= _MOST_SEARCHED:
+        return 0.0
+    rows = np.sort(np.random.default_rng(0).choice(n, min(n, _SEARCHED), replace=False))
+    total = np.zeros((len(rows), n))
+    for side in sides:
+        values = np.asarray(side, dtype=np.float64).reshape(n, -1)
+        values = (values - values.mean(axis=0)) / largest(values)
+        lengths = np.einsum("ij,ij->i", values, values)
+        squared = lengths[rows, None] + lengths - 2 * values[rows] @ values.T
+        total += squared / (float(np.median(squared)) or 1.0)
+    total[np.arange(len(rows)), rows] = np.inf
+    nearest = np.log(np.maximum(np.sort(np.partition(total, 2, axis=1)[:, :3], axis=1), 1e-13)) / 2
+    gaps = np.diff(nearest, axis=1)
+    limit = 2 * float(np.median(gaps[:, 1])) / log(2) * log(len(rows) / _CHANCE)
+    return float(np.mean(gaps[:, 0] > limit)) if limit > 0 else 0.0
+
+
+_SEARCHED, _MOST_SEARCHED = 256, 20_000
+"""Number of rows whose copies are searched, and largest number of rows among which they are."""
+
+
 def _middle_distance(gram: Matrix) -> float:
     """Median squared distance from some rows to all rows (the upper median for even numbers)."""
     lengths = np.diagonal(gram)
@@ -368,7 +396,7 @@ def dependence(*representations: NDArray[Any]) -> Dependence:
     """Detect dependence between rows.
 
     Permuting all rows is invalid if rows depend on one another in both of the compared representations. Therefore, only
-    dependence that all representations show is reported. The distances between neighbouring rows are ranked and
+    dependence that all representations show is reported. The distances between consecutive rows are ranked and
     compared with those in random orders. This detects time series, drifts, batches or classes in sequence, and trials
     that were recorded twice in a row. The test uses at most 512 rows, in stretches of 128; exact repeats are searched
     for in all rows. It does not detect dependent rows that are far apart, such as subjects in random order.

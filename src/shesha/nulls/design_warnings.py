@@ -44,7 +44,7 @@ _MOST_ENTRIES = 1 << 18
 
 
 def p_value_within_design(design: Exchange, *representations: NDArray[Any]) -> float:
-    """Test whether neighbouring rows are closer than under the permutations of a design.
+    """Test whether consecutive rows are closer than under the permutations of a design.
 
     The rows that a design permutes must be exchangeable, and dependent neighbours within a block are not. As in
     `dependence`, the effect must be present in all representations, so the largest of their p-values is returned.
@@ -524,7 +524,7 @@ def _autocorrelation_warnings(p_value: float, options: Collection[str]) -> list[
     if p_value > LEVEL:
         return []
     return [
-        f"neighbouring rows are closer than after permutations by {' and '.join(options)} (p = {p_value:.1g}), so rows "
+        f"consecutive rows are closer than after permutations by {' and '.join(options)} (p = {p_value:.1g}), so rows "
         "are not exchangeable. If rows are a time series, use shift=True, with sessions as blocks. If groups belong to "
         "larger units (such as donors to sites), pass these as blocks="
     ]

@@ -417,7 +417,8 @@ class Result:
         n_answer = 1
         while n_answer < len(lines) and _is_continued(lines[n_answer - 1], lines[n_answer]):
             n_answer += 1
-        return "\n".join([*restrictions, *lines[:n_answer], *wrap(sentence, page_width()), *lines[n_answer:]])
+        first = [line for text in restrictions for line in wrap(text, page_width())]
+        return "\n".join([*first, *lines[:n_answer], *wrap(sentence, page_width()), *lines[n_answer:]])
 
     def save_html(self, path: str | os.PathLike[str], *, about: Mapping[str, str] | None = None) -> Path:
         """Write the result as a single-file page: the answer first, then every number.

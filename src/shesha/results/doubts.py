@@ -19,7 +19,9 @@ _LEAST = 1e-12
 """Smallest p-value that is reported as a number, because approximations are unreliable below it."""
 
 
-OF_VALUES = frozenset({"raw counts", "two logarithms", "wrong type", "missing codes", "mixed lengths", "no variation"})
+OF_VALUES = frozenset(
+    {"raw counts", "two logarithms", "wrong type", "missing codes", "mixed lengths", "no variation", "angles"}
+)
 """Doubts that the values are what was meant. Other problems may follow from them, so they come first."""
 
 
@@ -148,7 +150,7 @@ DRIFT = (
     "drift, or compare sessions"
 )
 ALTERNATION = (
-    "Rows two positions apart are similar, but neighbouring rows are not. Two representations with the same "
+    "Rows two positions apart are similar, but consecutive rows are not. Two representations with the same "
     "alternation look related even if they are not. Pass the alternating variable (the condition, or odd against even "
     "rows) as within= or covariates="
 )
@@ -172,10 +174,10 @@ class Dependence(Result):
 
     n_rows: int
     p_value: float
-    """p-value of the mean distance between neighbouring rows, compared with random orders of the rows; the largest
+    """p-value of the mean distance between consecutive rows, compared with random orders of the rows; the largest
     p-value of all representations."""
     closeness: float
-    """Mean rank of the distance between neighbouring rows, from 0 to 1; about 0.5 if the order is random."""
+    """Mean rank of the distance between consecutive rows, from 0 to 1; about 0.5 if the order is random."""
     memory: float
     """Memory of a series in rows: twice the sum of the products of autocorrelations, up to lags of five memories; 0 if
     rows do not depend on earlier rows."""
@@ -203,12 +205,12 @@ class Dependence(Result):
 
     @property
     def has_order(self) -> bool:
-        """Whether neighbouring rows, or rows up to two positions apart, are closer to each other than random rows."""
+        """Whether consecutive rows, or rows up to two positions apart, are closer to each other than random rows."""
         return self.p_value <= (_SUGGESTIVE if self.alternation_p_value <= LEVEL else LEVEL)
 
     @property
     def has_alternation(self) -> bool:
-        """Whether rows two positions apart resemble each other although neighbouring rows do not."""
+        """Whether rows two positions apart resemble each other although consecutive rows do not."""
         return self.alternation_p_value <= LEVEL and not self.has_order
 
     @property
@@ -235,8 +237,8 @@ class Dependence(Result):
         repeat = nearly + agree(n_repeats, "repeats", "repeat")
         known = (
             (self.period > 0, f"rows repeat with a period of about {self.period:.3g} rows"),
-            (self.has_order, f"neighbouring rows are closer than random rows (p = {self.p_value:.1g})"),
-            (self.has_alternation, "rows two positions apart are similar, but neighbouring rows are not"),
+            (self.has_order, f"consecutive rows are closer than random rows (p = {self.p_value:.1g})"),
+            (self.has_alternation, "rows two positions apart are similar, but consecutive rows are not"),
             (self.has_repeats, f"{count(n_repeats, 'row')} {repeat} another row"),
         )
         return ", and ".join(sign for there, sign in known if there)
@@ -249,7 +251,7 @@ class Dependence(Result):
             clauses.append(describe_period(self.period))
         elif self.has_order:
             clauses.append(
-                f"Neighbouring rows are closer than random rows (p = {self.p_value:.1g}). For a time series, pass "
+                f"Consecutive rows are closer than random rows (p = {self.p_value:.1g}). For a time series, pass "
                 "shift=True (and its sessions as blocks=). For batches, pass blocks=, and for trials or subjects, "
                 "groups=. If rows were only sorted, for example by class, shuffle all representations in the same "
                 "way. No permutation of rows corrects for a drift over all rows"

@@ -272,7 +272,7 @@ def too_few_permutations(requests: list[Request], n_permutations: int, alpha: fl
 
 
 def _dependence(request: Request) -> tuple[str, ...]:
-    """Return warnings about repeated and similar neighbouring rows if no design declares what to resample together."""
+    """Return warnings about repeated and similar consecutive rows if no design declares what to resample together."""
     if request.design is not None or not isinstance(request.source, Rows):
         return ()
     rows, n = request.source.sample, request.n_rows

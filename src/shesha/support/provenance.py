@@ -21,10 +21,12 @@ R = TypeVar("R")
 _RESTRICTION = re.compile(r"[\d,]+ of [\d,]+( (and|to) [\d,]+)? rows\b")
 
 _WARNING = "warning: "
-_NAMES = "row offset|equal rows|raw counts|two logarithms|wrong type|missing codes|mixed lengths|no variation"
-_QUESTION = re.compile(
-    rf"warning: (({_NAMES}): |.*\b(another order|vectors of other rows|rows of \S+ under other|do not correspond)\b)"
+_DOUBTS = (
+    "row offset|equal rows|joined rows|order of pairs|angles|raw counts|two logarithms|wrong type|missing codes|"
+    "mixed lengths|no variation"
 )
+_CLAIMS = r"another order|vectors of other rows|rows of \S+ under other|do not correspond|cannot identify rows"
+_QUESTION = re.compile(rf"warning: (({_DOUBTS}): |.*\b({_CLAIMS})\b)")
 """Warnings that the rows, layers or values are others than those meant, which questions every number."""
 _FEW, _MOST = 2, 6
 """Number of contents left out that are named with their reasons, and that are named at all."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from shesha.charts import PALETTE
@@ -103,7 +104,8 @@ def pool_coverage(rows: pd.DataFrame) -> pd.DataFrame:
     lines = []
     for key, group in rows.groupby(BY, sort=False):
         for name in names:
-            known = group[[f"{name} runs", f"{name} 90%", f"{name} 95%"]].dropna().to_numpy()
+            known = np.stack([group[f"{name} {column}"].to_numpy() for column in ("runs", "90%", "95%")], axis=1)
+            known = known[np.isfinite(known).all(axis=1)]
             runs = int(known[:, 0].sum())
             if runs >= 20:
                 at_90, at_95 = (round(float(inside)) for inside in known[:, 0] @ known[:, 1:])

@@ -106,5 +106,7 @@ def _lost(rows: pd.DataFrame) -> float:
 
 def _smallest_correlation(strong: pd.DataFrame) -> float:
     """Smallest correlation of mean raw and calibrated scores of a measure, over ranks and strengths."""
-    means = strong.groupby(["measure", "rank", "strength"])[["raw", "score"]].mean()
-    return min(float(group.raw.corr(group.score)) for _, group in means.groupby("measure"))
+    cells = strong[["measure", "rank", "strength", "raw", "score"]]
+    means = cells.groupby(["measure", "rank", "strength"])[["raw", "score"]].mean()
+    measures, values = means.index.get_level_values("measure").to_numpy(), means.to_numpy()
+    return min(float(np.corrcoef(values[measures == one].T)[0, 1]) for one in np.unique(measures))

@@ -55,9 +55,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
 
 def _crossing(rows: pd.DataFrame, level: float) -> float:
     """Logarithm (base 2) of the ratio of noise to strength at which the mean calibrated score falls below a level."""
-    means = rows.groupby(np.log2(rows.noise / rows.strength)).score.mean()
-    below = int(np.argmax(means.to_numpy() < level))
-    (x, y), (x_below, y_below) = means.iloc[below - 1 : below + 1].reset_index().to_numpy()
+    ratios, group = np.unique(np.log2(rows.noise.to_numpy() / rows.strength.to_numpy()), return_inverse=True)
+    means = np.bincount(group, rows.score.to_numpy()) / np.bincount(group)
+    below = int(np.argmax(means < level))
+    (x, x_below), (y, y_below) = (values[below - 1 : below + 1].tolist() for values in (ratios, means))
     return float(x + (y - level) / (y - y_below) * (x_below - x))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from shesha_studies.framework.facts import Fact, rate
 
 
@@ -19,6 +21,7 @@ def binomial_limits(rate: float, n: int) -> tuple[float, float]:
     return float(low / n), float(high / n)
 
 
+@lru_cache(maxsize=1024)
 def rate_interval(hits: int, n: int) -> tuple[float, float]:
     """Return the 95 % interval of Clopper and Pearson for a share of hits.
 
