@@ -286,3 +286,10 @@ def test_why_features_have_other_names_is_said(first, second, said):
     X, Y = (pd.DataFrame(rng.standard_normal((30, len(names))), columns=names) for names in (first, second))
     with pytest.raises(ValueError, match=said):
         drift.two_sample(X, Y, n_permutations=19)
+
+
+@pytest.mark.parametrize("call", [lambda path: shesha.compare(path, path), shesha.estimate, shesha.feature_split])
+def test_the_path_of_a_file_is_no_matrix(tmp_path, call):
+    np.save(tmp_path / "a.npy", np.ones((5, 3)))
+    with pytest.raises(TypeError, match=r"must be an array or a table, got '.*a.npy'; .* shesha.io.read\("):
+        call(tmp_path / "a.npy")

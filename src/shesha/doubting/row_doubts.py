@@ -304,7 +304,7 @@ def angles(subject: Subject, side: int) -> Doubt | None:
             continue
         text = (
             f"values of {subject.names[side]} fill {low:.4g} to {high:.4g} up to both ends, like angles in {unit}. "
-            "Angles beside the two ends are equal, but their distance is the largest"
+            "Angles near the two ends are nearly equal, but have the largest distance"
         )
         return Doubt("angles", sum(at_ends), None, text, "If they are angles, pass their cosines and sines")
     return None
