@@ -463,7 +463,8 @@ def _state_conditions_of_parts(codes: Labels, names: Sequence[str]) -> None:
         parts[-1].append(k)
         reached = max(reached, int(places[k][-1]))
     # Single conditions in stretches of their own are a block design, which has its own warning.
-    if len(parts) > 1 and min(map(len, parts)) > 1:
+    lengths = np.diff([*starts, len(codes)])
+    if len(parts) > 1 and min(map(len, parts)) > 1 and lengths.min() >= _MANY_TRIALS:
         before, after = (check.join_items((names[k] for k in sorted(part)), most=3) for part in parts[:2])
         provenance.state_warning(
             f"conditions {before} occur only before trial {starts[1]:,}, and {after} only from it on, so drift looks "
