@@ -243,3 +243,14 @@ def test_noise_of_a_random_encoder_is_stated_and_is_no_kind_of_change(rng):
     vectors = rng.standard_normal((100, 384))
     turned = vectors @ np.linalg.qr(rng.standard_normal((384, 384)))[0]
     assert shesha.diff(vectors, turned).structure.kind == "untested"
+
+
+def test_a_re_encoding_by_the_new_model_is_told():
+    rng = np.random.default_rng(0)
+    before = rng.standard_normal((120, 16))
+    after = before + rng.standard_normal(before.shape)
+    again = {name: side + 0.01 * rng.standard_normal(before.shape) for name, side in (("old", before), ("new", after))}
+    said = "re-encoding 0 (again=, --again) of vectors resembles after, not before"
+    for name, run in again.items():
+        found = shesha.diff({"vectors": before}, {"vectors": after}, again=[{"vectors": run}])
+        assert (said in str(found.inputs)) == (name == "new")

@@ -224,3 +224,35 @@ def test_distances_and_maps_have_no_recorded_columns(rng):
             state_main_column(labels, arrays)
             warn_of_shuffled_rows(labels, arrays)
     assert not stated
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_labels_that_are_written_in_the_texts_are_told(tmp_path, is_written):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    names = np.array(["sports", "politics", "science"])[rng.integers(3, size=90)]
+    texts = [f"Category: {name if is_written else 'any'}. Line number {k} of it." for k, name in enumerate(names)]
+    vectors = list(rng.standard_normal((90, 12)))
+    pd.DataFrame({"text": texts, "embedding": vectors, "category": names}).to_json(
+        tmp_path / "x.jsonl", orient="records", lines=True
+    )
+    opened = open_file(tmp_path / "x.jsonl", labels_column="category")
+    arrays = ReadArrays(opened.representations, None, {tmp_path / "x.jsonl": opened})
+    said = str(audit(arrays, names, n_bootstrap=0, n_permutations=0).inputs)
+    assert ("text contains the label of its row (such as " in said) == is_written
+
+
+@pytest.mark.parametrize("folders", ["hospital", "class"])
+def test_folders_that_go_together_with_the_classes_are_told(tmp_path, folders):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    names = np.array(["covid", "normal"])[rng.integers(2, size=90)]
+    table = pd.DataFrame(rng.standard_normal((90, 6)), columns=[f"dim_{k}" for k in range(6)])
+    of = {"hospital": {"covid": "bimcv", "normal": "nih"}, "class": {"covid": "covid", "normal": "normal"}}[folders]
+    table.insert(0, "path", [f"data/{of[name]}/{k:03d}.png" for k, name in enumerate(names)])
+    table["label"] = names
+    table.to_csv(tmp_path / "x.csv", index=False)
+    opened = open_file(tmp_path / "x.csv", labels_column="label")
+    arrays = ReadArrays(opened.representations, None, {tmp_path / "x.csv": opened})
+    said = str(audit(arrays, names, n_bootstrap=0, n_permutations=0).inputs)
+    assert ("go together with the recorded column folder of path" in said) == (folders == "hospital")

@@ -299,7 +299,29 @@ def test_vectors_that_rotate_and_rows_in_another_order_are_named(tmp_path, keep_
     assert ("Encode stored vectors again" in rotated.advice) == keep_rows
     assert ("as far as distances tell" in rotated.advice) == (not keep_rows)
     if not keep_rows:  # With rows, a check refuses another order.
-        moved = DriftMonitor.load(tmp_path / "m").check(X[::-1] + 0.03 * rng.standard_normal(X.shape))
+        moved = DriftMonitor.load(tmp_path / "m").check(X[rng.permutation(60)] + 0.03 * rng.standard_normal(X.shape))
         other = DriftMonitor.load(tmp_path / "m").check(X[rng.integers(60, size=60)] + rng.standard_normal(X.shape))
         assert any("in another order" in text for text in moved.inputs)
         assert not any("in another order" in text for text in other.inputs)
+
+
+def test_a_line_that_was_inserted_into_the_inputs_is_told(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((200, 16))
+    nulls = [rows + 1e-4 * rng.standard_normal(rows.shape) for _ in range(19)]
+    shifted = np.concatenate([rows[:80], rng.standard_normal((1, 16)), rows[80:-1]])
+    monitor = DriftMonitor(rows, nulls=nulls)
+    monitor.save(tmp_path / "m")
+    with pytest.warns(shesha.CalibrationWarning, match="row offset: rows of the reference fit those 1 place later"):
+        found = DriftMonitor.load(tmp_path / "m").check(shifted)
+    assert str(found).startswith("Check first: row offset")
+
+
+@pytest.mark.parametrize("n_far", [0, 1, 6])
+def test_re_encodings_of_another_version_are_told(n_far):
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((100, 16))
+    other = rows + 0.2 * np.tanh(rows @ rng.standard_normal((16, 16)))
+    nulls = [side + 1e-3 * rng.standard_normal(rows.shape) for side in [rows] * (20 - n_far) + [other] * n_far]
+    said = str(DriftMonitor(rows, nulls=nulls)._setting.doubts)
+    assert ("as if another version or machine had made them" in said) == (n_far > 1)

@@ -214,3 +214,15 @@ def test_minus_one_among_numbers_of_images_is_stated(conditions, named):
     with collect_statements() as statements:
         trial_split(np.random.default_rng(0).random((24, 5)), shown, how="random", n_permutations=19)
     assert any("-1 is used as a class of 6 rows" in text for text in statements) == named
+
+
+@pytest.mark.parametrize("offset", [0, 65280])
+def test_conditions_that_change_in_the_session_are_told(offset):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(1, 7, size=240)
+    codes[120:] += offset
+    said = str(trial_split(rng.standard_normal((240, 12)), codes).inputs)
+    told = (
+        "conditions 1, 2, 3 and 3 more occur only before trial 120, and 65281, 65282, 65283 and 3 more only from it on"
+    )
+    assert (told in said) == (offset > 0)

@@ -290,6 +290,13 @@ def _refuse_copied_runs(layer: str, before: Representation, after: Representatio
     for name, run in list(runs.items())[2:]:
         if fits_better(fit, similarity_correlation(after.to_numpy.rows, run.to_numpy.rows), before.n_rows):
             state_warning(f"{name} is no closer to after than unrelated rows are; check the order of its rows")
+    for place, run in enumerate(side[layer] for side in floor.again):
+        to_old, to_new = (1 - similarity_correlation(side.to_numpy.rows, run.to_numpy.rows) for side in (before, after))
+        if to_new < _NEARER * to_old:
+            state_warning(
+                f"re-encoding {place} (again=, --again) of {layer} resembles after, not before, as if the new model "
+                "had made it, so the noise is that of the change. Encode again with the old model"
+            )
     if any(np.array_equal(side[layer].to_numpy.rows, before.to_numpy.rows) for side in floor.again):
         state_warning(
             f"a re-encoding (again=, --again) equals before in {layer}: either the encoder is deterministic, or the "
@@ -297,6 +304,8 @@ def _refuse_copied_runs(layer: str, before: Representation, after: Representatio
         )
 
 
+_NEARER = 0.1
+"""Distance of a re-encoding from the new encodings, relative to the old ones, below which the new model made it."""
 _NOISY = 0.05
 """RDM drift of re-encodings above which the encoder is random; precision, batches and quantisation cause less."""
 

@@ -15,6 +15,7 @@ from shesha.doubting.doubts import (
     warn_of_doubts as warn_of_doubts,
     warn_of_pair_doubts as warn_of_pair_doubts,
     warn_of_row_doubts as warn_of_row_doubts,
+    warn_of_row_offset as warn_of_row_offset,
 )
 from shesha.doubting.feature_doubts import UNITS_ADVICE as UNITS_ADVICE, describe_units as describe_units
 from shesha.doubting.recorded_columns import (

@@ -306,6 +306,11 @@ def warn_of_pair_doubts(sides: Mapping[str, Any], *, but: Collection[str] = (), 
     return warn_of_doubts(found, but=("duplicates", *but))
 
 
+def warn_of_row_offset(sides: Mapping[str, Any]) -> bool:
+    """Make only the check of shifted rows, which needs no features, and return whether it warned."""
+    return warn_of_pair_doubts(sides, but=[mark.name for mark in list_doubts() if mark.name != "row offset"])
+
+
 def warn_of_row_doubts(
     X: Any, name: str = "X", metric: Metric = "cosine", *, but: Collection[str] = (), numbers: Index | None = None
 ) -> bool:

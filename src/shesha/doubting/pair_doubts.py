@@ -14,6 +14,7 @@ from shesha.doubting.row_doubts import COUNTS_ADVICE, FEW_ROWS_ADVICE, far_rows_
 from shesha.doubting.row_lengths import describe_changes
 from shesha.inputs import find_row_order
 from shesha.kernels.rounding_and_scaling import safe_unit
+from shesha.nulls.dependence import joint_hashes
 from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
@@ -276,9 +277,11 @@ def joined_rows(subject: Subject) -> Doubt | None:
     """Check whether rows repeat on both sides, each time with other partners, as after a join on repeated values."""
     if not subject.diagnostic_rows or any(side.shape[1] < 2 for side in subject.sides):
         return None
-    first, second = (side.hashes for side in subject.diagnostic_rows)
-    pairs = np.unique(np.stack([first, second]), axis=1).shape[1]
-    n_rows, n_distinct = subject.n_rows, max(len(np.unique(first)), len(np.unique(second)))
+    hashes = [side.hashes for side in subject.diagnostic_rows]
+    n_rows, n_distinct = subject.n_rows, max(len(np.unique(side)) for side in hashes)
+    if n_distinct > (1 - SOME) * n_rows:
+        return None
+    pairs = len(np.unique(joint_hashes(hashes)))
     # Rows of few whole numbers, such as of classes, are equal by design.
     is_whole = any(not (side * unit % 1 != 0).any() for side, unit in zip(subject.samples, subject.units, strict=True))
     if is_whole or pairs - n_distinct < SOME * n_rows:

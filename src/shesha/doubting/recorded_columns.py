@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -19,7 +20,7 @@ from shesha.kernels.neighbours import nearest_by_distance
 from shesha.results import Doubt
 from shesha.support.provenance import ignore_statements, state, state_warning
 from shesha.support.sampling_units import is_batch_name, unit_labels
-from shesha.support.types import Index, Labels, Mask, Vector
+from shesha.support.types import Array, Index, Labels, Mask, Vector
 from shesha.support.wording import join_items
 from shesha.views import Rdm, Rows
 
@@ -130,11 +131,50 @@ def other_columns(
             continue
         if any(np.array_equal(values.astype(str), each) for each in known):
             continue
+        if (folders := _folders(values)) is not None and not any(np.array_equal(folders, each) for each in known):
+            name, values = f"folder of {name}", folders
+        for labels in known:
+            _warn_of_written_labels(name, values, labels)
         is_quantity = values.dtype.kind in "fiu" and len(np.unique(values)) > _MOST_LEVELS
         quantity = _as_numbers(values) if is_quantity else _as_labels(values, name)
         if quantity is not None:
             others[name] = quantity
     return others
+
+
+_PATHS, _OWN, _OF_OTHERS = 0.9, 0.95, 0.6
+"""Share of values with a separator of folders, share of texts with the own label, and with that of another row."""
+
+
+def _folders(values: Any) -> Array | None:
+    """Return the last folder of each path; None for other values."""
+    if values.dtype.kind not in "OU" or not len(values):
+        return None
+    parts = [re.split(r"[/\\]", str(value)) for value in values.tolist()]
+    if np.mean([len(part) > 1 for part in parts]) < _PATHS or len({part[-1] for part in parts}) * 2 < len(parts):
+        return None
+    return np.array([part[-2] if len(part) > 1 else "" for part in parts])
+
+
+def _warn_of_written_labels(name: str, texts: Any, labels: Any) -> None:
+    """Warn if texts contain the label of their row, from which an encoder reads it."""
+    n = len(texts)
+    if texts.dtype.kind not in "OU" or labels.shape != (n,) or not 1 < len(set(labels.tolist())) <= n / 2:
+        return
+    rows = np.arange(0, n, max(1, n // _ROWS))
+    lines = [str(texts[row]).lower() for row in rows]
+    if np.mean([" " in line for line in lines]) < _PATHS:
+        return
+
+    def share(order: Index) -> float:
+        return float(np.mean([str(labels[row]).lower() in line for row, line in zip(order, lines, strict=True)]))
+
+    others = np.random.default_rng(0).permutation(rows)
+    if share(rows) >= _OWN and share(others) <= _OF_OTHERS and min(map(len, set(labels.tolist()))) > 1:
+        state_warning(
+            f"{name} contains the label of its row (such as {labels[0]}), so that scores with labels are those of the "
+            "written label, if this text was encoded. Encode it without the label"
+        )
 
 
 def _values_of_columns(representations: Any, columns: Columns | None = None) -> Iterator[tuple[str, Any]]:
@@ -143,11 +183,14 @@ def _values_of_columns(representations: Any, columns: Columns | None = None) -> 
     if any(path.is_dir() or path.stat().st_size > _READ_TWICE for path in paths):
         return
     for name, read in islice(find_recorded_columns(representations) if columns is None else columns, _MOST_COLUMNS):
+        values = None
         with suppress(ValueError, TypeError, OSError), ignore_statements():
             values = np.asarray(read(name))
             # Vectors and records describe no row.
-            if values.ndim == 1 and not any(np.ndim(value) or isinstance(value, Mapping) for value in values.tolist()):
-                yield name, values
+            if values.ndim != 1 or any(np.ndim(value) or isinstance(value, Mapping) for value in values.tolist()):
+                values = None
+        if values is not None:
+            yield name, values
 
 
 _TOGETHER, _LEVEL = 0.5, 1e-4

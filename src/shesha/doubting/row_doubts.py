@@ -288,18 +288,16 @@ def wrong_type(subject: Subject, side: int) -> Doubt | None:
 @on_each_side
 def angles(subject: Subject, side: int) -> Doubt | None:
     """Check whether values fill a full circle up to both of its ends, so that distances are wrong where they wrap."""
-    values = subject.samples[side] * subject.units[side]
-    low, high = float(values.min()), float(values.max())
+    sample, scale = subject.samples[side], subject.units[side]
+    low, high = float(sample.min()) * scale, float(sample.max()) * scale
     for start, turn, unit in _CIRCLES:
-        near = _END * turn
-        if not (
-            start - _SLACK * turn <= low <= start + near and start + turn - near <= high <= start + turn * (1 + _SLACK)
-        ):
+        beyond = max(start - low, high - start - turn)
+        if beyond > _SLACK * turn or max(low - start, start + turn - high) > _END * turn:
             continue
+        values = sample * scale
         # Few other values would be so frequent at both ends and absent beyond them.
-        at_ends = [
-            float(np.mean(part)) for part in (values < start + _EDGE * turn, values > start + turn * (1 - _EDGE))
-        ]
+        edges = values < start + _EDGE * turn, values > start + (1 - _EDGE) * turn
+        at_ends = [float(np.mean(edge)) for edge in edges]
         if min(at_ends) < _AT_ENDS or (values % 1 == 0).all():
             continue
         text = (
@@ -943,6 +941,12 @@ def label_features(subject: Subject) -> Doubt | None:
     means = member @ ((member.T @ sample) / sizes[:, None])
     within, total = ((sample - means) ** 2).sum(axis=0), ((sample - sample.mean(axis=0)) ** 2).sum(axis=0)
     varied = ~is_constant(sample)
+    if _are_discriminant_axes(sample - means, len(sizes)):
+        text = (
+            f"the {sample.shape[1]} features are uncorrelated and equally variable within classes, as axes that a "
+            "discriminant analysis (LDA) fitted with these labels are, so scores with labels are too high"
+        )
+        return Doubt("label features", 1.0, None, text, "Fit the axes with other rows")
     found = np.flatnonzero(varied & (within <= _ONE_VALUE * total))
     # Rows of one input each may be equal within all classes.
     if not len(found) or 2 * len(found) > np.count_nonzero(varied) or sizes.max() < _FEWEST_OF_PART:
@@ -956,6 +960,18 @@ def label_features(subject: Subject) -> Doubt | None:
     return Doubt("label features", max(share, _LEAST), None, text, "Leave them out")
 
 
+def _are_discriminant_axes(residuals: Matrix, n_classes: int) -> bool:
+    """Return whether features, fewer than classes, have a multiple of the identity as covariance within classes."""
+    n, d = residuals.shape
+    if not 2 <= d < n_classes or n < 4 * d:
+        return False
+    products = residuals.T @ residuals
+    size = float(np.trace(products)) / d
+    return bool(np.abs(products - size * np.eye(d)).max() <= _ORTHOGONAL * size)
+
+
+_ORTHOGONAL = 1e-3
+"""Largest covariance within classes, relative to the variance, of axes that were fitted with the labels."""
 _ONE_VALUE = 1e-9
 """Largest variance within classes, relative to all, of a feature that has one value in each class."""
 

@@ -55,12 +55,13 @@ def row_offset(subject: Subject) -> Doubt | None:
         return _describe_offset(
             subject, stretches, int(places[is_moved][0]), is_moved, float(here[is_moved].mean()), best
         )
-    every = np.arange(len(subject.places))
-    forwards, backwards = _fit(grams, every, every), _fit(grams, every, every[::-1])
-    if len(subject.windows) == 1 and backwards - forwards >= _FITS and backwards - best.max() >= _FITS:
-        text = f"rows of {subject.names[0]} fit those of {subject.names[1]} in reverse order ({backwards:.2f}"
-        text += f", and {forwards:.2f} in the same order; correlation of cosines)"
-        return Doubt("row offset", min(1.0, backwards), None, text, _ADVICE)
+    if len(subject.windows) == 1:
+        first, second = (_cosines(gram[None])[0] for gram in grams)
+        forwards, backwards = float(np.vdot(first, second)), float(np.vdot(first, second[::-1, ::-1]))
+        if backwards - max(forwards, best.max()) >= _FITS:
+            text = f"rows of {subject.names[0]} fit those of {subject.names[1]} in reverse order ({backwards:.2f}"
+            text += f", and {forwards:.2f} in the same order; correlation of cosines)"
+            return Doubt("row offset", min(1.0, backwards), None, text, _ADVICE)
     return _fits_in_part(subject, grams, stretches, is_clear & (places == 0))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.doubting import warn_of_pair_doubts, warn_of_row_doubts
+from shesha.doubting import warn_of_pair_doubts, warn_of_row_doubts, warn_of_row_offset
 from shesha.doubting.row_lengths import describe_lengths
 from shesha.drift.canary_reference import Reference, check_same_rows, require_count
 from shesha.inputs import MissingRows, RowChoice, find_row_order, orders, split_names, validation as check
@@ -278,8 +278,33 @@ class ReencodingNoise:
                     "out"
                 )
             state_warning(f"{named} differ from the reference by a drift above {_OTHER}, {remedy}")
+        elif text := _describe_two_kinds(scores[:, 0]):
+            state_warning(text)
         # A missing drift may have been of any size, so it counts as infinite.
         return cls(np.where(np.isnan(scores), np.inf, scores), rows, classes)
+
+
+def _describe_two_kinds(drifts: Vector) -> str:
+    """Return which few re-encodings drift far more than all others, as those of another version; empty if none do."""
+    order = np.argsort(drifts)
+    values = np.maximum(drifts[order], 1e-12)
+    first = len(values) - len(values) // 3
+    steps = values[first:] / values[first - 1 : -1]
+    if not len(steps) or np.isnan(steps).any() or steps.max() < _OTHER_KIND:
+        return ""
+    far = np.sort(order[first + int(steps.argmax()) :])
+    if len(far) < 2 or drifts[far].min() < _NOTICED:
+        return ""
+    return (
+        f"{len(far):,} of {len(drifts):,} re-encodings (number {check.join_items(far)}) drift by at least "
+        f"{drifts[far].min():.2g}, and the others by at most {np.delete(drifts, far).max():.2g}, as if another version "
+        "or machine had made them. Changes of this size are then not detected: leave them out if they are not what an "
+        "unchanged model gives"
+    )
+
+
+_OTHER_KIND, _NOTICED = 30.0, 1e-4
+"""Smallest ratio between the drifts of two kinds of re-encodings, and smallest drift of the farther kind."""
 
 
 def many(nulls: Any) -> Iterable[Any]:
@@ -454,7 +479,9 @@ def _warn_of_doubts(setting: Setting, after: Representation) -> None:
     if setting.reference.rows is not None:
         warn_of_pair_doubts({"the reference": setting.reference.rows, "the new rows": after}, but=but)
     else:
-        # Rows whose axes are hidden have no features to compare.
+        # Rows whose axes are hidden have no features to compare, but distances between rows.
+        sides = {"the reference": setting.reference.geometry_rows(), "the new rows": after}
+        warn_of_row_offset(sides)
         warn_of_row_doubts(after, "the new rows", but=but)
 
 

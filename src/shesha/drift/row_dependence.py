@@ -110,7 +110,7 @@ def dependence_text(rows: Matrix, what: str, unit: str = "row", *, group_advice:
         )
     significance = f"p = {p:.1g}" if p >= _SMALL else f"p < {_SMALL:g}"
     return (
-        f"neighbouring {unit}s of the {what} depend on each other ({significance}), unless they were only sorted, for "
+        f"consecutive {unit}s of the {what} depend on each other ({significance}), unless they were only sorted, for "
         f"example by class. {advice}"
     )
 

@@ -239,7 +239,7 @@ def require_same_conditions(columns: Mapping[str, tuple[Names, Names]], where: s
             if shown:
                 advice = f"Sort both by {column}, or average the rows of each {column}; otherwise "
             raise ValueError(
-                f"rows must be the same inputs, got other values of {column} in {n_different:,} of {len(one):,} rows "
+                f"rows must be the same inputs, got another {column} in {n_different:,} of {len(one):,} rows "
                 f"{where} (row {np.flatnonzero(first != second)[0]}: {first[first != second][0]} and "
                 f"{second[first != second][0]}). {advice}{remedy.rpartition('otherwise ')[2]}"
             )

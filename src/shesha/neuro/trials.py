@@ -162,6 +162,7 @@ class Trials:
         kept = tuple(condition for k, condition in enumerate(names) if counts[k] >= min_trials)
         if 1 < len(kept) <= _MOST_LISTED:
             provenance.state(f"conditions {', '.join(kept)}")
+        _state_conditions_of_parts(codes, kept)
         state_neurons_that_end(trials.rates, codes, name)
         if runs is None:
             _state_slow_drift(trials.rates, codes, name)
@@ -447,6 +448,27 @@ def _state_restarted_runs(trials: Trials, runs: Labels, run_names: Sequence[str]
             f"{'' if name == 'X' else f'{name}: '}the runs {check.join_items(run_names[run] for run in cycle)} follow "
             f"one another {n_cycles} times. If each session numbers its runs anew, trials of several sessions count as "
             "one run: pass both, as in runs=numpy.column_stack([session, run])"
+        )
+
+
+def _state_conditions_of_parts(codes: Labels, names: Sequence[str]) -> None:
+    """Warn if parts of the session have no condition in common, and several conditions in turn each."""
+    places = [np.flatnonzero(codes == k) for k in range(len(names))]
+    parts: list[list[int]] = []
+    starts, reached = [], -1
+    for k in sorted(range(len(names)), key=lambda k: int(places[k][0])):
+        if places[k][0] > reached:
+            parts.append([])
+            starts.append(int(places[k][0]))
+        parts[-1].append(k)
+        reached = max(reached, int(places[k][-1]))
+    # Single conditions in stretches of their own are a block design, which has its own warning.
+    lengths = np.diff([*starts, len(codes)])
+    if len(parts) > 1 and min(map(len, parts)) > 1 and lengths.min() >= _MANY_TRIALS:
+        before, after = (check.join_items((names[k] for k in sorted(part)), most=3) for part in parts[:2])
+        provenance.state_warning(
+            f"conditions {before} occur only before trial {starts[1]:,}, and {after} only from it on, so drift looks "
+            "like a difference between them. If their codes differ by an offset, as of status bits, subtract it"
         )
 
 

@@ -444,7 +444,7 @@ def find_dependence(sides: Sequence[DiagnosticRows], *, screened: bool = False) 
     numbers without a sign may differ.
     """
     n, windows, rows = sides[0].n_rows, sides[0].windows, sides[0].rows
-    repeated = repeats(_joint_hashes([side.hashes for side in sides]))
+    repeated = repeats(joint_hashes([side.hashes for side in sides]))
     repeated = repeated[np.any([side.side[repeated].any(axis=1) for side in sides], axis=0)]
     if n < FEWEST_ROWS:
         discrete = all(_is_discrete(side) for side in sides)
@@ -499,7 +499,7 @@ def p_of_first(values: Vector) -> float:
     return 0.5 * erfc(float(z) / sqrt(2))
 
 
-def _joint_hashes(hashes: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+def joint_hashes(hashes: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     """Combine the hashes of each row in all representations."""
     codes = np.zeros(len(hashes[0]), dtype=np.uint64)
     for one in hashes:
