@@ -655,10 +655,11 @@ def test_few_features_with_most_of_the_distances_are_named_without_others():
     assert "2 of 256 features (" in doubts(rows)["few coordinates"].text
 
 
-def test_axes_of_a_discriminant_analysis_are_told():
+@pytest.mark.parametrize("n", [150, 900])
+def test_axes_of_a_discriminant_analysis_are_told(n):
     discriminant = pytest.importorskip("sklearn.discriminant_analysis")
     rng = np.random.default_rng(3)
-    labels, rows = rng.integers(6, size=150), rng.standard_normal((150, 100))
+    labels, rows = rng.integers(6, size=n), rng.standard_normal((n, 100))
     axes = discriminant.LinearDiscriminantAnalysis().fit_transform(rows, labels)
     assert "discriminant analysis" in doubts(axes, labels)["label features"].text
     components = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[0][:, :5]

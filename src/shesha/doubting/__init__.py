@@ -12,10 +12,10 @@ from shesha.doubting.doubts import (
     find_pair_doubts as find_pair_doubts,
     irrelevant_doubts as irrelevant_doubts,
     rows_without_direction as rows_without_direction,
+    state_row_offset as state_row_offset,
     warn_of_doubts as warn_of_doubts,
     warn_of_pair_doubts as warn_of_pair_doubts,
     warn_of_row_doubts as warn_of_row_doubts,
-    warn_of_row_offset as warn_of_row_offset,
 )
 from shesha.doubting.feature_doubts import UNITS_ADVICE as UNITS_ADVICE, describe_units as describe_units
 from shesha.doubting.recorded_columns import (

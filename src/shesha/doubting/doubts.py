@@ -306,9 +306,17 @@ def warn_of_pair_doubts(sides: Mapping[str, Any], *, but: Collection[str] = (), 
     return warn_of_doubts(found, but=("duplicates", *but))
 
 
-def warn_of_row_offset(sides: Mapping[str, Any]) -> bool:
-    """Make only the check of shifted rows, which needs no features, and return whether it warned."""
-    return warn_of_pair_doubts(sides, but=[mark.name for mark in list_doubts() if mark.name != "row offset"])
+def state_row_offset(sides: Mapping[str, Any]) -> None:
+    """State whether rows fit those a few places away, which needs no features; other rows may have changed."""
+    first, second = (Representation.build(side) for side in sides.values())
+    names = tuple(map(str, sides))
+    others = [mark.name for mark in list_doubts() if mark.name != "row offset"]
+    found = find_pair_doubts([first, second], None, only_cheap=True, names=(names[0], names[1]), but=others)
+    warn_of_doubts(replace(found, found=tuple(one for one in found if _MOVED in one.text)), only_state=True)
+
+
+_MOVED = " fit those "
+"""Words of doubts about moved rows, and not about parts that fit nowhere."""
 
 
 def warn_of_row_doubts(

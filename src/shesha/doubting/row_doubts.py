@@ -16,6 +16,7 @@ from shesha.kernels.ranks import midranks
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.kernels.rounding_and_scaling import is_constant
 from shesha.nulls.dependence import neighbours_are_closer, p_of_first, pairs_of_places, squared_distances
+from shesha.nulls.design_warnings import subtract_class_means
 from shesha.results import Doubt
 from shesha.results.doubts import LEVEL, describe_period
 from shesha.support.provenance import name_features
@@ -941,7 +942,7 @@ def label_features(subject: Subject) -> Doubt | None:
     means = member @ ((member.T @ sample) / sizes[:, None])
     within, total = ((sample - means) ** 2).sum(axis=0), ((sample - sample.mean(axis=0)) ** 2).sum(axis=0)
     varied = ~is_constant(sample)
-    if _are_discriminant_axes(sample - means, len(sizes)):
+    if _are_discriminant_axes(subject):
         text = (
             f"the {sample.shape[1]} features are uncorrelated and equally variable within classes, as axes that a "
             "discriminant analysis (LDA) fitted with these labels are, so scores with labels are too high"
@@ -960,18 +961,24 @@ def label_features(subject: Subject) -> Doubt | None:
     return Doubt("label features", max(share, _LEAST), None, text, "Leave them out")
 
 
-def _are_discriminant_axes(residuals: Matrix, n_classes: int) -> bool:
-    """Return whether features, fewer than classes, have a multiple of the identity as covariance within classes."""
-    n, d = residuals.shape
-    if not 2 <= d < n_classes or n < 4 * d:
+def _are_discriminant_axes(subject: Subject) -> bool:
+    """Return whether features, fewer than classes, have a multiple of the identity as covariance within classes.
+
+    The axes were fitted with all rows, so that some of them do not show it.
+    """
+    assert subject.classes is not None
+    n, d = subject.sides[0].shape
+    if not 2 <= d <= subject.classes.max() or n < 4 * d or n * d > _MOST_VALUES:
         return False
+    (residuals,) = subtract_class_means([subject.read(0, np.arange(n))], subject.classes)
     products = residuals.T @ residuals
     size = float(np.trace(products)) / d
     return bool(np.abs(products - size * np.eye(d)).max() <= _ORTHOGONAL * size)
 
 
-_ORTHOGONAL = 1e-3
-"""Largest covariance within classes, relative to the variance, of axes that were fitted with the labels."""
+_ORTHOGONAL, _MOST_VALUES = 1e-3, 1 << 24
+"""Largest covariance within classes, relative to the variance, of axes that were fitted with the labels, and largest
+number of values that are read to find it."""
 _ONE_VALUE = 1e-9
 """Largest variance within classes, relative to all, of a feature that has one value in each class."""
 

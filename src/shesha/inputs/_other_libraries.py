@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -197,16 +196,10 @@ def split_names(X: Any, name: str = "X") -> Parted:
     Raises
     ------
     TypeError
-        If X cannot be read as one matrix of numbers, or is the path of a file. For a table, the message names the
-        column at fault.
+        If X cannot be read as one matrix of numbers. For a table, the message names the column at fault.
     ValueError
         If a masked array has masked entries, or a column contains lists of different lengths.
     """
-    if isinstance(X, str | os.PathLike):
-        raise TypeError(
-            f"{name} must be an array or a table, got {os.fspath(X)!r}; of a file, pass one of the arrays that "
-            f"shesha.io.read({os.fspath(X)!r}) returns by name"
-        )
     refuse_masked(X, name)
     if isinstance(X, ConditionDistances) and X.names:
         return np.asarray(X), Names.build(np.array(X.names))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, cast
@@ -62,6 +63,11 @@ def dense(X: Any, name: str = "X") -> NDArray[Any]:
 def raw_matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> NDArray[Any]:
     """Check type and shape but neither read nor copy values, so that memory-mapped files stay on disk."""
     array = dense(X, name)
+    if array.ndim == 0 and isinstance(path := array.item(), str | os.PathLike):
+        read = f"shesha.io.read({os.fspath(path)!r})"
+        raise TypeError(
+            f"{name} must be an array or a table, got {os.fspath(path)!r}; of a file, pass an array of {read}"
+        )
     if array.dtype.kind not in "fiub":
         hint = f"; pass numpy.hstack([{name}.real, {name}.imag])" * (array.dtype.kind == "c")
         raise TypeError(_NOT_REAL.format(name, array.dtype) + hint)
