@@ -443,7 +443,7 @@ _ROTATED = 0.9
 def _warn_of_other_order(reference: Matrix, current: Matrix) -> None:
     """Warn if rows have the same mean similarities to all others as those of the reference, but in another order."""
     profiles = []
-    for rows in (reference, current):
+    for rows in (side / safe_unit(side) for side in (reference, current)):
         units = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(float).tiny)
         profiles.append(np.sort(units @ units.mean(axis=0)))
     difference = np.sqrt(np.mean((profiles[0] - profiles[1]) ** 2))

@@ -62,7 +62,10 @@ def namespace(array: Any) -> Any:
         return np
     from array_api_compat import array_namespace
 
-    return array_namespace(array)
+    try:
+        return array_namespace(array)
+    except TypeError as error:
+        raise TypeError(f"arrays must be of NumPy or of an array library, got {type(array).__name__}") from error
 
 
 def refuse_masked(X: Any, name: str) -> None:
