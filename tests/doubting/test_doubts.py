@@ -547,7 +547,7 @@ def test_rows_that_were_never_written_are_named(rng):
     assert found.rows == tuple(range(60, 100)) and "never written in 40 rows (60, 61" in found.text
 
 
-def named_columns(tmp_path, form):
+def make_named_columns(tmp_path, form):
     """A table, an AnnData object or a file of either, in which cd19 determines the distances."""
     rows = np.random.default_rng(0).standard_normal((200, 9))
     rows[:, 4] *= 200
@@ -568,7 +568,7 @@ def named_columns(tmp_path, form):
 
 @pytest.mark.parametrize("form", ["DataFrame", "csv", "AnnData", "h5ad"])
 def test_doubts_call_features_by_their_names(tmp_path, form):
-    found = shesha.doubts(named_columns(tmp_path, form))
+    found = shesha.doubts(make_named_columns(tmp_path, form))
     assert "1 of 9 features (cd19)" in found["few coordinates"].text
 
 
@@ -581,7 +581,7 @@ def test_features_have_numbers_if_two_tables_name_them_differently():
     assert provenance.name_features([0, 2], 3) == ["0", "2"]
 
 
-def order_of(rows):
+def find_order(rows):
     return next(found for found in doubts(rows) if found.name == "order")
 
 
@@ -590,7 +590,7 @@ def test_two_kinds_of_rows_one_after_the_other_are_no_series(n, where):
     rng = np.random.default_rng(0)
     shared, apart = rng.standard_normal((n // 2, 64)), 6 * rng.standard_normal(64)
     pictures = shared + 0.1 * rng.standard_normal(shared.shape) + apart
-    found = order_of(np.vstack([pictures, shared - apart]))
+    found = find_order(np.vstack([pictures, shared - apart]))
     assert found.text.startswith(f"rows from {where} on differ from those before it (")
     assert "two kinds of rows" in found.advice
 
@@ -604,7 +604,7 @@ def test_other_orders_are_not_two_kinds_of_rows(kind):
         "drift": rows + np.linspace(0, 3, 200)[:, None] * rng.standard_normal(20),
         "four batches": rows + 2 * np.repeat(rng.standard_normal((4, 20)), 50, axis=0),
     }[kind]
-    assert order_of(rows).text.startswith("consecutive rows are closer than random pairs")
+    assert find_order(rows).text.startswith("consecutive rows are closer than random pairs")
 
 
 @pytest.mark.parametrize("turn", [2 * np.pi, 360])

@@ -222,7 +222,7 @@ def test_conditions_that_change_in_the_session_are_told(offset):
     codes = rng.integers(1, 7, size=240)
     codes[120:] += offset
     said = str(trial_split(rng.standard_normal((240, 12)), codes).inputs)
-    told = (
+    text = (
         "conditions 1, 2, 3 and 3 more occur only before trial 120, and 65281, 65282, 65283 and 3 more only from it on"
     )
-    assert (told in said) == (offset > 0)
+    assert (text in said) == (offset > 0)

@@ -149,13 +149,18 @@ def find_near_repeats(grams: Sequence[Matrix], kept: Mask) -> Index:
     gaps = np.diff(nearest, axis=1)
     # In sets of three rows, the ratio of the third to the second distance is large, but not that of the fourth.
     rates = [(place + 1) * float(np.median(gaps[:, place])) for place in range(1, min(3, gaps.shape[1]))]
-    limit = min(rates) / log(2) * log(len(places) / _CHANCE)
+    limit = _largest_gap(min(rates), len(places))
     if limit <= 0:
         return places[:0]
     tight = np.maximum(limit / np.arange(2, gaps.shape[1] + 1), log(_TIGHT))
     in_sets = (gaps[:, 1:] > tight).any(axis=1)
     near = gaps[:, 0] > limit
     return places[near | in_sets if np.mean(near | in_sets) >= _MOST else near]
+
+
+def _largest_gap(median: float, n_rows: int) -> float:
+    """Return the gap that hardly any of the rows exceeds by chance, from the median of exponential gaps."""
+    return median / log(2) * log(n_rows / _CHANCE)
 
 
 def share_of_near_repeats(sides: Sequence[NDArray[Any]]) -> float:
@@ -178,7 +183,7 @@ def share_of_near_repeats(sides: Sequence[NDArray[Any]]) -> float:
     total[np.arange(len(rows)), rows] = np.inf
     nearest = np.log(np.maximum(np.sort(np.partition(total, 2, axis=1)[:, :3], axis=1), 1e-13)) / 2
     gaps = np.diff(nearest, axis=1)
-    limit = 2 * float(np.median(gaps[:, 1])) / log(2) * log(len(rows) / _CHANCE)
+    limit = _largest_gap(2 * float(np.median(gaps[:, 1])), len(rows))
     return float(np.mean(gaps[:, 0] > limit)) if limit > 0 else 0.0
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from shesha.report import page_width, wrap
 from shesha.results.base import Result, draws_axes
+from shesha.support.provenance import DOUBTS_OF_VALUES
 from shesha.support.wording import agree, count, lowercase_start
 
 if TYPE_CHECKING:
@@ -19,9 +20,7 @@ _LEAST = 1e-12
 """Smallest p-value that is reported as a number, because approximations are unreliable below it."""
 
 
-OF_VALUES = frozenset(
-    {"raw counts", "two logarithms", "wrong type", "missing codes", "mixed lengths", "no variation", "angles"}
-)
+OF_VALUES = frozenset(DOUBTS_OF_VALUES)
 """Doubts that the values are what was meant. Other problems may follow from them, so they come first."""
 
 

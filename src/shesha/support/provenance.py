@@ -21,10 +21,17 @@ R = TypeVar("R")
 _RESTRICTION = re.compile(r"[\d,]+ of [\d,]+( (and|to) [\d,]+)? rows\b")
 
 _WARNING = "warning: "
-_DOUBTS = (
-    "row offset|equal rows|joined rows|order of pairs|angles|raw counts|two logarithms|wrong type|missing codes|"
-    "mixed lengths|no variation"
+DOUBTS_OF_VALUES = (
+    "raw counts",
+    "two logarithms",
+    "wrong type",
+    "missing codes",
+    "mixed lengths",
+    "no variation",
+    "angles",
 )
+"""Names of the doubts that the values are what was meant."""
+_DOUBTS = "|".join(("row offset", "equal rows", "joined rows", "order of pairs", *DOUBTS_OF_VALUES))
 _CLAIMS = r"another order|vectors of other rows|rows of \S+ under other|do not correspond|cannot identify rows"
 _QUESTION = re.compile(rf"warning: (({_DOUBTS}): |.*\b({_CLAIMS})\b)")
 """Warnings that the rows, layers or values are others than those meant, which questions every number."""
