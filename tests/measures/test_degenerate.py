@@ -134,7 +134,7 @@ NOT_DATA = {
     ),
     "5-D": (X[None, None, None], ValueError, "must be 2-D (n_samples, n_features), got shape (1, 1, 1, 24, 5)"),
     "text": (X.astype(str), TypeError, "must be a matrix of real numbers, got an array of dtype <U32"),
-    "one word": ("CKA", TypeError, "must be a matrix of real numbers, got an array of dtype <U3"),
+    "one word": ("CKA", TypeError, "must be an array or a table, got 'CKA'"),
     "complex": (X + 1j, TypeError, "must be a matrix of real numbers, got an array of dtype complex128"),
     "objects": (X.astype(object), TypeError, "must be a matrix of real numbers, got an array of dtype object"),
     "none": (None, TypeError, "must be a matrix of real numbers, got an array of dtype object"),
