@@ -1,5 +1,6 @@
 """P-values among all earlier rows are uniform, the martingale is the published one, and alarms keep their promise."""
 
+import json
 import math
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy.stats import binom, kstest
 
 from shesha.drift import DriftMonitor
 from shesha.drift.stream_evidence import BINS, HIGHEST, LOWEST, ReferenceDistribution, Stream, score_bins
+from shesha.support.sqlite import StoreError
 
 P = (0.031, 0.72, 0.18, 0.004, 0.55, 0.93, 0.27, 0.08, 0.41, 0.66)
 ORACLE = (
@@ -130,6 +132,30 @@ def test_batches_do_not_matter(rng):
         last = parts.update(part)
     assert last.n_seen == one.n_seen == 30
     assert last.log10_martingale == pytest.approx(one.log10_martingale, abs=0.2)
+
+
+def test_rows_of_earlier_batches_are_refused_and_do_not_count(rng, tmp_path):
+    X, new = rows(rng, 60), rows(rng, 90)
+    DriftMonitor(X).save(tmp_path / "m", keep_rows=True)
+    monitor = DriftMonitor.load(tmp_path / "m")
+    first = monitor.update(new[:60])
+    with pytest.raises(ValueError, match="got 60 of 90 rows equal to rows of earlier batches"):
+        DriftMonitor.load(tmp_path / "m").update(new.astype(np.float32))
+    last = monitor.update(new[60:])
+    assert (first.n_seen, last.n_seen) == (60, 90)
+    # Inputs that many people ask occur again and again.
+    often = DriftMonitor(X)
+    for _ in range(5):
+        often.update(new[rng.integers(20, size=40)])
+
+
+def test_a_stream_of_an_earlier_version_has_no_known_rows(rng):
+    plain = json.loads(Stream().as_text())
+    plain.pop("known")
+    assert len(Stream.from_text(json.dumps(plain)).known) == 0
+    for damaged in ("xy", "abc", 3):
+        with pytest.raises(StoreError, match="known"):
+            Stream.from_text(json.dumps(plain | {"known": damaged}))
 
 
 def test_a_stream_comes_back_from_text_to_the_last_bit(rng):

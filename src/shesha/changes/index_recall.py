@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from math import sqrt
+from math import log, sqrt
 from typing import TYPE_CHECKING, ClassVar, cast, get_args
 
 import numpy as np
@@ -519,6 +519,8 @@ def stored_vectors(
             f"{share:.0%} of the {k} nearest vectors are copies of the query, which any way of storing finds; leave "
             "out repeated rows to measure the others"
         )
+    elif sets := _describe_sets(arrays["X"], k, metric):
+        state_warning(sets if groups is not None else f"{sets}, and pass groups= (--groups) for an interval over sets")
     if groups is None and queries is None and (signs := find_undeclared_dependence([arrays["X"]])):
         state_warning(f"intervals may be too narrow: {signs}")
 
@@ -583,6 +585,42 @@ def _copies_share(vectors: Array, k: int) -> float:
     rows = [row.tobytes() for row in np.ascontiguousarray(vectors)]
     counts = Counter(rows)
     return float(np.mean([min(counts[row] - 1, k) for row in rows])) / k
+
+
+_MOST_IN_SET, _APART, _ROWS_IN_SETS = 64, 3.0, 0.5
+"""Largest set that is looked for, how many times farther other vectors are, and share of vectors in sets that is
+stated."""
+_LOOKED_UP, _SAME = 256, 1e-6
+"""Number of vectors whose set is looked for, and distance, as a share of the largest, that counts as none."""
+
+
+def _describe_sets(vectors: Array, k: int, metric: IndexMetric) -> str:
+    """Describe sets of vectors, such as versions of each document, that hold most of the k nearest; empty if none."""
+    most = min(_MOST_IN_SET, (len(vectors) - 1) // 3)
+    fewest = (k + 1) // 2
+    if most <= fewest:
+        return ""
+    queries = np.sort(np.random.default_rng(0).choice(len(vectors), min(len(vectors), _LOOKED_UP), replace=False))
+    source, lists = RowSource(vectors), _nearest(vectors, _unchanged, queries, most, metric)
+    distances = np.empty(lists.shape)
+    for place, (query, near) in enumerate(zip(queries, lists, strict=True)):
+        rows = np.asarray(source.read(np.append(near, query)), dtype=np.float64)
+        if metric == "cosine":
+            rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        distances[place] = np.sort(np.linalg.norm(rows[:-1] - rows[-1], axis=1))
+    far = distances.max(initial=0.0)
+    if not 0 < far < np.inf:
+        return ""
+    gaps = np.diff(np.log(np.maximum(distances / far, _SAME)), axis=1)[:, fewest - 1 :]
+    in_sets = gaps.max(axis=1) >= log(_APART)
+    if np.mean(in_sets) < _ROWS_IN_SETS:
+        return ""
+    size = int(np.median(gaps[in_sets].argmax(axis=1))) + fewest + 1
+    return (
+        f"{np.mean(in_sets):.0%} of {len(queries):,} checked vectors lie in sets of about {size} that are at least "
+        f"{_APART:.0f} times nearer to each other than to others, such as versions of one document, so the {k} nearest "
+        "are mostly of one set; keep one vector of each set to measure how other documents are found"
+    )
 
 
 _ANGLES = ("few rows", "offset", "rare cluster", "copies", "row lengths", "raw counts")

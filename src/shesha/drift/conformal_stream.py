@@ -126,10 +126,6 @@ def conformal_stream(
     groups : array of shape (n_reference + n_new,), optional
         Group of each row of `reference`, followed by those of `new`. Rows are ranked within their group, so the shares
         of the groups may change in any way.
-    weights : array of shape (n_reference + n_new,), optional
-        Ratio between the densities of new rows and of the reference, up to a constant factor, at each of at most 2,000
-        rows. This ratio must be known in advance, and must not change during the stream. If it is estimated from the
-        same rows, the false alarm rate is not controlled.
     alpha : float
         Maximum probability of ever raising an alarm if nothing but the mix changes.
     seed : int, Generator or None

@@ -476,7 +476,7 @@ class DriftMonitor:
         Raises
         ------
         ValueError
-            If the inputs are those of the reference, or cannot be compared with them.
+            If the inputs are those of the reference or of earlier batches, or cannot be compared with them.
         """
         updates = self._updates
         groups = labels_in_order([split_names(batch, "batch")[1]], {"groups": groups})["groups"]

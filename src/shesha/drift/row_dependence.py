@@ -6,9 +6,10 @@ from math import ceil
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from shesha.kernels.repeated_rows import repeats, row_hashes
+from shesha.kernels.repeated_rows import hash_rows, repeats, row_hashes
 from shesha.nulls.dependence import dependence, p_of_first
 from shesha.results.doubts import LEVEL
 from shesha.support.types import Labels, Matrix, Vector
@@ -149,10 +150,28 @@ def n_equal_rows(reference: Any, window: Any) -> int:
         return 0
     if max(np.abs(one).max(initial=0) for one in arrays) > np.finfo(np.float32).max:
         return 0
-    first, second = ([row.tobytes() for row in np.ascontiguousarray(one, dtype=np.float32)] for one in arrays)
+    return n_equal_hashes(*map(short_hashes, arrays))
+
+
+ShortHashes = NDArray[np.uint32]
+_HASHED = 4096
+"""Number of rows that are hashed at once."""
+
+
+def short_hashes(rows: NDArray[Any]) -> ShortHashes:
+    """Hash each row, rounded to single precision, to 32 bits; hardly any of thousands of rows agree by chance."""
+    hashes = np.zeros(len(rows), dtype="<u4")
+    for start in range(0, len(rows), _HASHED):
+        with np.errstate(over="ignore"):
+            some = rows[start : start + _HASHED].astype(np.float32)
+        hashes[start : start + _HASHED] = hash_rows(some) >> np.uint64(32)
+    return hashes
+
+
+def n_equal_hashes(first: ShortHashes, second: ShortHashes) -> int:
+    """Return how many hashes of the second sample occur in the first; 0 if few do, or if they repeat in a sample."""
     n_rows = min(len(first), len(second))
-    known = set(first)
-    n_shared = min(sum(row in known for row in second), n_rows)
+    n_shared = min(int(np.isin(second, first).sum()), n_rows)
     # Counts and binary features repeat within a sample as well.
-    n_repeated = max(len(rows) - len(set(rows)) for rows in (first, second))
+    n_repeated = max(len(hashes) - len(np.unique(hashes)) for hashes in (first, second))
     return 0 if n_shared < max(_FEWEST_EQUAL, _EQUAL * n_rows) or 2 * n_repeated > n_shared else n_shared

@@ -14,7 +14,14 @@ import numpy as np
 from shesha.doubting import warn_of_row_doubts
 from shesha.doubting.row_lengths import describe_lengths
 from shesha.drift.canary_reference import Reference
-from shesha.drift.row_dependence import dependence_text, group_means, n_equal_rows
+from shesha.drift.row_dependence import (
+    ShortHashes,
+    dependence_text,
+    group_means,
+    n_equal_hashes,
+    n_equal_rows,
+    short_hashes,
+)
 from shesha.inputs import Names, split_names, validation as check
 from shesha.kernels.condition_distances import ledoit_wolf
 from shesha.kernels.rounding_and_scaling import is_constant, length_unit
@@ -27,8 +34,8 @@ MOST_COUNT = 2**62
 """Largest count that a valid state may contain."""
 
 
-def state_fields(text: str, names: Sequence[str]) -> dict[str, Any]:
-    """Return the values of a state, which must have exactly these fields.
+def state_fields(text: str, names: Sequence[str], later: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the values of a state, which must have exactly these fields; earlier versions did not save `later`.
 
     Examples
     --------
@@ -39,7 +46,8 @@ def state_fields(text: str, names: Sequence[str]) -> dict[str, Any]:
         plain = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise state_error(f"no JSON ({error})") from error
-    if not isinstance(plain, dict) or set(plain) != set(names):
+    plain = {**(later or {}), **plain} if isinstance(plain, dict) else plain
+    if not isinstance(plain, dict) or set(plain) != {*names, *(later or ())}:
         raise state_error(f"{str(text)[:60]!r} instead of {', '.join(names)}")
     return plain
 
@@ -251,6 +259,8 @@ _FAR = 1e12
 """Largest absolute log10 of the evidence that a saved stream may contain."""
 RECENT, RECENT_AXES = 128, 8
 """Number of the last rows that are kept, and of the reference's leading directions in which they are kept."""
+_KNOWN = 4096
+"""Number of the last rows that are recognised if a later batch contains them again."""
 _SMALLEST = 1e-290
 """Smallest size of values of a reference, whose covariance is inverted."""
 _FIELDS = (
@@ -331,6 +341,18 @@ class Stream:
     """The last rows, in the leading directions of the reference."""
     dependent: bool = False
     """Whether rows depended on each other when there was an alarm."""
+    known: ShortHashes = field(default_factory=lambda: np.zeros(0, dtype="<u4"))
+    """Short hashes of the last rows."""
+
+    def require_new(self, rows: Matrix) -> None:
+        """Refuse rows of earlier batches, which would count twice, and keep hashes of the new rows."""
+        hashes = short_hashes(rows)
+        if n_equal := n_equal_hashes(self.known, hashes):
+            raise ValueError(
+                f"batch must contain new inputs, got {n_equal:,} of {len(rows):,} rows equal to rows of earlier "
+                "batches, as in an export of all rows so far; pass only the rows that are new"
+            )
+        self.known = np.concatenate([self.known, hashes])[-_KNOWN:]
 
     def remember(self, rows: Matrix) -> None:
         """Keep the last rows, with as many digits as the search for dependence needs."""
@@ -380,6 +402,7 @@ class Stream:
                 "recent": self.recent.ravel().tolist(),
                 "recent_width": self.recent.shape[1],
                 "dependent": int(self.dependent),
+                "known": self.known.tobytes().hex(),
             }
         )
 
@@ -392,7 +415,7 @@ class Stream:
         StoreError
             If the text is damaged.
         """
-        plain = state_fields(text, _FIELDS)
+        plain = state_fields(text, _FIELDS, {"known": ""})
         bins = [count_field(item, "bins", BINS - 1) for item in list_field(plain, "bins")]
         filled = [count_field(item, "counts") for item in list_field(plain, "counts")]
         capital = [number_field(item, "capital", 0.0, 1.0) for item in list_field(plain, "capital")]
@@ -417,7 +440,16 @@ class Stream:
             alarm_since=since,
             recent=kept,
             dependent=bool(count_field(plain, "dependent", 1)),
+            known=_hashes_field(plain),
         )
+
+
+def _hashes_field(plain: Mapping[str, Any]) -> ShortHashes:
+    text = plain["known"]
+    try:
+        return np.frombuffer(bytes.fromhex(text), dtype="<u4")[-_KNOWN:]
+    except (TypeError, ValueError) as error:
+        raise state_error(f"known = {str(text)[:40]}") from error
 
 
 FEWEST = 20
@@ -506,7 +538,8 @@ class Updates:
             raise ValueError(again.format(f"{n_equal:,} of {len(array):,} rows equal to rows of the reference"))
 
     def apply(self, stream: Stream, rows: Matrix) -> StreamVerdict:
-        """Add new rows to the stream, and return the verdict."""
+        """Add new rows to the stream, and return the verdict; rows of earlier batches are refused."""
+        stream.require_new(rows)
         scores = self._typical.scores(rows)
         # The seed depends on the number of earlier rows, so that another process breaks ties in the same way.
         p = stream.p_values(scores, np.random.default_rng([_TIES, self._seed, stream.n_seen]))
