@@ -77,7 +77,7 @@ def make_monitor(folder: Path) -> None:
     monitor = DriftMonitor.load(folder / "monitor")
     for _ in range(3):
         monitor.check(X + 0.01 * rng.standard_normal(X.shape))
-        monitor.update(X[:9] + 0.01)
+        monitor.update(X[:9] + 0.01 * rng.standard_normal((9, X.shape[1])))
 
 
 def use_monitor(folder: Path) -> None:
@@ -87,7 +87,7 @@ def use_monitor(folder: Path) -> None:
     for place in (folder / "one.npz", folder / "monitor"):
         monitor = DriftMonitor.load(place)
         str(monitor.check(X + 0.02)), monitor.history("check"), monitor.history("update")
-    str(monitor.update(X[:7] + 0.01))
+    str(monitor.update(X[:7] + 0.02))
     with server(folder / "monitor", port=0) as served:
         for answer in served.pages.values():
             answer()

@@ -57,7 +57,7 @@ def look(folder: Path) -> tuple[int, int]:
     checks, updates = monitor.history(), monitor.history("update")
     assert [one["sequence"]["number"] for one in checks] == list(range(1, len(checks) + 1))
     assert [one["n_seen"] for one in updates] == [5 * (i + 1) for i in range(len(updates))]
-    found = monitor.update(np.random.default_rng(2).standard_normal((5, 32)))
+    found = monitor.update(np.random.default_rng([2, len(updates)]).standard_normal((5, 32)))
     assert found.n_seen == 5 * (len(updates) + 1)
     return len(checks), len(updates)
 
