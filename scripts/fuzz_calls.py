@@ -42,7 +42,7 @@ from _hostile_values import LABELS, MATRICES, SCALARS, TABLES, pool
 
 from shesha import NotEstimable
 
-SECONDS = 10.0
+SECONDS = 30.0
 """Processor time allowed for a call, in seconds."""
 ROOM = 3 << 30
 """Address space allowed in addition to that used by imports."""
