@@ -141,3 +141,9 @@ def test_the_widest_are_refused_before_any_product(monkeypatch):
     monkeypatch.setenv("SHESHA_MEMORY", "1M")
     with pytest.raises(ValueError, match=r"sums of products of 400 and 400 features must fit the memory budget"):
         Moments.of(np.zeros((10, 400)), np.zeros((10, 400)))
+
+
+def test_rows_too_large_to_sum_are_refused_without_a_raw_warning():
+    X = np.random.default_rng(0).standard_normal((40, 6))
+    with pytest.raises(ValueError, match="rows must differ by less than"):
+        Moments.of(np.sign(X) * np.finfo(float).max, X)

@@ -571,7 +571,8 @@ def stored_vectors(
     if own and (lost := [each.name for each in numbers if each.low <= each.chance]):
         state_warning(
             f"{join_names(lost)} {agree(len(lost), 'finds', 'find')} no more neighbours than chance, as if rows were "
-            "in another order; check that row i of both sides is the same input"
+            "in another order; check that row i of both sides is the same input",
+            questions_input=True,
         )
     table = StoredVectorsTable(numbers=tuple(numbers), k=k, metric=metric, rows=names, interrupted=interrupted)
     if queries is not None:

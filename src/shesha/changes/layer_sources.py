@@ -78,7 +78,8 @@ class Matching:
             n_before, n_after = (len(self.pairs) + len(names) for names in (self.only_before, self.only_after))
             provenance.state_warning(
                 f"before has {n_before} layers and after {n_after}: in models of other depth, layers of one number do "
-                "not correspond; `shesha layers` (shesha.compare_layers) finds the closest ones"
+                "not correspond; `shesha layers` (shesha.compare_layers) finds the closest ones",
+                questions_input=True,
             )
 
 

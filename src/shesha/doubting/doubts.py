@@ -19,6 +19,7 @@ from shesha.kernels.ranks import midranks
 from shesha.nulls.dependence import DiagnosticRows
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Dependence, Doubt, Doubts
+from shesha.results.doubts import OF_ROWS, OF_VALUES
 from shesha.support.memory import MemoryBudgetError
 from shesha.support.provenance import keep_statements, state_warning
 from shesha.support.types import Index, Labels, Vector
@@ -282,10 +283,11 @@ def warn_of_doubts(doubts: Doubts, but: Collection[str] = _NO_WARNING, *, only_s
     problems = [doubt for doubt in doubts if doubt.name not in but or (only_state and doubt.name == "duplicates")]
     for doubt in problems:
         text = f"{doubt.name}: {doubt.text}. {doubt.advice}"
+        is_question = doubt.name in OF_VALUES | OF_ROWS
         if only_state or doubt.name in _ONLY_STATED:
-            state_warning(text)
+            state_warning(text, questions_input=is_question)
         else:
-            warn(text, CalibrationWarning)
+            warn(text, CalibrationWarning, questions_input=is_question)
     return bool(problems)
 
 
@@ -312,11 +314,8 @@ def state_row_offset(sides: Mapping[str, Any]) -> None:
     names = tuple(map(str, sides))
     others = [mark.name for mark in list_doubts() if mark.name != "row offset"]
     found = find_pair_doubts([first, second], None, only_cheap=True, names=(names[0], names[1]), but=others)
-    warn_of_doubts(replace(found, found=tuple(one for one in found if _MOVED in one.text)), only_state=True)
-
-
-_MOVED = " fit those "
-"""Words of doubts about moved rows, and not about parts that fit nowhere."""
+    moved = tuple(one for one in found if one.name == "row offset")
+    warn_of_doubts(replace(found, found=moved), only_state=True)
 
 
 def warn_of_row_doubts(

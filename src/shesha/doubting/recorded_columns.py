@@ -271,7 +271,8 @@ def warn_of_shuffled_rows(labels: Mapping[str, Labels], arrays: Mapping[str, Any
                 f"nearest neighbours in {first} share {column} ({100 * fits[first]:.0f} % beyond chance), but those of "
                 f"{name} do not ({100 * fits[name]:.0f} %), and the two have no neighbours in common, as if the rows "
                 f"of {name} were in another order. "
-                + (f"Pass its own as {option}" if option else "Check that row i is the same input in both")
+                + (f"Pass its own as {option}" if option else "Check that row i is the same input in both"),
+                questions_input=True,
             )
             return
 

@@ -152,7 +152,7 @@ def _fits_in_part(subject: Subject, grams: Sequence[Matrix], stretches: Sequence
             f"rows {low:,} to {high:,} of {subject.names[0]} do not fit those of {subject.names[1]} ({across:.2f}, and "
             f"{elsewhere:.2f} in other parts; correlation of cosines), as if they were in another order on one side"
         )
-        return Doubt("row offset", 1.0 - max(0.0, across), None, text, _ADVICE)
+        return Doubt("unmatched rows", 1.0 - max(0.0, across), None, text, _ADVICE)
     return None
 
 

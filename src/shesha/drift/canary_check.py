@@ -24,7 +24,7 @@ from shesha.results import DriftScore, Moved
 from shesha.results.drift import LIMIT_CONFIDENCE
 from shesha.support import memory
 from shesha.support.progress import best_answer, track
-from shesha.support.provenance import state, state_warning
+from shesha.support.provenance import questions_input, state, state_warning, text_of_warning
 from shesha.support.seeds import draws_needed
 from shesha.support.types import Index, Labels, Matrix, Vector, is_array
 from shesha.support.warnings import NotEstimable
@@ -448,7 +448,8 @@ def _warn_of_other_order(reference: Matrix, current: Matrix) -> None:
         profiles.append(np.sort(units @ units.mean(axis=0)))
     difference = np.sqrt(np.mean((profiles[0] - profiles[1]) ** 2))
     if difference < _SAME_PROFILE * profiles[0].std() / np.sqrt(len(reference)):
-        state_warning("the rows seem to be those of the reference in another order; sort them, or save identifiers")
+        text = "the rows seem to be those of the reference in another order; sort them, or save identifiers"
+        state_warning(text, questions_input=True)
 
 
 _NOISY = 0.005
@@ -471,9 +472,9 @@ def _warn_of_rotation(reference: Matrix, current: Matrix) -> bool:
 
 def _warn_of_doubts(setting: Setting, after: Representation) -> None:
     """Repeat what was wrong with the reference, and warn of what is wrong with the rows to check."""
-    texts = [text.removeprefix("warning: ") for text in setting.doubts]
-    for text in texts:
-        state_warning(f"when the monitor was made: {text}")
+    texts = [text_of_warning(text) for text in setting.doubts]
+    for text, statement in zip(texts, setting.doubts, strict=True):
+        state_warning(f"when the monitor was made: {text}", questions_input=questions_input(statement))
     # The verdict describes lengths, and rows that did not change at all.
     but = ("copies", "offset", "row lengths", *(text.partition(":")[0] for text in texts))
     if setting.reference.rows is not None:

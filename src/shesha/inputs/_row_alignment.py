@@ -252,7 +252,8 @@ def require_same_conditions(columns: Mapping[str, tuple[Names, Names]], where: s
                 state_warning(
                     f"rows seem to be other inputs: {n_different:,} of {len(one):,} values of {column} {where} differ, "
                     "as between random rows, though each value is about as frequent. If they are in another order, "
-                    "sort them, or save identifiers of the rows with both"
+                    "sort them, or save identifiers of the rows with both",
+                    questions_input=True,
                 )
 
 

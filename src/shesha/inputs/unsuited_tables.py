@@ -216,7 +216,8 @@ def warn_of_rounded_identifiers(columns: Sequence[Column], source: str) -> None:
             state_warning(
                 f"{name} of {Path(source).name} cannot identify rows: {count(len(values), 'row')} have "
                 f"{count(n_different, 'value')}, such as {values[0]:g}, as a spreadsheet rounds long numbers. Export "
-                "it as text"
+                "it as text",
+                questions_input=True,
             )
 
 

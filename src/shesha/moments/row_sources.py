@@ -140,5 +140,6 @@ def describe_side(side: Any) -> list[Any]:
     elif isinstance(side, np.ndarray) and side.size:
         # Sums of half precision overflow.
         kind = np.float64 if side.dtype.kind == "f" else None
-        description.append([float(row.sum(dtype=kind)) for row in (side[0], side[-1])])
+        with np.errstate(over="ignore", invalid="ignore"):
+            description.append([float(row.sum(dtype=kind)) for row in (side[0], side[-1])])
     return description

@@ -30,7 +30,7 @@ from shesha.support import memory, provenance
 from shesha.support.provenance import keep_statements
 from shesha.support.seeds import ALPHA, N_PERMUTATIONS
 from shesha.support.types import Labels, Matrix, Seed
-from shesha.support.warnings import CalibrationWarning, MeasureWarning, warn
+from shesha.support.warnings import MeasureWarning, warn, warn_of_statement
 
 Estimate = Literal["ledoit-wolf", "diagonal"]
 ESTIMATES: tuple[Estimate, ...] = get_args(Estimate)
@@ -241,7 +241,7 @@ def crossnobis(
             trials.state_blocked_conditions()
     # Tables made from the distances keep no statements.
     for text in provenance.unraised_warnings(statements):
-        warn(text, CalibrationWarning)
+        warn_of_statement(text)
     with single_threaded_blas():
         crossed = Crossed.build(trials, parts, noise, run_names)
         distances = crossed.distances(trials.codes)

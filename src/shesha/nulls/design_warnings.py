@@ -471,7 +471,8 @@ def _state_odd_repeat(repeats: Sequence[NDArray[Any]], what: str, names: Sequenc
         state_warning(
             f"the distances of {name} do not agree with those of the other {what}s (correlation with their mean "
             f"{agreement(k, places != k)[0]:.2f}, others {low:.2f} to {high:.2f}), so its rows may be in another order "
-            "or belong to other inputs. Check them, or leave it out"
+            "or belong to other inputs. Check them, or leave it out",
+            questions_input=True,
         )
 
 

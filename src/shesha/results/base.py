@@ -550,8 +550,8 @@ def texts_of_statements(statements: Sequence[str]) -> tuple[list[str], str]:
 
     Examples
     --------
-    >>> texts_of_statements(["warning: row offset: rows fit those 1 place later. Check it", "rows paired by position"])
-    (['Check first: row offset: rows fit those 1 place later.'], 'Read: rows paired by position.')
+    >>> texts_of_statements(["check first: row offset: rows fit those 1 later. Check it", "rows paired by position"])
+    (['Check first: row offset: rows fit those 1 later.'], 'Read: rows paired by position.')
     >>> texts_of_statements(["a.npz: left out label", "rows paired by position", "b.npz: left out label"])[1]
     'Read: a.npz, b.npz: left out label; rows paired by position.'
     """

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from shesha.report import page_width, wrap
 from shesha.results.base import Result, draws_axes
-from shesha.support.provenance import DOUBTS_OF_VALUES
 from shesha.support.wording import agree, count, lowercase_start
 
 if TYPE_CHECKING:
@@ -20,8 +19,12 @@ _LEAST = 1e-12
 """Smallest p-value that is reported as a number, because approximations are unreliable below it."""
 
 
-OF_VALUES = frozenset(DOUBTS_OF_VALUES)
+OF_VALUES = frozenset(
+    ("raw counts", "two logarithms", "wrong type", "missing codes", "mixed lengths", "no variation", "angles")
+)
 """Doubts that the values are what was meant. Other problems may follow from them, so they come first."""
+OF_ROWS = frozenset(("row offset", "unmatched rows", "equal rows", "joined rows", "order of pairs"))
+"""Doubts that row i is the same input on both sides."""
 
 
 @dataclass(frozen=True)

@@ -20,21 +20,7 @@ R = TypeVar("R")
 
 _RESTRICTION = re.compile(r"[\d,]+ of [\d,]+( (and|to) [\d,]+)? rows\b")
 
-_WARNING = "warning: "
-DOUBTS_OF_VALUES = (
-    "raw counts",
-    "two logarithms",
-    "wrong type",
-    "missing codes",
-    "mixed lengths",
-    "no variation",
-    "angles",
-)
-"""Names of the doubts that the values are what was meant."""
-_DOUBTS = "|".join(("row offset", "equal rows", "joined rows", "order of pairs", *DOUBTS_OF_VALUES))
-_CLAIMS = r"another order|vectors of other rows|rows of \S+ under other|do not correspond|cannot identify rows"
-_QUESTION = re.compile(rf"warning: (({_DOUBTS}): |.*\b({_CLAIMS})\b)")
-"""Warnings that the rows, layers or values are others than those meant, which questions every number."""
+_WARNING, _QUESTION = "warning: ", "check first: "
 _FEW, _MOST = 2, 6
 """Number of contents left out that are named with their reasons, and that are named at all."""
 
@@ -88,20 +74,39 @@ def state_other_settings(records: Mapping[str, Mapping[str, Any]]) -> None:
             state(f"the tokenizers of {first} and {name} give other tokens for the same texts")
 
 
-def state_warning(message: str, *, is_raised: bool = False) -> None:
-    """State why numbers may mislead, so that the result and its sentence for a paper keep the warning."""
-    state(f"{_WARNING}{message}", is_raised=is_raised)
+def state_warning(message: str, *, is_raised: bool = False, questions_input: bool = False) -> None:
+    """State why numbers may mislead, so that the result and its sentence for a paper keep the warning.
+
+    With `questions_input`, rows, layers or values may be others than those meant. Texts and pages show such warnings
+    before the answer.
+    """
+    state(f"{_QUESTION if questions_input else _WARNING}{message}", is_raised=is_raised)
 
 
 def is_warning(statement: str) -> bool:
     """Return whether a statement says that numbers may mislead."""
-    return statement.startswith(_WARNING)
+    return statement.startswith((_WARNING, _QUESTION))
+
+
+def questions_input(statement: str) -> bool:
+    """Return whether a statement warns that rows, layers or values may be others than those meant."""
+    return statement.startswith(_QUESTION)
+
+
+def text_of_warning(statement: str) -> str:
+    """Return a warning without the words that mark it.
+
+    Examples
+    --------
+    >>> text_of_warning("check first: rows seem to be in another order")
+    'rows seem to be in another order'
+    """
+    return statement.removeprefix(_QUESTION).removeprefix(_WARNING)
 
 
 def unraised_warnings(statements: Mapping[str, bool]) -> list[str]:
-    """Return the warnings among the statements that were not raised."""
-    found = statements.items()
-    return [text.removeprefix(_WARNING) for text, is_raised in found if is_warning(text) and not is_raised]
+    """Return the statements that are warnings and were not raised."""
+    return [text for text, is_raised in statements.items() if is_warning(text) and not is_raised]
 
 
 def distinct_warnings(statements: Iterable[str]) -> list[str]:
@@ -112,21 +117,8 @@ def distinct_warnings(statements: Iterable[str]) -> list[str]:
     >>> distinct_warnings(["rows by position", "warning: p may be too small: rows repeat (p = 0.1). Pass groups="])
     ['p may be too small: rows repeat']
     """
-    found = (text.removeprefix(_WARNING) for text in statements if is_warning(text))
+    found = (text_of_warning(text) for text in statements if is_warning(text))
     return list(dict.fromkeys(re.sub(r" \(p = [^)]*\)", "", text.split(". ")[0]) for text in found))
-
-
-def questions_input(statement: str) -> bool:
-    """Return whether a statement warns that rows, layers or values may be others than those meant.
-
-    Examples
-    --------
-    >>> questions_input("warning: the rows seem to be those of the reference in another order; sort them")
-    True
-    >>> questions_input("warning: p-values may be too small: rows repeat")
-    False
-    """
-    return _QUESTION.match(statement) is not None
 
 
 def record_features(n_features: int, names: Callable[[], Iterable[object]]) -> None:

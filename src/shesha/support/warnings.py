@@ -53,17 +53,23 @@ class RowNamesWarning(UserWarning):
     """Rows were reordered by their names, or names did not identify rows; the message names the arrays."""
 
 
-def warn(message: str, category: type[UserWarning]) -> None:
+def warn(message: str, category: type[UserWarning], *, questions_input: bool = False) -> None:
     """Issue a warning that points to the line outside the library from which it was called.
 
-    A result keeps warnings that its numbers may mislead.
+    A result keeps warnings that its numbers may mislead, and whether they question the input (`state_warning`).
     """
     if category is CalibrationWarning:
-        provenance.state_warning(message, is_raised=True)
+        provenance.state_warning(message, is_raised=True, questions_input=questions_input)
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PACKAGES:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+def warn_of_statement(statement: str) -> None:
+    """Raise a warning that was stated."""
+    is_question = provenance.questions_input(statement)
+    warn(provenance.text_of_warning(statement), CalibrationWarning, questions_input=is_question)
 
 
 def warn_of_statements(function: Callable[P, R]) -> Callable[P, R]:
@@ -74,7 +80,7 @@ def warn_of_statements(function: Callable[P, R]) -> Callable[P, R]:
         with provenance.collect_statements() as statements:
             result = function(*args, **kwargs)
         for text in provenance.unraised_warnings(statements):
-            warn(text, CalibrationWarning)
+            warn_of_statement(text)
         for text in filter(provenance.restricts, statements):
             warn(text, MeasureWarning)
         return result

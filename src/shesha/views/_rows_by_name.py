@@ -274,7 +274,7 @@ def warn_of_other_order(arrays: Mapping[str, Any]) -> None:
             against = " against their names" if names is not None else ""
             remedy = f"as if rows had been shifted{against}. Correct the order of its rows first"
         if warned := bool(text):
-            state_warning(f"{text}, {remedy}", is_raised=True)
+            state_warning(f"{text}, {remedy}", is_raised=True, questions_input=True)
             warn(f"{text}, {remedy}", RowNamesWarning)
 
 
