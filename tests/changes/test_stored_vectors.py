@@ -84,7 +84,7 @@ def test_rows_of_own_vectors_are_matched_by_name():
     sides = {"mixed": np.round(X, 1)[order], "unit": X / np.linalg.norm(X, axis=1, keepdims=True)}
     with pytest.warns(UserWarning, match="mixed seems to contain the rows of X in another order"):
         turned = stored_vectors(X, sides)
-    assert any("warning: mixed finds no more neighbours than chance" in text for text in turned.inputs)
+    assert any("check first: mixed finds no more neighbours than chance" in text for text in turned.inputs)
     assert any(text.startswith("unit: row lengths are 1 in all rows, and were") for text in turned.inputs)
     twice = stored_vectors(np.repeat(X[:20], 3, axis=0), ["binary"], k=4)
     assert any("warning: 50% of the 4 nearest vectors are copies of the query" in text for text in twice.inputs)

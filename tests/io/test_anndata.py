@@ -164,3 +164,15 @@ def test_sections_that_share_a_range_of_coordinates_are_named(tmp_path, column, 
     with collect_statements() as statements:
         files.open_file(path, keys=["obsm/spatial", "X"])
     assert any("share one range of coordinates in obsm/spatial" in text for text in statements) == named
+
+
+def test_an_index_that_is_no_list_is_refused(tmp_path):
+    path = tmp_path / "cells.h5ad"
+    anndata.AnnData(np.random.default_rng(0).standard_normal((30, 5))).write_h5ad(path)
+    with h5py.File(path, "a") as file:
+        attributes = dict(file["obs/_index"].attrs)
+        del file["obs/_index"]
+        file["obs/_index"] = "one name"
+        file["obs/_index"].attrs.update({**attributes, "encoding-type": "string"})
+    with pytest.raises(ValueError, match=r"obs/_index has shape \(\) instead of one name per row"):
+        files.read(path)

@@ -148,7 +148,10 @@ def _names(path: Path, root: Any, axis: str) -> Names | None:
         if index not in table:
             return None
         require_sound(path, f"{axis}/{index}", table[index])
-        return Names.build(np.asarray(optional("anndata.io", path).read_elem(table[index])))
+        names = np.asarray(optional("anndata.io", path).read_elem(table[index]))
+        if names.ndim != 1:
+            raise ValueError(f"{axis}/{index} has shape {names.shape} instead of one name per row")
+        return Names.build(names)
 
 
 def labels_of_anndata(path: Path, root: Any, column: str | None) -> NamedRows:
