@@ -351,7 +351,5 @@ def test_identifiers_that_a_spreadsheet_rounded_are_named(tmp_path, shared):
     table["tweet_id"] = table["tweet_id"].map("{:.5E}".format) if shared != "same" else numbers
     table.to_csv(tmp_path / "b.csv", index=False)
     found = shesha.compare_all([tmp_path / "a.csv", tmp_path / "b.csv"], "CKA")
-    is_named = "tweet_id of b.csv cannot identify rows: 40 rows have 1 value, such as 1.23457e+18" in str(
-        found.inputs
-    )
+    is_named = "tweet_id of b.csv cannot identify rows: 40 rows have 1 value, such as 1.23457e+18" in str(found.inputs)
     assert is_named == (shared != "same")
