@@ -192,6 +192,18 @@ def test_the_kind_of_a_matlab_file_does_not_depend_on_its_first_words(tmp_path):
         files.open_file(tmp_path / "a.mat")
 
 
+@pytest.mark.parametrize("compressed", [False, True])
+def test_variables_with_a_missing_part_are_refused(tmp_path, compressed):
+    """SciPy would take the type of the next variable as that of the imaginary part, which ends the process."""
+    io.savemat(tmp_path / "a.mat", {"c": np.array([X[0], X[1] + 1j], dtype=object)})
+    content = (tmp_path / "a.mat").read_bytes()
+    place = content.index(b"\6\0\0\0\x08\0\0\0\6\0\0\0") + 9
+    found = content[:place] + b"\x08" + content[place + 1 :]
+    (tmp_path / "a.mat").write_bytes(pack(found) if compressed else found)
+    with pytest.raises(files.UnreadableFileError, match="variables of 4 elements, got one of 3"):
+        files.open_file(tmp_path / "a.mat")
+
+
 def test_an_array_in_place_of_the_observations_is_not_searched(tmp_path):
     anndata, h5py = pytest.importorskip("anndata"), pytest.importorskip("h5py")
     anndata.AnnData(X, obsm={"X_pca": X}).write_h5ad(tmp_path / "a.h5ad")

@@ -506,6 +506,10 @@ _MATRIX = 14
 _NUMERIC_TYPES = frozenset({*range(1, 8), 9, 12, 13})
 _TEXT_TYPES = frozenset({16, 17, 18})
 _TEXT_CLASS = 4
+_FEWEST_ELEMENTS = {_TEXT_CLASS: 3, 5: 5, **dict.fromkeys(range(6, 16), 3)}
+"""Number of elements of a real variable of each class (text, sparse, numbers): shape, name and values."""
+_COMPLEX = 1 << 11
+"""Flag of variables with imaginary parts, which are one element more."""
 _DEEPEST = 50
 _CLASSES = {"double": "f8", "single": "f4", "logical": "?", "sparse": "f8", "char": "U1"}
 _CLASSES |= {f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
@@ -595,11 +599,13 @@ def _require_known_types(
     path: Path, stream: Any, left: int, order: Literal["little", "big"], depth: int = 0, *, within: bool = False
 ) -> None:
     """Refuse elements of a variable of other types, because SciPy uses a type as an index without checking it."""
-    known, n_elements, is_text = frozenset({_MATRIX}), 0, False
+    known, n_elements, fewest, is_text = frozenset({_MATRIX}), 0, 0, False
     if within:
         # SciPy reads the flags of a variable without their type and size.
-        flags, left = stream.read(16)[8:12], left - 16
-        known, is_text = known | _NUMERIC_TYPES, int.from_bytes(flags, order) & 0xFF == _TEXT_CLASS
+        flags, left = int.from_bytes(stream.read(16)[8:12], order), left - 16
+        known, is_text = known | _NUMERIC_TYPES, flags & 0xFF == _TEXT_CLASS
+        # For an element that is missing, it would read the next variable.
+        fewest = _FEWEST_ELEMENTS.get(flags & 0xFF, 0) + bool(flags & _COMPLEX)
     while left > 0 and len(tag := stream.read(8)) == 8:
         n_elements += 1
         kind, n_bytes = (int.from_bytes(tag[i : i + 4], order) for i in (0, 4))
@@ -618,6 +624,11 @@ def _require_known_types(
             _require_known_types(path, stream, n_bytes, order, depth + 1, within=True)
         else:
             stream.seek(n_bytes, 1)
+    if n_elements < fewest:
+        raise UnreadableFileError(
+            f"MATLAB file {path} must contain variables of {fewest} elements, got one of {n_elements}; save the file "
+            "again"
+        )
 
 
 def _load(path: Path, name: str) -> Any:
