@@ -399,5 +399,7 @@ def test_numbered_columns_in_another_order_are_stated(rng):
     names = [f"dim_{k}" for k in range(12)]
     X = pd.DataFrame(rng.standard_normal((20, 12)), columns=names)
     found = shesha.compare(X, X[sorted(names)], "CKA")
-    assert found.inputs == ("Y: columns dim_0 to dim_11, in the order of their numbers, 20 x 12",)
-    assert found["CKA"].value == pytest.approx(1) and shesha.compare(X, X, "CKA").inputs == ()
+    assert found.inputs[0] == "Y: columns dim_0 to dim_11, in the order of their numbers, 20 x 12"
+    assert found["CKA"].value == pytest.approx(1) and not any(
+        "order of" in one for one in shesha.compare(X, X, "CKA").inputs
+    )
