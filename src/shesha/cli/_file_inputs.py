@@ -83,13 +83,17 @@ class RowOptions:
         """
         from shesha.io.formats import is_table
         from shesha.io.read import recorded_settings
+        from shesha.views import Rdm
 
         sources = {name.partition("[")[0] for name in arrays}
-        if len(sources) < 2 or len(set(map(len, arrays.values()))) > 1 or not paths or is_table(paths[0]):
+        lengths = {array.n_rows if isinstance(array, Rdm) else len(array) for array in arrays.values()}
+        if len(sources) < 2 or len(lengths) > 1 or not paths or is_table(paths[0]):
             return
         if self.by_position:
             state("rows paired by position, as requested")
-        elif all(not hasattr(array, "known") for array in arrays.values()) and not recorded_settings(paths[0]):
+        elif all(
+            getattr(array, "known", getattr(array, "names", None)) is None for array in arrays.values()
+        ) and not recorded_settings(paths[0]):
             state(_NO_IDS)
 
 
