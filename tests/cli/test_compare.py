@@ -80,8 +80,9 @@ def test_what_is_no_representation_is_skipped_aloud(invoke_main, folder, arrays)
     ended = invoke_main("compare", folder / "layers.npz", *FEW)
     found = shesha.compare_all(dict(zip(("first", "second", "third"), arrays.values(), strict=True)), ["CKA", "LinReg"])
     assert (ended.status, ended.err) == (0, "")
-    read = "layers.npz: left out kind, which is 1-D with shape (40,), so it may contain labels"
-    assert ended.out == printed(add_statements(found, [read]))
+    sizes = "first, 40 x 8; second, 40 x 6; third, 40 x 5"
+    read = f"layers.npz: {sizes}; left out kind, which is 1-D with shape (40,), so it may contain labels"
+    assert ended.out == printed(add_statements(found, [read, "rows paired by position (no ids)"]))
 
 
 @pytest.mark.parametrize(

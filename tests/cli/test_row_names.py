@@ -240,3 +240,17 @@ def test_repeats_of_one_stimulus_are_named(invoke, tmp_path, rng):
         table.assign(stimulus_id=shown).to_csv(tmp_path / f"{name}.csv", index=False)
     ended = invoke("compare", tmp_path / "V4.csv", tmp_path / "IT.csv")
     assert "120 rows have 30 values of" in " ".join(ended.out.split()), ended
+
+
+def test_only_shared_tokens_are_compared_on_request(rng, tmp_path, invoke_main):
+    X = rng.standard_normal((60, 8))
+    first, second = rng.permutation(60)[:40], rng.permutation(60)[:40]
+    path = tmp_path / "a.npz"
+    np.savez(path, e0=X[first], e0_token_idx=first, e1=X[second[:30]], e1_token_idx=second[:30], router=X[:40])
+    keys = ["--key", "e0", "--key", "e1", "--measures", "CKA"]
+    refused = invoke_main("compare", path, *keys)
+    n_shared = len(np.intersect1d(first, second[:30]))
+    assert f"got {n_shared} shared values of token_idx of 30 and 40" in refused.err and "--shared-rows" in refused.err
+    said = " ".join(invoke_main("compare", path, *keys, "--shared-rows").out.split())
+    assert said.startswith(f"Only {n_shared} of 40 and 30 rows shared by token_idx.")
+    assert "(rows named by token_idx)" in said and open_file(path).names_of("router") is None

@@ -167,10 +167,38 @@ def test_arrays_that_are_left_out_are_stated_once(rng, tmp_path, invoke_main, mo
     quick = ["--bootstrap", "0", "--permutations", "0"]
     ended = invoke_main("audit", "a.npz", "--labels", "kind", *quick)
     said = " ".join(ended.out.split())
-    assert ended.err == "" and "a.npz: left out note, which contains text, not numbers" in said
+    assert ended.err == "" and "a.npz: emb, 30 x 6; left out note, which contains text, not numbers" in said
     assert said.count("note, which") == 1 and "left out kind" not in said
     ended = invoke_main("audit", "a.npz", "--key", "emb", *quick)
     assert "left out" not in ended.out
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_was_read_from_a_file_of_arrays_is_stated_unless_the_answer_shows_it(rng, tmp_path, invoke_main):
+    quick = ["--bootstrap", "0", "--permutations", "0"]
+    A, B = rng.standard_normal((2, 30, 6))
+    beside = {f"field_{k}": np.arange(30) % 3 for k in range(8)}
+
+    def read(*options: str, **arrays: np.ndarray) -> str:
+        np.savez(tmp_path / "a.npz", **arrays)
+        said = " ".join(invoke_main("audit", tmp_path / "a.npz", *options, *quick).out.split())
+        return said.partition("Read: ")[2]
+
+    assert read(A=A) == ""
+    assert read(A=A, ids=rng.permutation(30)).startswith("a.npz: A, 30 x 6 (rows named by ids). ")
+    assert read(A=A, ids=np.arange(30)).startswith("a.npz: A, 30 x 6 (rows numbered by ids). ")
+    assert read(A=A, B=B).startswith("rows paired by position (no ids). ")
+    assert read(A=A, B=B[:20]) == ""
+    listed = (
+        "a.npz: A, B, 30 x 6; left out field_0, field_1, field_2, field_3, field_4, field_5 and 2 more; rows paired"
+    )
+    assert read(A=A, B=B, **beside).startswith(listed)
+    assert read("--key", "A", **{"A": A, "B": B} | beside) == ""
+    assert read(A=A, ids=rng.permutation(30), **{"y": beside["field_0"]}).startswith(
+        "a.npz: A, 30 x 6 (rows named by ids); left out y, which is 1-D"
+    )
+    # The layers of one array have the same rows.
+    assert "by position" not in read(H=rng.standard_normal((30, 3, 6)))
 
 
 @pytest.mark.parametrize(

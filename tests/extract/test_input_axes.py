@@ -305,3 +305,18 @@ def test_the_answer_says_which_axis_numbers_the_inputs_and_what_is_pooled():
     found = activations(LastStates(), torch.randn(N, STEPS, WIDTH), "states")
     text = "axis 1 numbers the inputs, and the 2 entries of axis 0 (steps, layers or directions) are pooled"
     assert text in found.describe()
+
+
+@pytest.mark.parametrize("mixes", ["without running statistics", "in training mode"])
+def test_normalisation_over_the_batch_is_named_as_the_cause(rng, mixes):
+    class Stubborn(nn.BatchNorm1d):
+        def train(self, mode=True):
+            return super().train(True)
+
+    layer = nn.BatchNorm1d(6, track_running_stats=False) if mixes.startswith("without") else Stubborn(6)
+    model, X = nn.Sequential(nn.Linear(4, 6), layer, nn.ReLU()), rng.standard_normal((20, 4)).astype(np.float32)
+    with pytest.raises(ValueError, match=rf"Module 1 \(\w+ {mixes}\) normalises with the mean") as refused:
+        activations(model, X, layers="*")
+    assert "LSTM" not in str(refused.value)
+    sound = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.LayerNorm(6), nn.ReLU())
+    assert activations(sound, X, layers=["1"])["1"].shape == (20, 6)

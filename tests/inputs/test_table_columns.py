@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import shesha
 from shesha.inputs import column_words, split_names
 from shesha.io import open_file
 from shesha.support.provenance import collect_statements
@@ -392,3 +393,13 @@ def test_each_example_fits_its_line_only(name):
         assert tables[example].fit(example) or tables[example].fit_one_word(example), line
         assert [place for place, table in tables.items() if table.fit(example)] in ([example], []), fitting
     assert not WORDS[name].fit("height")
+
+
+def test_numbered_columns_in_another_order_are_stated(rng):
+    names = [f"dim_{k}" for k in range(12)]
+    X = pd.DataFrame(rng.standard_normal((20, 12)), columns=names)
+    found = shesha.compare(X, X[sorted(names)], "CKA")
+    assert found.inputs[0] == "Y: columns dim_0 to dim_11, in the order of their numbers, 20 x 12"
+    assert found["CKA"].value == pytest.approx(1) and not any(
+        "order of" in one for one in shesha.compare(X, X, "CKA").inputs
+    )

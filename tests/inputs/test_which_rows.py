@@ -365,7 +365,7 @@ def test_values_of_both_sides_in_other_rows_can_be_shared(tmp_path):
     for name, start in (("a", 0), ("b", 5)):
         np.savez(tmp_path / f"{name}.npz", x=X, stamps=np.array(times[start : start + N]))
     with pytest.raises(
-        ValueError, match=r"25 of 30 values on both sides .*, pass ids='stamps' .* and rows=\"shared\";"
+        ValueError, match=r"25 of 30 values on both sides .*, or files with ids='stamps' .* and rows=\"shared\";"
     ):
         check_column_orders({tmp_path / name: open_file(tmp_path / name) for name in ("a.npz", "b.npz")})
 

@@ -138,6 +138,9 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
     design = resolve_design(settings.design, n)
     if faults.not_finite:
         rows = faults.not_finite_rows
+        if faults.not_finite == n == d and check.has_empty_diagonal(np.asarray(X.sample)):
+            what = "a square matrix without numbers (NaN or infinity) on its diagonal"
+            return replace(finding, reason=f"{what}, {check.remedy_of_empty_diagonal(name)}")
         return replace(
             finding,
             reason=f"NaN or infinity in {count(len(rows), 'row')} of {n:,} ({join_items(rows)}); "

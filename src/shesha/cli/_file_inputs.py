@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from shesha.cli._outputs import echo
 from shesha.support import wording
-from shesha.support.provenance import collect_statements, ignore_statements, state, state_left_out, state_other_settings
+from shesha.support.provenance import collect_statements, ignore_statements, state, state_other_settings
 from shesha.support.wording import natural_place
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ class RowOptions:
         from shesha.inputs import are_reordered
         from shesha.io.read import check_column_orders
 
+        if len(files) == 1:
+            self._state_pairing_within(files[0], list(opened or ()))
         if len(files) < 2:
             return
         known = [
@@ -66,7 +68,7 @@ class RowOptions:
         counted = [names is None or getattr(names, "counts_rows", False) for names in known]
         if all(counted) or any(names is None for names in known):
             if all(names is None or not getattr(names, "column", "") for names in known):
-                state("rows paired by position (no ids)")
+                state(_NO_IDS)
             first, second = (next(iter(arrays.values()), ()) for arrays in files[:2])
             if _are_small(first, second) and are_reordered(first, second):
                 raise ValueError(
@@ -74,7 +76,28 @@ class RowOptions:
                     "Name the column of identifiers with --id, or pass --by-position to compare row i with row i"
                 )
 
+    def _state_pairing_within(self, arrays: Mapping[str, Any], paths: Sequence[Path]) -> None:
+        """State that rows of several matrices of a file are paired by position, unless something shows that they agree.
 
+        The columns of a table have the same rows, and so have the layers of one array and those of one extraction.
+        """
+        from shesha.io.formats import is_table
+        from shesha.io.read import recorded_settings
+        from shesha.views import Rdm
+
+        sources = {name.partition("[")[0] for name in arrays}
+        lengths = {array.n_rows if isinstance(array, Rdm) else len(array) for array in arrays.values()}
+        if len(sources) < 2 or len(lengths) > 1 or not paths or is_table(paths[0]):
+            return
+        if self.by_position:
+            state("rows paired by position, as requested")
+        elif all(
+            getattr(array, "known", getattr(array, "names", None)) is None for array in arrays.values()
+        ) and not recorded_settings(paths[0]):
+            state(_NO_IDS)
+
+
+_NO_IDS = "rows paired by position (no ids)"
 EVERY_ROW = RowOptions()
 """Rows are matched by name if both files have names, and no rows are left out."""
 _READ_TWICE = 1 << 28
@@ -122,7 +145,7 @@ def _gather(
     from shesha.inputs import NamedRows
     from shesha.inputs.matrix_shapes import one_row_per_input, state_narrow
     from shesha.io.array_selection import full_name, refuse_parts, short_paths
-    from shesha.io.read import ReadArrays, shared_token_counts, state_skipped
+    from shesha.io.read import ReadArrays, shared_token_counts, state_contents
     from shesha.support.wording import count
     from shesha.views import Rdm
 
@@ -134,9 +157,7 @@ def _gather(
         contents, keys = opened[path]
         before = set(arrays)
         few = {} if distances else too_narrow(contents.representations, keys, fewest)
-        state_left_out(path.name, few)
-        if keys is None:
-            state_skipped(path, contents, inside)
+        state_contents(path, contents, inside, narrow=few, chosen=keys is not None, named=not rows.by_position)
         for name, array in contents.representations.items():
             if name in few:
                 continue

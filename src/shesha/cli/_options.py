@@ -236,7 +236,8 @@ _VALUES = {
     "at least 1 / alpha": "at least 1 / --alpha",
 }
 """Options whose names or values are written differently on the command line."""
-_IDS = re.compile(r"ids=(?:'[^']*'|\[[^\]]*\]) \(--id ('[^']*'|[^)\s]*)\)|\bids=")
+_OF_TABLES = r"(?:tables with \.set_index\([^)]*\), or files with )?"
+_IDS = re.compile(rf"{_OF_TABLES}(?:ids=(?:'[^']*'|\[[^\]]*\]) \(--id ('[^']*'|[^)\s]*)\)|\bids=)")
 _TWICE = re.compile(r"(--[\w-]+(?: \w+)?) \(\1\)")
 _SUBJECT = re.compile(r"(?:^|(?<=: )|(?<=; ))(" + "|".join(_WORDS) + r")(?= must\b)")
 

@@ -36,6 +36,7 @@ def index_command(run: Run, vectors: Path, stored: list[Path] | None = None, *, 
     shesha index vectors.parquet product_quantised.npy --index-metric ip --json recall.json
     """
     from shesha.changes import stored_vectors
+    from shesha.support.provenance import current_statements, state
 
     files = [vectors, *(stored or ())]
     if stored and run.way:
@@ -47,7 +48,11 @@ def index_command(run: Run, vectors: Path, stored: list[Path] | None = None, *, 
     run.row_options.state_pairing(first, *others)
     ways = {name: array for side in others for name, array in side.items()} or _parse_ways(run.way)
     options = run.arguments(stored_vectors, "way") | {"exact": exact or "auto"} | ({"ways": ways} if ways else {})
-    run.outputs.write(stored_vectors(next(iter(first.values())), **options), files)
+    array = next(iter(first.values()))
+    if not any(statement.startswith(f"{vectors.name}: ") for statement in current_statements()):
+        # Recall depends on the number of dimensions, which the answer does not show otherwise.
+        state(f"{vectors.name}: {' x '.join(f'{length:,}' for length in array.shape)}")
+    run.outputs.write(stored_vectors(array, **options), files)
 
 
 def _parse_ways(values: list[str] | None) -> list[str | int]:

@@ -24,6 +24,7 @@ from shesha.support.progress import track
 from shesha.support.provenance import collect_statements, state
 from shesha.support.types import Array, Index
 from shesha.support.warnings import CalibrationWarning, PoolingWarning, warn
+from shesha.support.wording import join_items
 
 _LONG = 10.0
 """Norm relative to the other tokens above which the first token dominates the mean of all tokens."""
@@ -395,6 +396,31 @@ def channel_first_modules(model: nn.Module) -> frozenset[str]:
     return frozenset(found)
 
 
+def _name_mixing_modules(model: nn.Module) -> str:
+    """Say which modules normalise with the statistics of each batch; empty if there are none.
+
+    Examples
+    --------
+    >>> _name_mixing_modules(nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2, track_running_stats=False)).eval())
+    'Module 1 (BatchNorm1d without running statistics) normalises with ...'
+    >>> _name_mixing_modules(nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)).eval())
+    ''
+    """
+    mixing = {
+        name: f"{type(module).__name__} {'in training mode' if module.training else 'without running statistics'}"
+        for name, module in model.named_modules()
+        if isinstance(module, nn.modules.batchnorm._BatchNorm) and (module.training or module.running_mean is None)
+    }
+    if not mixing:
+        return ""
+    found = join_items((f"{name} ({kind})" if name else kind for name, kind in mixing.items()), most=3)
+    normalise = f"Module {found} normalises" if len(mixing) == 1 else f"Modules {found} normalise"
+    return (
+        f"{normalise} with the mean and variance of each batch, which mixes its inputs: use running statistics "
+        "(track_running_stats=True, and evaluation mode), or choose layers before it"
+    )
+
+
 class Recorder:
     """Runs a model on batches and returns the outputs of its layers."""
 
@@ -456,10 +482,12 @@ class Recorder:
         try:
             axis = find_input_axis(output, without_first, compared=compared)
         except ValueError as error:
+            cause = _name_mixing_modules(self._work.model) or (
+                "The model seems to take inputs along another axis, as nn.LSTM does without batch_first=True: pass "
+                "them along axis 1 with batch_axis=1, or build the module with batch_first=True"
+            )
             raise ValueError(
-                f"layers must give each input a row of its own, got {layer}, in which {error}. The model seems to "
-                "take inputs along another axis, as nn.LSTM does without batch_first=True: pass them along axis 1 with "
-                "batch_axis=1, or build the module with batch_first=True"
+                f"layers must give each input a row of its own, got {layer}, in which {error}. {cause}"
             ) from error
         if axis is None or (self._work.raw and axis != FIRST):
             raise ValueError(

@@ -418,11 +418,10 @@ def _from_xarray(array: Any, name: str) -> Parted:
     if not array.dims:
         return array.values, None
     index = array.indexes.get(array.dims[0])
-    if index is not None:
-        names = Names.build(index)
-        names.title = str(array.dims[0])
-        return array.values, names
     along = {str(key): one for key, one in array.coords.items() if one.dims == array.dims[:1]}
+    if index is not None:
+        others = {key: one for key, one in along.items() if key != str(array.dims[0])}
+        return array.values, Names.from_coordinates(index, str(array.dims[0]), others)
     chosen = choose_identity(identity_names(along), lambda key: along[key].values)
     return array.values, None if chosen is None else Names.build(along[chosen].values, chosen)
 

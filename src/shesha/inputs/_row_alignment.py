@@ -26,6 +26,7 @@ from shesha.inputs.identity import (
     are_cell_names,
     could_identify,
     is_condition_name,
+    is_identity_name,
     joined_values,
 )
 from shesha.support.provenance import state, state_warning
@@ -73,6 +74,7 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
     ValueError
         If not only the order of the names differs, but the names themselves, or if they are missing or repeated.
     """
+    named = _match_levels(named)
     if not labels and rows == "same":
         _check_columns({name: names for name, names in named.items() if names is not None and names.counts_rows})
     # The first column of a table serves as names only if its values are distinct.
@@ -116,6 +118,36 @@ def orders(named: Mapping[str, Names | None], *, rows: RowChoice = "same", label
             RowNamesWarning,
         )
     return index_by_name
+
+
+def _match_levels(named: Mapping[str, Names | None]) -> Mapping[str, Names | None]:
+    """Return names of which those with levels are replaced by the level that identifies the rows of all others.
+
+    Such a level of an index, or coordinate, has the name of another index or column of identifiers. Its values are
+    distinct on all sides, and some of them are shared.
+    """
+    known = {name: names for name, names in named.items() if names is not None}
+    if len(known) < 2 or not any(names.levels for names in known.values()):
+        return named
+    first, *others = (set(names.as_text().values) for names in known.values())
+    if all(first & other for other in others):
+        return named
+    titles = [title for names in known.values() for title in (names.title, names.column) if not names.levels]
+    levels = [level for names in known.values() for level in names.levels]
+    titles += [level for level in levels if is_identity_name(level) or is_condition_name(level)]
+    for title in dict.fromkeys(filter(None, titles)):
+        found = {name: _identifiers_called(title, names) for name, names in known.items()}
+        able = {name: one for name, one in found.items() if one is not None and one.distinct}
+        if len(able) == len(known) and set.intersection(*(set(one.as_text().values) for one in able.values())):
+            return {**named, **able}
+    return named
+
+
+def _identifiers_called(title: str, names: Names) -> Names | None:
+    """Return identifiers by their name: those of a level, of a column, or of an index."""
+    if title in names.levels or title == names.column:
+        return names.levels.get(title, names)
+    return names.as_identifiers() if title == names.title else None
 
 
 _SPLIT = re.compile(r"(?<![^\W_])(train|training|test|val|valid|validation|dev|holdout)(?![^\W_])", re.IGNORECASE)
@@ -196,7 +228,7 @@ def require_order(columns: Mapping[str, tuple[Names, Names]], where: str, remedy
         n_shared = len(np.intersect1d(one.values, other.values))
         raise ValueError(
             f"{text} {n_shared:,} of {len(one):,} values on both sides {where}, in other rows, but nothing else "
-            f'identifies the rows. If it does, pass {choose_ids(*found)} and rows="shared"; {otherwise}'
+            f'identifies the rows. If it does, pass {_identify_by(*found)} and rows="shared"; {otherwise}'
         )
     text = f"{text} the same values {where}, in another order"
     remedy = remedy.format(columns=repr(found[0]) if len(found) == 1 else list(found), choice=choose_ids(*found))
@@ -215,6 +247,19 @@ def choose_ids(*columns: str) -> str:
     "ids=['file', 'start (s)'] (--id 'file,start (s)')"
     """
     return f"ids={(columns[0] if len(columns) == 1 else list(columns))!r} (--id {shlex.quote(','.join(columns))})"
+
+
+def _identify_by(*columns: str) -> str:
+    """Return how tables in memory, and files, name the columns that identify rows; not all functions have `ids`.
+
+    Examples
+    --------
+    >>> _identify_by("file"), _identify_by()
+    ("tables with .set_index('file'), or files with ids='file' (--id file)",
+     'tables with .set_index(COLUMN), or files with ids=')
+    """
+    index = repr(columns[0] if len(columns) == 1 else list(columns)) if columns else "COLUMN"
+    return f"tables with .set_index({index}), or files with {choose_ids(*columns) if columns else 'ids='}"
 
 
 _MOST_DIFFERENT = 0.1
@@ -406,14 +451,14 @@ def _order(first: str, reference: Names, name: str, names: Names, *, labels: boo
     if names.counts_rows and reference.counts_rows:
         raise ValueError(
             f"rows of {name} must be as many as those of {first}, because {word} only counts the rows, got "
-            f"{len(names):,} and {len(reference):,}. If {word} identifies rows, pass {choose_ids(word)}"
+            f"{len(names):,} and {len(reference):,}. If {word} identifies rows, pass {_identify_by(word)}"
         )
     lost = names.lost_digits or reference.lost_digits
     advice = (
         f"{lost}. " if lost else "",
         renaming,
         _use_shared(first, name, names, labels=labels) if shared and not renaming else "",
-        "" if same else f"They come from {names.word} and {reference.word}; name one column with ids=. ",
+        "" if same else f"They come from {names.word} and {reference.word}; name one column: pass {_identify_by()}. ",
         _by_position(names, reference),
     )
     raise ValueError(
@@ -596,7 +641,7 @@ def _shared_rows(named: Mapping[str, Names | None], known: dict[str, Names]) -> 
         without = [name for name in named if name not in known]
         raise ValueError(
             f'rows must be "same" unless all inputs have row names, got "shared" and none for {join_names(without)}. '
-            "Name the column that identifies rows with ids="
+            f"If a column identifies the rows, pass {_identify_by()}"
         )
     if len({names.kind == "text" for names in known.values()}) > 1:
         known = {name: names.as_text() for name, names in known.items()}
@@ -607,7 +652,7 @@ def _shared_rows(named: Mapping[str, Names | None], known: dict[str, Names]) -> 
     if all(names.counts_rows and (names.column or names.doubtful) for names in known.values()):
         raise ValueError(
             f'rows="shared" needs identifiers, got {_words(known)}, which only counts the rows. If it identifies '
-            f"rows, pass {choose_ids(first.word)}"
+            f"rows, pass {_identify_by(first.word)}"
         )
     _require_distinct(known, both="shared rows")
     shared = np.isin(first.values, _intersection(others))

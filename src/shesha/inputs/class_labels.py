@@ -104,6 +104,8 @@ def state_suspicious_classes(labels: NDArray[Any], name: str) -> None:
     """
     if name == "groups" and len(labels) > 1 and len(set(labels.tolist())) == len(labels):
         state_warning(f"each of {len(labels):,} groups has one row, so that groups declare no dependence")
+    if name in ("y", "labels") and labels.dtype.kind in "OU" and (several := describe_label_lists(labels.tolist())):
+        state_warning(f"{name}: {several}")
     first: dict[str, str] = {}
     for label in dict.fromkeys(labels.tolist()) if labels.dtype.kind in "OU" else ():
         own = class_name(label) if isinstance(label, str) else ""
@@ -119,6 +121,47 @@ def state_suspicious_classes(labels: NDArray[Any], name: str) -> None:
         # Two classes may be called 1 and -1.
         if labels.dtype.kind in "ifOUT" and n_rows and (code < -1 or len(np.unique(labels.astype(str))) > 2):
             state_warning(f"{name}: {code} is used as a class of {n_rows:,} rows; if it means no label, leave it empty")
+
+
+def describe_label_lists(labels: Sequence[Any]) -> str:
+    """Return that most labels are lists of several labels, such as 'Comedy|Drama'; otherwise nothing.
+
+    The parts of lists repeat in other combinations and in other places, unlike those of paths and of crossed factors.
+
+    Examples
+    --------
+    >>> lists = ["Comedy|Drama", "Drama", "Action|Comedy", "Drama|Horror", "Action|Drama", "Horror|War"]
+    >>> print(describe_label_lists(lists).partition(" (")[0])
+    5 of 6 labels are lists joined by '|'
+    >>> describe_label_lists(["Animal|Cat", "Animal|Dog", "Plant|Tree", "Plant|Herb", "Plant", "Animal|Dog|Poodle"])
+    ''
+    """
+    texts = [label for label in labels if isinstance(label, str)]
+    for separator in _SEPARATORS:
+        n_lists = sum(separator in text for text in texts)
+        if 2 * n_lists <= len(labels):
+            continue
+        lists = {tuple(part.strip() for part in text.split(separator)) for text in texts}
+        uses = Counter(part for each in lists for part in set(each))
+        places = {(part, place == 0) for each in lists for place, part in enumerate(each)}
+        is_first = Counter(part for part, _ in places)
+        repeated = [part for part, n in uses.items() if n > 1 and part]
+        moved = [part for part in repeated if is_first[part] > 1]
+        numbers = [part for part in uses if _NUMBER.fullmatch(part)]
+        if len(lists) < _FEWEST_LISTS or len(uses) >= len(lists) or 2 * len(moved) <= len(uses) or len(numbers) > 1:
+            continue
+        example = next(text for text in texts if separator in text)
+        return (
+            f"{n_lists:,} of {len(labels):,} labels are lists joined by {separator!r} (such as {example}, from "
+            f"{len(uses):,} labels), and each combination counts as a class, {len(lists):,} in all; keep one label of "
+            "each row, or score each label by itself, as present or absent"
+        )
+    return ""
+
+
+_SEPARATORS = ("|", ";", ",")
+_FEWEST_LISTS = 6
+"""Characters between the labels of one row, and the smallest number of different combinations that show it."""
 
 
 def describe_other_kind(names: Sequence[str], thing: str) -> str:

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 from unicodedata import normalize
 from uuid import UUID
@@ -51,6 +51,8 @@ class Names:
         """The index of the table whose column contains the names; labels with an index are matched by it."""
         self.title = ""
         """The name of the index, such as 'trial'; labels with an index of this name are matched by it."""
+        self.levels: Mapping[str, Names] = {}
+        """Levels of an index, or coordinates of the rows, one of which may be the identifier that others have."""
 
     @classmethod
     def build(cls, values: ArrayLike, column: str = "", *, chosen: Chosen = "") -> Names:
@@ -62,6 +64,26 @@ class Names:
         """Build names from an index of pandas, whose own name may denote an identifier."""
         names = cls.build(index, named_index(index.names))
         names.title = " and ".join(str(name) for name in index.names if name is not None)
+        names.levels = cls._levels(index)
+        return names
+
+    @classmethod
+    def _levels(cls, index: Any) -> dict[str, Names]:
+        """Return the named levels of an index of several, which are read when they are needed."""
+        named = [name for name in index.names if name is not None] if index.nlevels > 1 else []
+        return {
+            str(name): cls(partial(index.get_level_values, name), column=str(name), chosen="column") for name in named
+        }
+
+    @classmethod
+    def from_coordinates(cls, index: Any, dimension: str, coordinates: Mapping[str, Any]) -> Names:
+        """Build names from the index of a dimension, with the other coordinates of its entries."""
+        names = cls.build(index)
+        names.title = dimension
+        others = {
+            name: cls(partial(np.asarray, one), column=name, chosen="column") for name, one in coordinates.items()
+        }
+        names.levels = others | cls._levels(index)
         return names
 
     @classmethod
@@ -190,6 +212,7 @@ class Names:
         names.columns = {column: values.take(rows) for column, values in self.columns.items()}
         names.index = None if self.index is None else self.index.take(rows)
         names.title = self.title
+        names.levels = {level: values.take(rows) for level, values in self.levels.items()}
         return names
 
     def as_identifiers(self) -> Names:

@@ -101,6 +101,8 @@ class Layout:
     """Names of the other columns, with the reasons."""
     is_family: bool = False
     """Whether the matrix consists of numbered columns, so that their names were evidence."""
+    is_reordered: bool = False
+    """Whether the table has numbered columns in another order than that of their numbers."""
 
     def other_columns(self, columns: Iterable[Column]) -> dict[str, Names]:
         """Return the columns of single values that are neither features nor the identity, which show another order."""
@@ -165,7 +167,18 @@ def decide(
     if family:
         unsuited.require_numbers(family, source)
         rest = {c.name: _reason_against(c, "numbered columns") for c in columns if c not in family}
-        return Layout(tuple(family), {}, {}, identity, certain=certain, left_out=rest | aside, is_family=True)
+        members = {id(column) for column in family}
+        is_sorted = [id(column) for column in columns if id(column) in members] == [id(column) for column in family]
+        return Layout(
+            tuple(family),
+            {},
+            {},
+            identity,
+            certain=certain,
+            left_out=rest | aside,
+            is_family=True,
+            is_reordered=not is_sorted,
+        )
     # 3. Columns of numbers, without those that describe the rows.
     unsuited.require_clean_text(usable, source, option)
     side = _side_columns(numeric, columns, aside, option)
@@ -542,7 +555,7 @@ def state_layout(
         names = [c.name for c in members]
         provenance.record_features(len(names), lambda: names)
         if layout.is_family or name in layout.families:
-            taken = f"columns {names[0]} to {names[-1]}"
+            taken = f"columns {names[0]} to {names[-1]}{', in the order of their numbers' * layout.is_reordered}"
         elif len(names) <= _FEW_STATED:
             taken = f"column{'s' * (len(names) != 1)} {join_names(names)}"
         else:
@@ -559,7 +572,7 @@ def state_layout(
     ]
     # A numbered family, or a table in memory that contains nothing but features, needs no statement.
     is_plain = not (layout.vectors or others or layout.certain or len(layout.matrix) <= _FEW_STATED or layout.families)
-    if is_plain and (layout.is_family or not of_file):
+    if is_plain and not layout.is_reordered and (layout.is_family or not of_file):
         return
     listing = ", ".join(others[:_NAMED]) + (f" and {len(others) - _NAMED} more" if len(others) > _NAMED else "")
     counted = layout.identity is not None and Names.build(layout.identity.values(), identity).counts_rows

@@ -106,6 +106,28 @@ def not_finite(name: str, rows: Index, n_rows: int, names: Names | None = None) 
     return f"{_NOT_FINITE.format(name, join_items(rows))} ({counts}{ids}); {what}"
 
 
+def has_empty_diagonal(X: Any) -> bool:
+    """Return whether a matrix is square and its diagonal is the only place without finite numbers.
+
+    Examples
+    --------
+    >>> z = np.array([[np.inf, 0.2, 0.5], [0.2, np.inf, 0.1], [0.5, 0.1, np.inf]])
+    >>> has_empty_diagonal(z), has_empty_diagonal(z[:, :2]), has_empty_diagonal(np.eye(4))
+    (True, False, False)
+    """
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f" or X.shape[0] != X.shape[1] or len(X) < 3:
+        return False
+    return not np.isfinite(np.diagonal(X)).any() and bool(np.isfinite(X).sum() == X.size - len(X))
+
+
+def remedy_of_empty_diagonal(name: str) -> str:
+    """Return what a square matrix with an empty diagonal may be, and how it can be used."""
+    return (
+        "like correlations or Fisher's z of its rows; if it contains similarities, pass shesha.Rdm of 1 - r with a "
+        f"diagonal of zeros (r = numpy.tanh({name}) for Fisher's z), or save this matrix and pass --rdm"
+    )
+
+
 def effect_of_drop(n_missing: int, n_rows: int, where: str = "") -> str:
     """Return what missing="drop" does to rows with NaN: columns that lack all rows go first."""
     what = f"them out{where}" if n_missing < n_rows else "out columns without any number, and the other such rows"
@@ -137,7 +159,8 @@ def finite(values: NDArray[Any], name: str = "X", *, first_row: int = 0) -> Matr
     if all(np.isfinite(matrix[start : start + step]).all() for start in blocks):
         return matrix
     rows = np.flatnonzero(~np.isfinite(matrix).all(axis=1)) + first_row
-    raise ValueError(_NOT_FINITE.format(name, join_items(rows)))
+    hint = f", only on its diagonal, {remedy_of_empty_diagonal(name)}" if has_empty_diagonal(matrix) else ""
+    raise ValueError(f"{_NOT_FINITE.format(name, join_items(rows))}{hint}")
 
 
 def matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4) -> Matrix:
@@ -202,7 +225,12 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
         raise ValueError(f"{name} must contain the distances of at least 3 rows, got {n}")
     values = np.asarray(array, dtype=np.float64)
     if np.isinf(values).any():
-        raise ValueError(f"{name} must be finite, or NaN for missing distances, got infinity")
+        hint = (
+            " only on its diagonal. Set the diagonal to zeros (numpy.fill_diagonal), and convert Fisher's z to "
+            "distances first, 1 - numpy.tanh(z)"
+        )
+        where = hint if has_empty_diagonal(values) else ""
+        raise ValueError(f"{name} must be finite, or NaN for missing distances, got infinity{where}")
     values = _mirror_triangle(values, name) if square else values
     condensed = values if not square else values[np.triu_indices(n, k=1)]
     if np.isnan(condensed).all():

@@ -26,6 +26,7 @@ from shesha.inputs import (
 )
 from shesha.inputs.column_words import ITEM, LAYER, TOKENS, label_like_names
 from shesha.inputs.columns import Column
+from shesha.inputs.identity import words_of
 from shesha.inputs.matrix_shapes import is_one_hot
 from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, refuse_neighbours, scale_names, zero_names
 from shesha.inputs.table_columns import find_whole
@@ -300,9 +301,14 @@ def contents(
     columns = {matrix.shape[-1] for matrix in representations.values()}
     selected = {name for _, name, _ in chosen}
     labels = [name for name, array in arrays.items() if array.is_label_like and array.shape[0] in rows]
-    row_names = None if distances else _identity(arrays, rows, selected)
+    own = {} if distances else _own_identifiers(arrays)
+    # Identifiers of the rows of one matrix do not name those of another.
+    shared = {name: array for name, array in arrays.items() if name not in own.values()}
+    row_names = None if distances else _identity(shared, rows, selected)
     if not distances and len(rows) == 1:
         skipped |= _lengths_of_parts(arrays, next(iter(rows)))
+    named = _names_of_matrices(arrays, representations, {key: (n, own[n]) for key, n, _ in chosen if n in own})
+    skipped = {name: reason for name, reason in skipped.items() if not named or name not in own.values()}
     return Contents(
         representations,
         skipped,
@@ -310,7 +316,7 @@ def contents(
         split={name: splits[name] for name in used},
         row_names=row_names,
         column_names=None if distances or columns == rows else _identity(arrays, columns, selected),
-        names_by_array={} if distances else _identities(arrays, {key: name for key, name, _ in chosen}, rows),
+        names_by_array={} if distances else _identities(shared, {key: name for key, name, _ in chosen}, rows) | named,
         whole="" if distances else find_whole(_as_columns(arrays, labels, row_names)),
     )
 
@@ -440,6 +446,61 @@ def _identity(arrays: Mapping[str, StoredArray], n_rows: set[int], chosen: set[s
         return Names(arrays[chosen_name].load, column=chosen_name)
     repeated = [name for name in candidates if is_certain_identity(name) and could_identify(arrays[name].load())]
     return Names(arrays[repeated[0]].load, column=repeated[0]) if repeated else None
+
+
+_JOINTS = ("_", "-", ".", "/")
+"""Characters between the name of a matrix and what an array contains about it."""
+_OF_OTHERS = re.compile(
+    r"k?nn|neighbou?rs?|nearest|ranks?|sort(ed)?|argsort|genes?|features?|vars?|channels?|neurons?|columns?|dims?"
+    r"|class(es)?|labels?|\d+"
+)
+"""Words in names of arrays of neighbours, features or classes rather than rows."""
+
+
+def _own_identifiers(arrays: Mapping[str, StoredArray]) -> dict[str, str]:
+    """Return, for each matrix, the array with the identifiers of its rows, such as expert_0_token_idx for expert_0.
+
+    The result is empty unless several matrices have such arrays, because one of them may name the rows of all.
+    """
+    matrices = sorted((n for n, a in arrays.items() if a.refusal is None and len(a.shape) > 1), key=len, reverse=True)
+    own: dict[str, list[str]] = defaultdict(list)
+    for name, array in arrays.items():
+        matrix = next((one for one in matrices if array.is_label_like and _rest_of_name(name, one)), None)
+        if matrix is None or array.shape[0] not in arrays[matrix].shape[: len(arrays[matrix].shape) - 1]:
+            continue
+        rest = _rest_of_name(name, matrix)
+        words = words_of(rest)
+        is_identifier = is_identity_name(rest) or words[-1:] in (["names"], ["indices"], ["keys"])
+        if is_identifier and not any(map(_OF_OTHERS.fullmatch, words)):
+            own[matrix].append(name)
+    found = {matrix: choose_identity(names, lambda name: arrays[name].load()) for matrix, names in own.items()}
+    known = {matrix: name for matrix, name in found.items() if name is not None}
+    return known if len(known) > 1 else {}
+
+
+def _rest_of_name(name: str, matrix: str) -> str:
+    """Return what a name has before or after the name of a matrix, such as 'token_idx'; empty if it lacks the name."""
+    if name.startswith(tuple(f"{matrix}{joint}" for joint in _JOINTS)):
+        return name[len(matrix) + 1 :]
+    return name[: -len(matrix) - 1] if name.endswith(tuple(f"{joint}{matrix}" for joint in _JOINTS)) else ""
+
+
+def _names_of_matrices(
+    arrays: Mapping[str, StoredArray], matrices: Mapping[str, Array], own: Mapping[str, tuple[str, str]]
+) -> dict[str, Names]:
+    """Return the names of the rows of representations from the arrays of identifiers of their matrices.
+
+    Matrices of different sizes that share no identifier, as of training and test data, are not to be matched.
+    """
+    rest = {key: _rest_of_name(identifiers, matrix) for key, (matrix, identifiers) in own.items()}
+    named = {
+        key: Names(arrays[name].load, column=rest[key] if len(set(rest.values())) == 1 else name, chosen="format")
+        for key, (_, name) in own.items()
+        if arrays[name].shape[0] == len(matrices[key])
+    }
+    lengths = {len(names) for names in named.values()}
+    common = set.intersection(*(set(names.as_text().values) for names in named.values())) if named else set()
+    return named if len(lengths) == 1 or common else {}
 
 
 def _group(name: str) -> str:
@@ -940,7 +1001,8 @@ def labels_of_arrays(path: Path, arrays: Mapping[str, StoredArray], column: str 
         raise UnreadableFileError(f"{path} must contain labels as a 1-D array, got {listing}")
     chosen = pick(path, candidates, column)
     labels = plain(arrays[chosen].load())
-    others = {name: array for name, array in arrays.items() if name != chosen}
+    aside = {chosen, *_own_identifiers(arrays).values()}
+    others = {name: array for name, array in arrays.items() if name not in aside}
     names = _identity(others, {len(labels)}, {chosen})
     return labels if names is None else NamedRows(labels, names)
 

@@ -37,10 +37,10 @@ from shesha.io.tables import labels_of_table
 from shesha.support import types as kinds
 from shesha.support.files import is_stream
 from shesha.support.layer_axis import LayerAxis, normalise_axis
-from shesha.support.provenance import ignore_statements, record_features, state, state_left_out
+from shesha.support.provenance import current_statements, ignore_statements, record_features, state, state_left_out
 from shesha.support.types import Array, brief
 from shesha.support.warnings import GuessedLayersWarning, RowNamesWarning, warn
-from shesha.support.wording import join_names, visible_name
+from shesha.support.wording import join_items, join_names, visible_name
 
 _LONGEST_HEAD = 10**8
 """Maximum header size of a valid safetensors file, in bytes."""
@@ -256,26 +256,68 @@ def _design_columns(path: Path, found: Contents) -> dict[str, Names]:
     return {name: Names(partial(load, name)) for name in found.labels_available if is_design_name(name)}
 
 
-def state_skipped(path: Path, found: Contents, used: Iterable[str | None] = ()) -> None:
-    """State the contents of a file that are no representations, except those in `used`; tables state their columns."""
-    used = set(used)
-    used |= {names.column for names in (found.row_names, *found.names_by_array.values()) if names is not None}
-    notes = [name for name in found.skipped if name.startswith("(")]
+def state_contents(
+    path: Path,
+    found: Contents,
+    used: Iterable[str | None] = (),
+    *,
+    narrow: Mapping[str, str] | None = None,
+    chosen: bool = False,
+    named: bool = True,
+) -> None:
+    """State what was read from a file, what names its rows, and what was left out, except the contents in `used`.
+
+    Tables state their columns when they are read. Files of which everything was read need no statement, since answers
+    show names and sizes. `narrow` are representations that are not used. If the contents were `chosen`, only these are
+    stated. Rows are not `named` if they are paired by position on request.
+    """
+    narrow = dict(narrow or {})
+    notes = [] if chosen else [name for name in found.skipped if name.startswith("(")]
     for name in notes:
         state(f"{path.name}: {name[1:-1]} {found.skipped[name]}")
     if is_table(path):
-        return
-    sizes = {matrix.shape[:2] for matrix in found.representations.values() if len(matrix.shape) > 1}
+        return state_left_out(path.name, narrow)
+    taken = {name: array for name, array in found.representations.items() if name not in narrow}
+    names = {one.column: one for one in map(found.names_of, taken) if one is not None and one.column}
+    sizes = {matrix.shape[:2] for matrix in taken.values() if len(matrix.shape) > 1}
     rows, columns = ({size[axis] for size in sizes} for axis in (0, 1))
-    left_out = {}
-    for name, why in found.skipped.items():
-        if name not in {*used, *notes, "Unnamed: 0"}:
+    left_out = narrow
+    for name, why in () if chosen else found.skipped.items():
+        if name not in {*used, *names, *notes, "Unnamed: 0"}:
             one = _ONE_AXIS.match(why)
             of_columns = one is not None and columns == {int(one[1])} and int(one[1]) not in rows
             left_out[name] = why + " of the columns, which --transpose makes rows" * of_columns
-    state_left_out(path.name, left_out)
+    naming = ""
+    if names and named:
+        naming = f"rows {'numbered' if all(one.counts_rows for one in names.values()) else 'named'} by "
+        naming += join_names(names)
+    stated = naming
+    if not _is_stated(path, found):
+        stated = f"{_describe_arrays(taken)}{f' ({naming})' if naming else ''}"
+    if left_out:
+        state_left_out(path.name, left_out, stated)
+    elif naming:
+        state(f"{path.name}: {stated}")
+    return None
 
 
+def _is_stated(path: Path, found: Contents) -> bool:
+    """Return whether a format states what it read, as AnnData does, or how arrays are split into layers."""
+    starts = tuple(f"{source}{name}" for name in found.representations for source in (f"{path.name}: ", ""))
+    return bool(found.split) or any(statement.startswith(starts) for statement in current_statements())
+
+
+def _describe_arrays(arrays: Mapping[str, Array]) -> str:
+    """Return the names of arrays with their sizes, such as 'a, b, 40 x 8'."""
+    by_size: dict[str, list[str]] = {}
+    for name, array in arrays.items():
+        by_size.setdefault(" x ".join(f"{length:,}" for length in array.shape), []).append(name)
+    texts = [f"{join_items(names, most=_FEW_TAKEN)}, {size}" for size, names in by_size.items()]
+    return "; ".join(texts[:_FEW_TAKEN]) + f"; {len(texts) - _FEW_TAKEN} more sizes" * (len(texts) > _FEW_TAKEN)
+
+
+_FEW_TAKEN = 4
+"""Number of arrays of one size that are named, and of sizes."""
 _ONE_AXIS = re.compile(r"is 1-D with shape \((\d+),\)")
 
 
@@ -457,7 +499,7 @@ def read_named(
 ) -> dict[str, Any]:
     """Read all representations in a file like `read`, with the row names if the file has them."""
     contents = open_file(path, layer_axis=layer_axis, ids=ids)
-    state_skipped(Path(path), contents)
+    state_contents(Path(path), contents)
     named = {
         name: array if (names := contents.names_of(name)) is None else NamedRows(array, names)
         for name, array in contents.representations.items()

@@ -41,8 +41,8 @@ def state(text: str, *, is_raised: bool = False) -> None:
         collected[text] = is_raised
 
 
-def state_left_out(source: str, reasons: Mapping[str, str]) -> None:
-    """State which contents of a file were left out, with the reasons if they are few."""
+def state_left_out(source: str, reasons: Mapping[str, str], taken: str = "") -> None:
+    """State which contents of a file were left out, with the reasons if they are few, after those that were taken."""
     names = list(reasons)
     if not names:
         return
@@ -50,7 +50,8 @@ def state_left_out(source: str, reasons: Mapping[str, str]) -> None:
     listing = (
         "; ".join(f"{name}, which {reason}" for name, reason in reasons.items()) if few else ", ".join(names[:_MOST])
     )
-    state(f"{source}: left out {listing}{f' and {len(names) - _MOST} more' if len(names) > _MOST else ''}")
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    state(f"{source}: {taken}{'; ' if taken else ''}left out {listing}{more}")
 
 
 _SETTINGS = {"pool": "pooling", "prompt": "prompt", "chat_template": "chat template", "dtype": "precision"}

@@ -103,9 +103,11 @@ def plural(name: str) -> str:
 
     Examples
     --------
-    >>> plural("doc_id"), plural("paths")
-    ('doc_ids', 'paths')
+    >>> plural("doc_id"), plural("paths"), plural("token_idx")
+    ('doc_ids', 'paths', 'values of token_idx')
     """
+    if name.endswith(("idx", "index", "hash")):
+        return f"values of {name}"
     return name if name.endswith("s") else f"{name}s"
 
 

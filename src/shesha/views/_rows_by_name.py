@@ -211,13 +211,10 @@ def _state_transposed(X: Any, name: str) -> None:
 
 def _refuse_empty_diagonal(X: Any, name: str) -> None:
     """Refuse a square matrix of which only the diagonal is not finite, such as Fisher's z of correlations."""
-    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f" or X.shape[0] != X.shape[1] or len(X) < 3:
-        return
-    if not np.isfinite(np.diagonal(X)).any() and np.isfinite(X).sum() == X.size - len(X):
+    if check.has_empty_diagonal(X):
         raise ValueError(
-            f"{name} must be features, got a square matrix without numbers on its diagonal, like correlations or "
-            f"Fisher's z of its rows; if it contains similarities, pass shesha.Rdm of 1 - r with a diagonal of zeros "
-            f"(r = numpy.tanh({name}) for Fisher's z)"
+            f"{name} must be features, got a square matrix without numbers on its diagonal, "
+            f"{check.remedy_of_empty_diagonal(name)}"
         )
 
 

@@ -251,7 +251,7 @@ def look_like_similarities(values: Any) -> bool:
         return False
     diagonal = np.diagonal(values)
     top = float(diagonal[0])
-    same = top > 0 and np.allclose(diagonal, top) and not np.array_equal(values, np.diag(diagonal))
+    same = 0 < top < np.inf and np.allclose(diagonal, top) and not np.array_equal(values, np.diag(diagonal))
     return bool(same and (np.abs(values) <= top * (1 + _TIES)).all() and np.allclose(values, values.T))
 
 
