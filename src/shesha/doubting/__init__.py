@@ -2,7 +2,12 @@
 
 # Importing these modules registers their checks; the order of registration breaks ties between equal effects.
 from shesha.doubting import pair_doubts as pair_doubts  # isort: skip
-from shesha.doubting import feature_doubts as feature_doubts, row_doubts as row_doubts, row_offsets as row_offsets
+from shesha.doubting import (
+    feature_doubts as feature_doubts,
+    rounded_values as rounded_values,
+    row_doubts as row_doubts,
+    row_offsets as row_offsets,
+)
 from shesha.doubting.doubt_input import doubt_functions as doubt_functions
 from shesha.doubting.doubts import (
     check_known_quantities as check_known_quantities,
@@ -12,7 +17,7 @@ from shesha.doubting.doubts import (
     find_pair_doubts as find_pair_doubts,
     irrelevant_doubts as irrelevant_doubts,
     rows_without_direction as rows_without_direction,
-    state_row_offset as state_row_offset,
+    state_geometry_doubts as state_geometry_doubts,
     warn_of_doubts as warn_of_doubts,
     warn_of_pair_doubts as warn_of_pair_doubts,
     warn_of_row_doubts as warn_of_row_doubts,

@@ -29,6 +29,7 @@ DOUBTS_OF_VALUES = (
     "mixed lengths",
     "no variation",
     "angles",
+    "rounded values",
 )
 """Names of the doubts that the values are what was meant."""
 _DOUBTS = "|".join(("row offset", "equal rows", "joined rows", "order of pairs", *DOUBTS_OF_VALUES))
