@@ -247,9 +247,7 @@ def consistent(folder) -> int:
     checks, updates = monitor.history(), monitor.history("update")
     assert [one["sequence"]["number"] for one in checks] == list(range(1, len(checks) + 1))
     assert [one["n_seen"] for one in updates] == [5 * (i + 1) for i in range(len(updates))]
-    assert monitor.update(np.random.default_rng([1, len(updates)]).standard_normal((5, 12))).n_seen == 5 * (
-        len(updates) + 1
-    )
+    assert monitor.update(np.random.default_rng([1, len(updates)]).standard_normal((5, 12))).n_seen == 5 * (len(updates) + 1)
     return len(checks)
 
 
