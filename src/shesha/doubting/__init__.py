@@ -7,6 +7,7 @@ from shesha.doubting import (
     rounded_values as rounded_values,
     row_doubts as row_doubts,
     row_offsets as row_offsets,
+    separate_blocks as separate_blocks,
 )
 from shesha.doubting.doubt_input import doubt_functions as doubt_functions
 from shesha.doubting.doubts import (
@@ -30,6 +31,7 @@ from shesha.doubting.recorded_columns import (
     state_columns_of_classes as state_columns_of_classes,
     state_known_columns as state_known_columns,
     state_main_column as state_main_column,
+    state_separate_blocks as state_separate_blocks,
     warn_of_shuffled_rows as warn_of_shuffled_rows,
 )
 from shesha.doubting.row_doubts import (

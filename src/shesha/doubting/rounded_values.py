@@ -119,7 +119,7 @@ def _differences(rounded: Matrix, other: Matrix, kind: Rounding) -> Iterator[tup
     rows = slice(None, None, 1 + (len(rounded) - 1) // _MOST_ROWS)
     noise = np.random.default_rng(0).uniform(-0.5, 0.5, rounded[rows].shape) * kind.steps(rounded[rows])
     first, second, noisy = (
-        condensed_distances(side, "euclidean", squared=True)
+        condensed_distances(side - side.mean(axis=0), "euclidean", squared=True)
         for side in (rounded[rows], other[rows], rounded[rows] + noise)
     )
     # Squared distances between rows that were rounded to a step are multiples of its square.
