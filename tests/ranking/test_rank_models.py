@@ -288,7 +288,7 @@ def test_categories_that_exceed_the_ceiling_of_ranks_are_named(method):
 @pytest.mark.parametrize(
     ("model", "statement"),
     [
-        (lambda truth, subjects: subjects[1], "model equals subject 1, so its value is circular"),
+        (lambda truth, subjects: subjects[1], "model equals data[1], so its value is circular"),
         (lambda truth, subjects: np.mean(subjects, axis=0), "model equals the mean of the subjects"),
         (
             lambda truth, subjects: np.mean([rankdata(one) for one in subjects], axis=0),

@@ -183,7 +183,13 @@ def times_of_trials(times: ArrayLike | None, trials: Trials) -> tuple[float, ...
             f"times must contain one number for each of the {n} time points, got {values.dtype} {values.shape}"
             + "; the axes of X are trials, neurons and times" * (values.shape == trials.values.shape[1:2])
         )
-    return tuple(values.tolist())
+    # Sums of steps miss 0 by a rounding error.
+    near_zero = np.abs(values) <= _ROUNDING * np.abs(values).max(initial=0.0)
+    return tuple(np.where(near_zero, 0, values).tolist())
+
+
+_ROUNDING = 1e-12
+"""Largest rounding error of a time, relative to the largest time."""
 
 
 def _table(scores: list[SplitScore], codes: Labels) -> Matrix:
