@@ -97,7 +97,7 @@ def test_equal_models_share_their_place():
     assert {(one.rank_low, one.rank_high) for one in found} == {(1, 2)}
     assert "not significantly closer than" in found.headline
     assert "one, same have the same score in every resample, so they are copies for RSA." in found.headline
-    with pytest.warns(CalibrationWarning, match="of 3 subjects .*, 2 is a copy of 0"):
+    with pytest.warns(CalibrationWarning, match=r"of 3 subjects, data\[2\] is a copy of data\[0\]"):
         rank_models([SUBJECTS[0], SUBJECTS[1], 3 * SUBJECTS[0][:, ::-1]], MODELS, **FEW)
     assert found["one"].unique == pytest.approx(0, abs=1e-9)
     assert found["one"].alone == pytest.approx(found.explained)
