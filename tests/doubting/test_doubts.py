@@ -664,3 +664,17 @@ def test_axes_of_a_discriminant_analysis_are_told(n):
     assert "discriminant analysis" in doubts(axes, labels)["label features"].text
     components = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[0][:, :5]
     assert "label features" not in [found.name for found in doubts(components, labels)]
+
+
+@pytest.mark.parametrize("baseline", [0.0, 30.0])
+def test_baselines_of_rows_are_not_called_copies(baseline):
+    """Frames of calcium traces resemble one another because cells have baselines of their own."""
+    rng = np.random.default_rng(0)
+    traces = rng.standard_normal((90, 200)) + 100 + baseline * rng.standard_normal((90, 1))
+    found = doubts(traces, order=False)
+    assert ("copied features" in found.names) == (baseline > 0)
+    if baseline:
+        assert "not after the mean of each row is subtracted" in found["copied features"].text
+        assert "Subtract the baseline" in found["copied features"].advice
+        copies = np.repeat(rng.standard_normal((90, 50)), 4, axis=1) + 10 * rng.standard_normal((90, 1))
+        assert "Keep one column" in doubts(copies, order=False)["copied features"].advice

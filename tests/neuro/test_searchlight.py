@@ -12,6 +12,8 @@ from scipy.stats import spearmanr
 
 from shesha import CalibrationWarning
 from shesha.neuro import neighbours_in_radius, searchlight
+from shesha.neuro.voxel_order import state_other_voxel_order
+from shesha.support.provenance import collect_statements
 
 PLACES = np.argwhere(np.ones((4, 4, 3)))
 GRAPH = neighbours_in_radius(PLACES, 1.0)
@@ -214,3 +216,53 @@ def test_neighbours_that_may_count_from_one_are_stated(first, last, stated):
     X, model = data(0)
     found = searchlight(X, model, [[place] * 2 for place in range(first, last)], metric="euclidean", n_permutations=19)
     assert any("no neighbourhood contains feature 0, but all others" in text for text in found.inputs) == stated
+
+
+def _volumes(rng, shape, smooth, n=12):
+    from scipy.ndimage import gaussian_filter
+
+    volumes = np.stack([gaussian_filter(rng.standard_normal(shape), smooth) for _ in range(n)])
+    return volumes / volumes.std() + 0.3 * rng.standard_normal(volumes.shape)
+
+
+def _ring(n=12):
+    size = np.random.default_rng(0).permutation(n).astype(float)
+    return np.abs(np.subtract.outer(size, size))
+
+
+@pytest.mark.parametrize("shape", [(8, 9, 7), (12, 15)])
+@pytest.mark.parametrize("masked", [False, True])
+def test_voxels_in_the_other_order_of_the_grid_are_named(shape, masked):
+    rng = np.random.default_rng(1)
+    volumes, mask = _volumes(rng, shape, 1.0), np.ones(shape, dtype=bool)
+    if masked:
+        mask[:3, :4] = False
+    places = np.argwhere(mask)
+    orders = {"C": volumes[:, mask], "Fortran": np.stack([volume.T[mask.T] for volume in volumes])}
+    fortran = np.argwhere(mask.T)[:, ::-1]
+    for name, X in orders.items():
+        for first, coordinates in {"C": places, "Fortran": 2.5 * fortran - 7}.items():
+            graph = neighbours_in_radius(coordinates, 4.0)
+            found = searchlight(X, _ring(), graph, metric="euclidean", n_permutations=19, alpha=0.1)
+            said = [text for text in found.inputs if "in another order than the coordinates" in text]
+            assert bool(said) == (name != first)
+            if said:
+                assert f"lists these places in {name} order" in said[0]
+                assert str(found).startswith("Check first: features that are next to one another")
+
+
+@pytest.mark.parametrize("smooth", [0.0, (1.5, 0.0, 0.0), (0.0, 0.0, 1.5), (0.0, 1.5, 1.5)])
+def test_values_that_are_not_smooth_along_all_axes_are_in_order(smooth):
+    shape = (8, 9, 7)
+    for seed in range(5):
+        X = _volumes(np.random.default_rng(seed), shape, smooth).reshape(12, -1)
+        with collect_statements() as statements:
+            state_other_voxel_order(X, np.argwhere(np.ones(shape)))
+        assert not statements
+
+
+def test_places_of_sensors_are_no_grid():
+    rng = np.random.default_rng(0)
+    with collect_statements() as statements:
+        state_other_voxel_order(rng.standard_normal((12, 200)), rng.standard_normal((200, 3)))
+    assert not statements

@@ -226,3 +226,13 @@ def test_conditions_that_change_in_the_session_are_told(offset):
         "conditions 1, 2, 3 and 3 more occur only before trial 120, and 65281, 65282, 65283 and 3 more only from it on"
     )
     assert (text in said) == (offset > 0)
+    assert ("The latter codes are the former plus 65280" in said) == (offset > 0)
+    assert ("12 conditions: 1, 2, ..., 65285, 65286" in said) == (offset > 0)
+
+
+@pytest.mark.parametrize("later", [lambda code: code + 6, lambda code: code**2 + 40, lambda code: f"image {code}"])
+def test_new_conditions_are_not_called_an_offset(later):
+    rng = np.random.default_rng(0)
+    codes = np.array([later(code) if place >= 120 else code for place, code in enumerate(rng.integers(1, 7, size=240))])
+    said = str(trial_split(rng.standard_normal((240, 12)), codes).inputs)
+    assert "only from it on" in said and "The latter codes" not in said

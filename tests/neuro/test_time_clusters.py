@@ -59,7 +59,7 @@ def test_values_with_a_model_are_those_of_scipy():
     np.testing.assert_allclose(found.values, expected)
     assert [each.name for each in found.significant] == ["4 to 8"]
     assert found.exchanged == "the conditions of the model"
-    assert "conditions of the model: a, b, c, d, e and 3 more" in found.inputs
+    assert "conditions of the model: a, b, c, d, e, f, g, h" in found.inputs
 
 
 @pytest.mark.parametrize("with_model", [False, True], ids=["reliability", "model"])
@@ -122,3 +122,12 @@ def test_short_trials_that_were_filled_with_zeros_are_told():
     # Neurons that fire rarely are silent at times, and not only at the end.
     rare = rng.poisson(0.05, (80, 12, 16)).astype(float)
     assert "filled with zeros" not in str(time_clusters(rare, conditions).inputs)
+
+
+def test_rounding_errors_of_times_are_not_printed():
+    X, shown, _ = recording(1)
+    times = 0.1 * np.arange(X.shape[2]) - 0.3
+    assert 0 < np.abs(times).min() < 1e-12
+    options = {"times": times, "n_permutations": 9, "alpha": 0.1, "how": "random", "null": "permute", "n_splits": 4}
+    found = over_time(X, shown, **options)
+    assert found.times[3] == 0.0 and found.times[0] == times[0]

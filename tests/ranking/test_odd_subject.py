@@ -1,5 +1,7 @@
 """A subject whose rows are in another order than those of the other subjects is named."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist, squareform
@@ -80,3 +82,13 @@ def test_rankings_and_ceilings_name_the_subject():
     assert any(expected in text for text in shesha.noise_ceiling(sides, "RSA").inputs)
     squares = [shesha.Rdm(squareform(pdist(side))) for side in sides]
     assert any(expected in text for text in shesha.noise_ceiling(squares, "RSA").inputs)
+
+
+def test_copies_are_named():
+    sides, rng = subjects(0, 6, 2)
+    sides[4] = sides[1].copy()
+    models = {"a": rng.standard_normal((30, 5)), "b": rng.standard_normal((30, 5))}
+    for data, named in (({f"sub-{k:02d}": side for k, side in enumerate(sides, 1)}, "sub-{:02d}"), (sides, "data[{}]")):
+        first, copy = (named.format(k + ("sub" in named)) for k in (1, 4))
+        with pytest.warns(shesha.CalibrationWarning, match=re.escape(f"of 6 subjects, {copy} is a copy of {first}")):
+            shesha.rank_models(data, models, n_resamples=20, n_permutations=19)

@@ -97,7 +97,7 @@ def test_equal_models_share_their_place():
     assert {(one.rank_low, one.rank_high) for one in found} == {(1, 2)}
     assert "not significantly closer than" in found.headline
     assert "one, same have the same score in every resample, so they are copies for RSA." in found.headline
-    with pytest.warns(CalibrationWarning, match="of 3 subjects .*, 2 is a copy of 0"):
+    with pytest.warns(CalibrationWarning, match=r"of 3 subjects, data\[2\] is a copy of data\[0\]"):
         rank_models([SUBJECTS[0], SUBJECTS[1], 3 * SUBJECTS[0][:, ::-1]], MODELS, **FEW)
     assert found["one"].unique == pytest.approx(0, abs=1e-9)
     assert found["one"].alone == pytest.approx(found.explained)
@@ -288,7 +288,7 @@ def test_categories_that_exceed_the_ceiling_of_ranks_are_named(method):
 @pytest.mark.parametrize(
     ("model", "statement"),
     [
-        (lambda truth, subjects: subjects[1], "model equals subject 1, so its value is circular"),
+        (lambda truth, subjects: subjects[1], "model equals data[1], so its value is circular"),
         (lambda truth, subjects: np.mean(subjects, axis=0), "model equals the mean of the subjects"),
         (
             lambda truth, subjects: np.mean([rankdata(one) for one in subjects], axis=0),

@@ -28,6 +28,7 @@ from shesha.doubting import (
     row_properties,
     state_columns_of_classes,
     state_main_column,
+    state_separate_blocks,
     warn_of_shuffled_rows,
 )
 from shesha.inputs import MissingRows, RowChoice, validation as check
@@ -558,6 +559,7 @@ def _state_recorded(
         codes = check.labels(y, len(np.asarray(y)))[0]
         labels = {"a label": codes, **labels}
         state_columns_of_classes({name: each for name, each in columns.items() if len(each) == len(codes)}, codes)
+        state_separate_blocks(columns, arrays, codes)
     state_main_column(columns, arrays)
     warn_of_shuffled_rows(labels, arrays)
 

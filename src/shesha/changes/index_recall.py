@@ -624,7 +624,7 @@ def _describe_sets(vectors: Array, k: int, metric: IndexMetric) -> str:
     )
 
 
-_ANGLES = ("few rows", "offset", "rare cluster", "copies", "row lengths", "raw counts")
+_ANGLES = ("few rows", "offset", "rare cluster", "copies", "row lengths", "raw counts", "rounded values")
 """Doubts that hardly change neighbours by angle, or that the answer states itself."""
 _ONE_LENGTH, _OTHER_LENGTHS = 1e-3, 0.1
 """Largest difference between lengths, as a share of them, that half precision causes."""

@@ -2,7 +2,13 @@
 
 # Importing these modules registers their checks; the order of registration breaks ties between equal effects.
 from shesha.doubting import pair_doubts as pair_doubts  # isort: skip
-from shesha.doubting import feature_doubts as feature_doubts, row_doubts as row_doubts, row_offsets as row_offsets
+from shesha.doubting import (
+    feature_doubts as feature_doubts,
+    rounded_values as rounded_values,
+    row_doubts as row_doubts,
+    row_offsets as row_offsets,
+    separate_blocks as separate_blocks,
+)
 from shesha.doubting.doubt_input import doubt_functions as doubt_functions
 from shesha.doubting.doubts import (
     check_known_quantities as check_known_quantities,
@@ -12,7 +18,7 @@ from shesha.doubting.doubts import (
     find_pair_doubts as find_pair_doubts,
     irrelevant_doubts as irrelevant_doubts,
     rows_without_direction as rows_without_direction,
-    state_row_offset as state_row_offset,
+    state_geometry_doubts as state_geometry_doubts,
     warn_of_doubts as warn_of_doubts,
     warn_of_pair_doubts as warn_of_pair_doubts,
     warn_of_row_doubts as warn_of_row_doubts,
@@ -25,6 +31,7 @@ from shesha.doubting.recorded_columns import (
     state_columns_of_classes as state_columns_of_classes,
     state_known_columns as state_known_columns,
     state_main_column as state_main_column,
+    state_separate_blocks as state_separate_blocks,
     warn_of_shuffled_rows as warn_of_shuffled_rows,
 )
 from shesha.doubting.row_doubts import (

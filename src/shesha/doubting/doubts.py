@@ -268,7 +268,7 @@ def _zero_rows(rows: Index, n: int, where: str) -> Doubt:
     )
 
 
-_ONLY_STATED = ("copies", "equal rows", "near copies", "offset", "repeated rows", "zero rows")
+_ONLY_STATED = ("copies", "equal rows", "near copies", "offset", "repeated rows", "rounded values", "zero rows")
 """Doubts about data that may be as intended, such as features of nonnegative values; answers state them."""
 _NO_WARNING = ("order", "alternating order", "duplicates")
 """Doubts that raise no warning, because another warning already shows the problem."""
@@ -308,14 +308,17 @@ def warn_of_pair_doubts(sides: Mapping[str, Any], *, but: Collection[str] = (), 
     return warn_of_doubts(found, but=("duplicates", *but))
 
 
-def state_row_offset(sides: Mapping[str, Any]) -> None:
-    """State whether rows fit those a few places away, which needs no features; other rows may have changed."""
+def state_geometry_doubts(sides: Mapping[str, Any]) -> None:
+    """State whether rows fit those a few places away, or were rounded, which needs no features of one side.
+
+    Other rows may have changed.
+    """
     first, second = (Representation.build(side) for side in sides.values())
     names = tuple(map(str, sides))
-    others = [mark.name for mark in list_doubts() if mark.name != "row offset"]
+    others = [mark.name for mark in list_doubts() if mark.name not in ("row offset", "rounded values")]
     found = find_pair_doubts([first, second], None, only_cheap=True, names=(names[0], names[1]), but=others)
-    moved = tuple(one for one in found if one.name == "row offset")
-    warn_of_doubts(replace(found, found=moved), only_state=True)
+    stated = tuple(one for one in found if one.name in ("row offset", "rounded values"))
+    warn_of_doubts(replace(found, found=stated), only_state=True)
 
 
 def warn_of_row_doubts(

@@ -254,13 +254,23 @@ def duplicate_features(subject: Subject) -> Doubt | None:
     )
     if abs(full_score - score_without) < _MOVED:
         return None
-    return Doubt(
-        "copied features",
-        min(1.0, abs(full_score - score_without)),
-        None,
-        text,
-        "Keep one column of each group of duplicates: X[:, columns]",
-    )
+    advice = "Keep one column of each group of duplicates: X[:, columns]"
+    # Columns of rows with levels of their own, such as traces of cells, resemble one another by these levels alone.
+    rest = subject.sample - subject.sample.mean(axis=1, keepdims=True)
+    levelled = _copies(rest, subject.generator)
+    left = 0.0 if levelled is None else 1 - len(np.unique(levelled[1])) / len(levelled[1])
+    if left < _COPIES:
+        if subject.metric == "correlation":
+            return None
+        centred = subject.split(rest).value
+        text = (
+            f"{100 * share:.0f} % of the features are nearly equal to another feature (correlation above "
+            f"{_copy_threshold(len(subject.sample)):.2f}), but not after the mean of each row is subtracted, so rows "
+            f"differ mostly by levels of their own, such as baselines of traces. The score then changes from "
+            f"{full_score:.2f} to {centred:.2f}"
+        )
+        advice = "Subtract the baseline or mean of each row, or pass metric='correlation' (--metric correlation)"
+    return Doubt("copied features", min(1.0, abs(full_score - score_without)), None, text, advice)
 
 
 def _copies(sample: Matrix, rng: np.random.Generator) -> tuple[Index, Index] | None:

@@ -14,12 +14,13 @@ import numpy as np
 
 from shesha.doubting.doubt_input import Subject, power_of_two
 from shesha.doubting.row_doubts import association, known_column
+from shesha.doubting.separate_blocks import separate_blocks
 from shesha.inputs import validation as check
 from shesha.inputs.column_words import CLASS, CLUSTERS, DEPTH, LABELS, LENGTH, MODEL, OBJECT_COUNT, WELL
 from shesha.kernels.neighbours import nearest_by_distance
 from shesha.results import Doubt
 from shesha.support.provenance import ignore_statements, state, state_warning
-from shesha.support.sampling_units import is_batch_name, unit_labels
+from shesha.support.sampling_units import is_batch_name, is_unit_name, unit_labels
 from shesha.support.types import Array, Index, Labels, Mask, Vector
 from shesha.support.wording import join_items
 from shesha.views import Rdm, Rows
@@ -301,6 +302,18 @@ def state_main_column(columns: Mapping[str, Vector | Labels], arrays: Mapping[st
     doubts = [doubt for name, array in arrays.items() if (doubt := _main_column(columns, array, name))]
     if doubts:
         state(max(doubts, key=lambda doubt: doubt.effect).text)
+
+
+def state_separate_blocks(columns: Mapping[str, Vector | Labels], arrays: Mapping[str, Any], classes: Labels) -> None:
+    """State in which array rows of one class lie apart for each donor or sample, which are no known batches."""
+    units = {name: codes for name, codes in columns.items() if is_unit_name(name) and len(codes) == len(classes)}
+    for name, array in arrays.items() if units else ():
+        if not _is_matrix(array) or len(array) != len(classes):
+            continue
+        subject = Subject((array if isinstance(array, Rows) else Rows(array, name),), "euclidean", classes, known=units)
+        if np.isfinite(subject.sample).all() and (doubt := separate_blocks(subject)) is not None:
+            state_warning(f"{doubt.text}. {doubt.advice}")
+            return
 
 
 def _is_matrix(array: Any) -> bool:

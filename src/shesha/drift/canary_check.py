@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.doubting import state_row_offset, warn_of_pair_doubts, warn_of_row_doubts
+from shesha.doubting import state_geometry_doubts, warn_of_pair_doubts, warn_of_row_doubts
 from shesha.doubting.row_lengths import describe_lengths
 from shesha.drift.canary_reference import Reference, check_same_rows, require_count
 from shesha.inputs import MissingRows, RowChoice, find_row_order, orders, split_names, validation as check
@@ -482,7 +482,7 @@ def _warn_of_doubts(setting: Setting, after: Representation) -> None:
     else:
         # Rows whose axes are hidden have no features to compare, but distances between rows.
         sides = {"the reference": setting.reference.geometry_rows(), "the new rows": after}
-        state_row_offset(sides)
+        state_geometry_doubts(sides)
         warn_of_row_doubts(after, "the new rows", but=but)
 
 

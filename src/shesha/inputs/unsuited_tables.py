@@ -223,3 +223,38 @@ def warn_of_rounded_identifiers(columns: Sequence[Column], source: str) -> None:
 
 _ROUNDED = 1e11
 """Smallest number that spreadsheets write with an exponent."""
+
+
+def state_trial_table(values: NDArray[Any], name: str, option: str = "keys= (--key)") -> None:
+    """Warn in the result of a matrix that lists the times and codes of trials, instead of responses to them.
+
+    Its columns begin and end intervals that follow one another, or one column rises and the others are few codes.
+    """
+    if values.ndim != 2 or values.dtype.kind not in "iuf" or not 2 <= values.shape[1] <= _MOST_LONG:
+        return
+    if len(values) < _FEWEST_TRIALS or not np.isfinite(values).all():
+        return
+    columns = [column.astype(np.float64) for column in values.T]
+    rising = [k for k, column in enumerate(columns) if (np.diff(column) > 0).all()]
+    spans = [(k, m) for k in rising for m in rising if _follow_one_another(columns[k], columns[m])]
+    others = [column for k, column in enumerate(columns) if k not in rising]
+    are_codes = all((each == np.floor(each)).all() and 3 * len(np.unique(each)) <= len(each) for each in others)
+    if spans:
+        sign = f"columns {spans[0][0]} and {spans[0][1]} begin and end intervals that follow one another"
+    elif len(rising) == 1 and others and are_codes:
+        sign = f"column {rising[0]} rises from row to row, and the others are codes of few values"
+    else:
+        return
+    state_warning(
+        f"{name} ({len(values):,} x {values.shape[1]}) looks like a table of trials, and not like responses: {sign}. "
+        f"Leave it out: choose the others with {option}"
+    )
+
+
+def _follow_one_another(starts: NDArray[Any], ends: NDArray[Any]) -> bool:
+    """Return whether intervals end after they start, and before the next one starts."""
+    return bool((ends > starts).all() and (ends[:-1] <= starts[1:] + _TOLERANCE * np.diff(starts)).all())
+
+
+_FEWEST_TRIALS, _TOLERANCE = 12, 0.05
+"""Fewest rows of a table of trials, and largest overlap of intervals, as a share of the time between two of them."""

@@ -30,6 +30,7 @@ from shesha.inputs.identity import words_of
 from shesha.inputs.matrix_shapes import is_one_hot
 from shesha.inputs.quantised import as_bytes, decode, refuse_float_bits, refuse_neighbours, scale_names, zero_names
 from shesha.inputs.table_columns import find_whole
+from shesha.inputs.unsuited_tables import state_trial_table
 from shesha.io.file_checks import UnreadableFileError, file_stem, require_memory
 from shesha.support import files
 from shesha.support.layer_axis import MASK, MOST_LAYERS, LayerAxis, Split, refuse_padding, refuse_tokens, split
@@ -289,6 +290,8 @@ def contents(
         codes = [name for name, array in loaded.items() if array.dtype.itemsize == 1]
         loaded = {name: _decode_bytes(name, array, arrays) for name, array in loaded.items()}
         decoded = [name for name in codes if loaded[name].dtype.kind == "f"]
+        for name, array in loaded.items() if keys is None else ():
+            state_trial_table(array, name)
         for scale in [key for name in decoded for key in scale_names(skipped, name)]:
             skipped.pop(scale, None)
     for name in used:

@@ -16,6 +16,7 @@ from shesha.kernels.distances import METRICS, Metric, standard_rows
 from shesha.kernels.ranks import centred_ranks
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro.trials import require_conditions
+from shesha.neuro.voxel_order import state_other_voxel_order
 from shesha.nulls import draw_permutations, identity_first
 from shesha.nulls.dependence import DiagnosticRows, find_dependence
 from shesha.nulls.null_summary import number_against_null, p_of_draws
@@ -185,6 +186,7 @@ def searchlight(
         raise ValueError(f"names must have one entry for each of the {n_centres} centres, got {len(labels)}")
     if blocks is None:
         _warn_of_order(patterns.mean(axis=0), square(distances, n_conditions))
+    state_other_voxel_order(patterns.reshape(-1, patterns.shape[2]), getattr(neighbours, _PLACES, None))
     ranks = centred_ranks(distances[None])[0]
     if np.isnan(ranks).any():
         raise ValueError("model must have unequal distances, got equal ones")
@@ -251,6 +253,8 @@ def neighbours_in_radius(coordinates: ArrayLike, radius: float, centres: ArrayLi
     Returns
     -------
     sparse array of shape (n_centres, n_features)
+        It keeps the places of the features, so that `searchlight` can say whether the features seem to be in another
+        order.
 
     Examples
     --------
@@ -273,7 +277,13 @@ def neighbours_in_radius(coordinates: ArrayLike, radius: float, centres: ArrayLi
     lists: Any = cKDTree(places).query_ball_point(middles, check.positive(radius, "radius"), return_sorted=True)
     indptr = np.concatenate([[0], np.cumsum([len(each) for each in lists])])
     indices = np.concatenate([np.asarray(each, dtype=np.intp) for each in lists])
-    return sparse.csr_array((np.ones(len(indices), dtype=bool), indices, indptr), shape=(len(middles), len(places)))
+    graph = sparse.csr_array((np.ones(len(indices), dtype=bool), indices, indptr), shape=(len(middles), len(places)))
+    setattr(graph, _PLACES, places)
+    return graph
+
+
+_PLACES = "feature_places"
+"""Attribute of a graph with the places of the features, from which a searchlight checks their order."""
 
 
 def _responses(X: ArrayLike, metric: str) -> NDArray[np.float64]:

@@ -38,7 +38,7 @@ from shesha.support.device_arrays import to_host
 from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import ALPHA, N_PERMUTATIONS, number, spawn
 from shesha.support.types import Array, Index, Labels, Matrix, Seed, Vector
-from shesha.support.wording import count, join_items
+from shesha.support.wording import count, first_and_last, join_items
 from shesha.views import Rdm, select_rows
 
 if TYPE_CHECKING:
@@ -183,7 +183,13 @@ def times_of_trials(times: ArrayLike | None, trials: Trials) -> tuple[float, ...
             f"times must contain one number for each of the {n} time points, got {values.dtype} {values.shape}"
             + "; the axes of X are trials, neurons and times" * (values.shape == trials.values.shape[1:2])
         )
-    return tuple(values.tolist())
+    # Sums of steps miss 0 by a rounding error.
+    near_zero = np.abs(values) <= _ROUNDING * np.abs(values).max(initial=0.0)
+    return tuple(np.where(near_zero, 0, values).tolist())
+
+
+_ROUNDING = 1e-12
+"""Largest rounding error of a time, relative to the largest time."""
 
 
 def _table(scores: list[SplitScore], codes: Labels) -> Matrix:
@@ -483,7 +489,7 @@ def time_clusters(
     trials = Trials.build(X, conditions, min_trials=1, missing=missing)
     if trials.values.ndim != 3:
         raise ValueError(f"X must be (n_trials, n_neurons, n_times), got shape {trials.values.shape}")
-    state(f"conditions of the model: {join_items(trials.names)}")
+    state(f"conditions of the model: {first_and_last(trials.names)}")
     distances = _mean_distances(trials, metric, check.boolean(normalize, "normalize"))
     draws, exchanged = _model_correlations(distances, model, trials.names, n_permutations, alpha, seed)
     fields = {

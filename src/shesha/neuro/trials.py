@@ -32,7 +32,7 @@ from shesha.support import provenance, types as kinds
 from shesha.support.device_arrays import to_host
 from shesha.support.seeds import generator, spawn
 from shesha.support.types import Array, Index, Labels, Mask, Matrix, Seed, Vector
-from shesha.support.wording import agree, count
+from shesha.support.wording import agree, count, first_and_last
 from shesha.views import Rdm
 
 _TIME, _NEURON, _TRIAL = "time", "neuron", "trial"
@@ -46,7 +46,7 @@ AXIS_WORDS = {
 _MANY_CONDITIONS = 12
 """Number of conditions from which on most must have more than one trial, unless some were repeated by design."""
 _MOST_LISTED = 8
-"""Largest number of conditions that are listed."""
+"""Largest number of conditions that are all listed."""
 _DESIGNED = 3
 """Smallest median number of trials of those conditions that repeat, if they were repeated by design."""
 _MANY_TRIALS, _BLOCKED, _FEW_STRETCHES = 20, 0.5, 2
@@ -160,8 +160,10 @@ class Trials:
         number = np.cumsum(counts >= min_trials) - 1
         codes = np.where(counts[codes] >= min_trials, number[codes], -1).astype(np.intp)
         kept = tuple(condition for k, condition in enumerate(names) if counts[k] >= min_trials)
-        if 1 < len(kept) <= _MOST_LISTED:
-            provenance.state(f"conditions {', '.join(kept)}")
+        if len(kept) > 1:
+            is_long = len(kept) > _MOST_LISTED
+            listed = first_and_last(kept, _MOST_LISTED)
+            provenance.state(f"{len(kept)} conditions: {listed}" if is_long else f"conditions {listed}")
         _state_conditions_of_parts(codes, kept)
         state_neurons_that_end(trials.rates, codes, name)
         if runs is None:
@@ -466,10 +468,29 @@ def _state_conditions_of_parts(codes: Labels, names: Sequence[str]) -> None:
     lengths = np.diff([*starts, len(codes)])
     if len(parts) > 1 and min(map(len, parts)) > 1 and lengths.min() >= _MANY_TRIALS:
         before, after = (check.join_items((names[k] for k in sorted(part)), most=3) for part in parts[:2])
+        offset = _common_offset(*([names[k] for k in part] for part in parts[:2]))
+        advice = (
+            f"The latter codes are the former plus {offset:g}, as if status bits had been set: subtract it if they are "
+            "the same conditions"
+            if offset
+            else "If their codes differ by an offset, as of status bits, subtract it"
+        )
         provenance.state_warning(
             f"conditions {before} occur only before trial {starts[1]:,}, and {after} only from it on, so drift looks "
-            "like a difference between them. If their codes differ by an offset, as of status bits, subtract it"
+            f"like a difference between them. {advice}"
         )
+
+
+def _common_offset(first: Sequence[str], second: Sequence[str]) -> float:
+    """Return by how much the codes of some conditions differ from those of others, if all by much; 0 otherwise."""
+    try:
+        codes, others = (np.sort(np.array(side, dtype=np.float64)) for side in (first, second))
+    except ValueError:
+        return 0.0
+    differences, counts = np.unique(others[:, None] - codes, return_counts=True)
+    offset = float(differences[counts.argmax()])
+    is_far = abs(offset) > 2 * max(np.ptp(codes), np.ptp(others))
+    return offset if is_far and counts.max() == min(len(codes), len(others)) else 0.0
 
 
 def _state_zero_padding(values: Array, name: str) -> None:

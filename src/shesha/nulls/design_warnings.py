@@ -378,14 +378,15 @@ def warn_of_dependent_repeats(
     names : sequence of str, optional
         Names of the repeats; by default, they are counted from 0.
     """
-    state_reversed_repeats(repeats, what)
+    state_reversed_repeats(repeats, what, names)
     _state_odd_repeat(repeats, what, names)
     columns = [np.nan_to_num(side.reshape(len(side), -1).astype(np.float64)) for side in repeats]
     columns = [rows / (np.abs(rows).max(initial=0.0) or 1.0) for rows in columns]
-    shapes = {str(k): rows - rows.mean(axis=0) for k, rows in enumerate(columns)}
+    labels = names or [str(k) for k in range(len(columns))]
+    shapes = {label: rows - rows.mean(axis=0) for label, rows in zip(labels, columns, strict=True)}
     if copies := find_copies(shapes) if len({len(rows) for rows in columns}) == 1 else {}:
         pairs = join_items(f"{copy} is a copy of {first}" for copy, first in copies.items())
-        sign = f"of {count(len(repeats), what)} (counted from 0), {pairs}"
+        sign = f"of {count(len(repeats), what)}{'' if names else ' (counted from 0)'}, {pairs}"
     elif len({side.shape for side in repeats}) > 1 or not all(np.isfinite(side).all() for side in repeats):
         return
     else:
@@ -398,7 +399,7 @@ def warn_of_dependent_repeats(
     warn(f"{consequence}: {sign}. {what.capitalize()}s must be independent measurements", CalibrationWarning)
 
 
-def state_reversed_repeats(repeats: Sequence[NDArray[Any]], what: str) -> None:
+def state_reversed_repeats(repeats: Sequence[NDArray[Any]], what: str, names: Sequence[str] = ()) -> None:
     """Warn in the result if the distances of a repeat fall where those of the others rise, as similarities do."""
     if len(repeats) < _FEWEST_REPEATS or any(side.ndim > 1 for side in repeats) or len({len(s) for s in repeats}) > 1:
         return
@@ -421,9 +422,10 @@ def state_reversed_repeats(repeats: Sequence[NDArray[Any]], what: str) -> None:
         if own @ other < null.mean() - _REVERSED * null.std():
             found.append(k)
     if found:
+        which = join_items(names[k] for k in found) if names else f"{what} {join_items(found)} (counted from 0)"
         state_warning(
-            f"the distances of {what} {join_items(found)} (counted from 0) are small where those of the others are "
-            "large, as similarities are. If so, convert them to distances, such as 1 - r"
+            f"the distances of {which} are small where those of the others are large, as similarities are. If so, "
+            "convert them to distances, such as 1 - r"
         )
 
 

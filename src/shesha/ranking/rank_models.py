@@ -404,7 +404,7 @@ def rank_models(
     notes += _subject_doubts(len(problem.subjects))
     differences = _pairs(problem, evaluations, correction, confidence)
     upper = _upper_ceiling(problem, vectors) if evaluations.has_ceiling else np.nan
-    _state_circular_models(problem, evaluations, upper)
+    _state_circular_models(problem, evaluations, upper, list(named["data"]))
     return ModelRanking(
         problem.measure.name,
         problem.measure.closer,
@@ -480,7 +480,7 @@ def _warn_of_sessions(names: Sequence[str]) -> None:
         )
 
 
-def _state_circular_models(problem: Problem, evaluations: Evaluations, upper: float) -> None:
+def _state_circular_models(problem: Problem, evaluations: Evaluations, upper: float, names: Sequence[str]) -> None:
     """Warn in the result if a model is a copy of data, as close to all subjects as only their mean can be, or reversed.
 
     Ties let a model exceed this mean in Spearman's correlation.
@@ -497,7 +497,9 @@ def _state_circular_models(problem: Problem, evaluations: Evaluations, upper: fl
             continue
         if (copies := np.flatnonzero(scores > 1 - _EQUAL)).size:
             like = (
-                f"equals {check.join_items([f'subject {k}' for k in copies])}" if len(scores) > 1 else "equals the data"
+                f"equals {check.join_items(names[k] for k in copies.tolist())}"
+                if len(scores) > 1
+                else "equals the data"
             )
         elif _is_mean(problem.models.get(name), problem.subjects):
             like = "equals the mean of the subjects"

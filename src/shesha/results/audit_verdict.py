@@ -276,8 +276,8 @@ def _off_axes_sentence(which: str, group: Sequence[RepresentationAudit]) -> str:
     """Give the basis-averaged score first, since the axes share nothing although random directions do."""
     return (
         f"Stable across random directions, not across the given columns: {which}basis-averaged stability "
-        f"(after random rotations) {_basis_averaged(group)}, feature split {_stability_range(group)}. The columns are "
-        "nearly uncorrelated, like some principal components."
+        f"(after random rotations) {_basis_averaged(group)}, feature split {_stability_range(group)}. Halves of the "
+        "columns share less than halves of random directions do, as with some components or columns of unequal sizes."
     )
 
 

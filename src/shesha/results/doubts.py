@@ -20,7 +20,10 @@ _LEAST = 1e-12
 
 
 OF_VALUES = frozenset(
-    ("raw counts", "two logarithms", "wrong type", "missing codes", "mixed lengths", "no variation", "angles")
+    (
+        *("raw counts", "two logarithms", "wrong type", "missing codes", "mixed lengths", "no variation", "angles"),
+        "rounded values",
+    )
 )
 """Doubts that the values are what was meant. Other problems may follow from them, so they come first."""
 OF_ROWS = frozenset(("row offset", "unmatched rows", "equal rows", "joined rows", "order of pairs"))

@@ -159,6 +159,19 @@ def join_items(items: Iterable[object], most: int = 5) -> str:
     return text if len(entries) <= most else f"{text} and {len(entries) - most} more"
 
 
+def first_and_last(items: Sequence[object], most: int = 8) -> str:
+    """List a few items, or the first and last two of many.
+
+    Examples
+    --------
+    >>> first_and_last(range(3)), first_and_last(range(9))
+    ('0, 1, 2', '0, 1, ..., 7, 8')
+    """
+    if len(items) <= most:
+        return join_items(items, most)
+    return f"{join_items(items[:2])}, ..., {join_items(items[-2:])}"
+
+
 def join_names(names: Iterable[str]) -> str:
     """List up to twenty names, and count the rest; 'nothing' without names."""
     return join_items(names, most=20) or "nothing"
