@@ -247,7 +247,8 @@ def state_trial_table(values: NDArray[Any], name: str, option: str = "keys= (--k
         return
     state_warning(
         f"{name} ({len(values):,} x {values.shape[1]}) looks like a table of trials, and not like responses: {sign}. "
-        f"Leave it out: choose the others with {option}"
+        f"Leave it out: choose the others with {option}",
+        questions_input=True,
     )
 
 
