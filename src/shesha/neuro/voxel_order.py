@@ -36,8 +36,9 @@ def state_other_voxel_order(responses: Matrix, coordinates: Any) -> None:
         if other >= max(_SMOOTH, _N_SDS * noise) and given <= _MUCH_LESS * other:
             state_warning(
                 f"features that are next to one another by their coordinates have a mean correlation of "
-                f"{given + by_chance:.2f}, but of {other + by_chance:.2f} if X lists these places in {name}, so the "
-                "features of X seem to be in another order than the coordinates. Pass the coordinates in the order of X",
+                f"{given + by_chance:.2f}, but of {other + by_chance:.2f} if X lists these places in {name}, so "
+                "the features of X seem to be in another order than the coordinates. Pass the coordinates in the order "
+                "of X",
                 questions_input=True,
             )
             return
