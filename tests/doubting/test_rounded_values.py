@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ortho_group
 
+import shesha
 from shesha.doubting import find_pair_doubts
 from shesha.drift import DriftMonitor
 from shesha.views import Representation
@@ -75,3 +76,12 @@ SOUND = {
 def test_other_differences_are_not_called_rounding(kind, rng):
     for _ in range(5):
         assert not found(*SOUND[kind](rng, rows_of(rng)))
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e200])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_sizes_of_values_that_no_square_holds_raise_no_raw_warning(rng, scale):
+    X = rng.standard_normal((100, 6))
+    shesha.compare(X * scale, X.round(2) * scale, "CKA")
+    classes, blocks = rng.integers(3, size=100), np.arange(100) % 2
+    shesha.audit(X * scale, y=classes, blocks=blocks, n_permutations=19)

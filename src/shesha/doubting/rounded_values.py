@@ -17,6 +17,8 @@ _POWERS, _DIGITS = range(0, -10, -1), range(1, 5)
 """Powers of ten of the steps, and numbers of significant digits, that are looked for."""
 _LARGEST = 1e5
 """Largest value that is looked at, in steps, because single precision has seven digits."""
+_HUGE = 1e100
+"""Size of values whose squares may overflow, or vanish if they are as small; no file rounds them."""
 _TOLERANCE = 0.01
 """Largest distance of a rounded value from a multiple of its step, in steps."""
 _UNIFORM = 0.2
@@ -85,6 +87,8 @@ def find_rounding(values: Array) -> Rounding | None:
 @doubt("rounded values", of="pair", cheap=True)
 def rounded_values(subject: Subject) -> Doubt | None:
     """Check whether two sides differ by the rounding of one of them, as after an export with few decimals."""
+    if not all(1 / _HUGE < unit < _HUGE for unit in subject.units):
+        return None
     for side in (0, 1):
         rounded, other = (subject.samples[place] * subject.units[place] for place in (side, 1 - side))
         kind = find_rounding(rounded)

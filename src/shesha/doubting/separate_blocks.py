@@ -34,6 +34,8 @@ def separate_blocks(subject: Subject) -> Doubt | None:
         return None
     rows = np.sort(subject.generator.choice(subject.n_rows, min(subject.n_rows, _MOST_ROWS), replace=False))
     values, classes = subject.read(0, rows), subject.classes[rows]
+    if not np.ptp(values, axis=0).any():
+        return None
     found = [
         one for name, codes in labels.items() if (one := _describe(name, values, codes[rows], classes)) is not None
     ]

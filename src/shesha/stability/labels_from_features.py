@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.support.types import Labels
 from shesha.views import Rows
 
@@ -34,7 +35,9 @@ def are_labels_from_features(X: Rows, codes: Labels, seed: int = 0) -> bool:
     rows, labels = X.read(chosen), codes[chosen]
     if len(rows) <= _FEWEST_ROWS or not np.isfinite(rows).all() or len(np.unique(labels)) < 2:
         return False
-    rows = rows - rows.mean(axis=0)
+    # Squares of large numbers would overflow.
+    rows = rows / length_unit(rows)
+    rows -= rows.mean(axis=0)
     counts = np.bincount(labels)
     kept = np.flatnonzero(counts >= 5)
     inside = np.isin(labels, kept)
