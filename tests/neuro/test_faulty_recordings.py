@@ -191,3 +191,17 @@ def test_neurons_that_were_lost_in_the_session_are_named(fault, ended):
     drift = () if fault == "blocked conditions" else (neuro.centroid_drift(X, n_permutations=19),)
     for found in (neuro.discriminability(X, shown, n_permutations=19), *drift):
         assert any(ended in one for one in found.inputs if "after or before some trial" in one) == bool(ended)
+
+
+@pytest.mark.parametrize(("scaled", "named"), [("each condition", True), ("all trials", False), ("runs", False)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_conditions_that_were_standardised_by_themselves_are_named(scaled, named, dtype):
+    rng = np.random.default_rng(0)
+    conditions = np.concatenate([rng.permutation(8) for _ in range(20)])
+    parts = {"each condition": conditions, "all trials": np.zeros(160), "runs": np.arange(160) // 40}[scaled]
+    X = rng.standard_normal((8, 30))[conditions] + rng.standard_normal((160, 30))
+    for part in np.unique(parts):
+        rows = X[parts == part]
+        X[parts == part] = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    found = neuro.trial_split(X.astype(dtype), conditions, n_permutations=0)
+    assert str(found).startswith("Check first: the means of all 8 conditions are equal in every neuron") == named

@@ -92,3 +92,20 @@ def test_copies_are_named():
         first, copy = (named.format(k + ("sub" in named)) for k in (1, 4))
         with pytest.warns(shesha.CalibrationWarning, match=re.escape(f"of 6 subjects, {copy} is a copy of {first}")):
             shesha.rank_models(data, models, n_resamples=20, n_permutations=19)
+
+
+@pytest.mark.parametrize(("fault", "named"), [("mean", True), ("mean of other rows", False), ("", False)])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_mean_of_subjects_among_them_is_named(fault, named):
+    sides, rng = subjects(0, 6, 2)
+    data = {f"sub-{k:02d}": side.astype(np.float32) for k, side in enumerate(sides, 1)}
+    mean = np.mean(list(data.values()), axis=0)
+    if fault:
+        data["average"] = mean if fault == "mean" else mean[::-1]
+    models = {"a": rng.standard_normal((30, 5)), "b": rng.standard_normal((30, 5))}
+    found = shesha.rank_models(data, models, n_resamples=20, n_permutations=19)
+    assert any("average is a combination of the others" in text for text in found.inputs) == named
+    # Subjects whose mean was subtracted sum to zero, and none of them is the mean.
+    centred = {name: side - mean for name, side in list(data.items())[:6]}
+    found = shesha.rank_models(centred, models, n_resamples=20, n_permutations=19)
+    assert not any("combination" in text for text in found.inputs)

@@ -165,6 +165,7 @@ class Trials:
             listed = first_and_last(kept, _MOST_LISTED)
             provenance.state(f"{len(kept)} conditions: {listed}" if is_long else f"conditions {listed}")
         _state_conditions_of_parts(codes, kept)
+        _state_equal_means(trials.rates, codes, name)
         state_neurons_that_end(trials.rates, codes, name)
         if runs is None:
             _state_slow_drift(trials.rates, codes, name)
@@ -547,6 +548,28 @@ def _subtract_means(rows: Matrix, codes: Labels) -> Matrix:
     sums = np.zeros((codes.max() + 1, rows.shape[1]))
     np.add.at(sums, codes, rows)
     return np.asarray(rows - (sums / np.bincount(codes)[:, None])[codes])
+
+
+def _state_equal_means(rates: Matrix, codes: Labels, name: str) -> None:
+    """Warn in the result if all conditions have the same mean in every neuron, so that trials of each sum to zero."""
+    inside = codes >= 0
+    rows, codes = rates[inside], np.unique(codes[inside], return_inverse=True)[1]
+    if not len(rows) or np.bincount(codes).min() < 2 or codes.max() < 1 or not np.isfinite(rows).all():
+        return
+    rows = rows / safe_unit(rows)
+    rows -= rows.mean(axis=0)
+    total, within = (float((values**2).sum()) for values in (rows, _subtract_means(rows, codes)))
+    if total > 0 and total - within <= _ROUNDED * total:
+        text = (
+            f"the means of all {codes.max() + 1} conditions are equal in every neuron, as if each condition had been "
+            "centred or standardised by itself, so distances between conditions mean nothing, and halves of a "
+            "condition mirror one another. Standardise over all trials, or within runs"
+        )
+        provenance.state_warning(text if name == "X" else f"{name}: {text}", questions_input=True)
+
+
+_ROUNDED = 1e-10
+"""Share of the variance between conditions that is rounding."""
 
 
 def _state_slow_drift(rates: Matrix, codes: Labels, name: str) -> None:

@@ -387,6 +387,11 @@ def warn_of_dependent_repeats(
     if copies := find_copies(shapes) if len({len(rows) for rows in columns}) == 1 else {}:
         pairs = join_items(f"{copy} is a copy of {first}" for copy, first in copies.items())
         sign = f"of {count(len(repeats), what)}{'' if names else ' (counted from 0)'}, {pairs}"
+    elif (mean := _find_combination(columns)) is not None:
+        counted = "" if names else " (counted from 0)"
+        sign = (
+            f"of {count(len(repeats), what)}{counted}, {labels[mean]} is a combination of the others, as their mean is"
+        )
     elif len({side.shape for side in repeats}) > 1 or not all(np.isfinite(side).all() for side in repeats):
         return
     else:
@@ -397,6 +402,30 @@ def warn_of_dependent_repeats(
             return
         sign = f"neighbouring {what}s are closer than random ones (p = {found.p_value:.1g})"
     warn(f"{consequence}: {sign}. {what.capitalize()}s must be independent measurements", CalibrationWarning)
+
+
+def _find_combination(repeats: Sequence[Matrix]) -> int | None:
+    """Return the number of a repeat that is a linear combination of the others, such as their mean; None without any.
+
+    If all repeats are equally involved, as after their mean was subtracted, none of them is the combination.
+    """
+    if len(repeats) < _FEWEST_REPEATS or len({side.shape for side in repeats}) > 1:
+        return None
+    lines = np.stack([np.ravel(side)[:_MOST_ENTRIES] for side in repeats])
+    lengths = np.linalg.norm(lines, axis=1)
+    if lines.shape[1] < _ENTRIES_PER_REPEAT * len(lines) or not lengths.all():
+        return None
+    values, vectors = np.linalg.eigh(lines @ lines.T / np.outer(lengths, lengths))
+    # In units of the repeats themselves, weights of a mean are alike, and larger for the mean.
+    weights = np.abs(vectors[:, 0]) / lengths
+    order = np.argsort(weights)
+    is_one = weights[order[-1]] > _LARGER_WEIGHT * weights[order[-2]]
+    return int(order[-1]) if is_one and values[0] < _NO_RESIDUAL * values[-1] < values[1] else None
+
+
+_ENTRIES_PER_REPEAT, _LARGER_WEIGHT, _NO_RESIDUAL = 4, 1.5, 1e-11
+"""Fewest entries for each repeat, how much larger the weight of a combination is than that of its parts, and largest
+unexplained share of its sum of squares, from rounding to single precision."""
 
 
 def state_reversed_repeats(repeats: Sequence[NDArray[Any]], what: str, names: Sequence[str] = ()) -> None:
