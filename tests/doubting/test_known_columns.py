@@ -256,3 +256,19 @@ def test_folders_that_go_together_with_the_classes_are_told(tmp_path, folders):
     arrays = ReadArrays(opened.representations, None, {tmp_path / "x.csv": opened})
     said = str(audit(arrays, names, n_bootstrap=0, n_permutations=0).inputs)
     assert ("go together with the recorded column folder of path" in said) == (folders == "hospital")
+
+
+@pytest.mark.parametrize("kind", ["trials", "shuffled rows", "two classes per trial", "one row per trial", "groups"])
+def test_trials_of_several_samples_are_named(rng, kind):
+    anndata = pytest.importorskip("anndata")
+    trial = np.arange(160) if kind == "one row per trial" else np.repeat(np.arange(20), 8)
+    classes = rng.permutation(np.repeat(["target", "standard"], 10))[trial % 20]
+    if kind == "two classes per trial":
+        classes[::2] = "target"
+    order = rng.permutation(160) if kind == "shuffled rows" else np.arange(160)
+    obs = pd.DataFrame({"epoch": trial, "condition": classes}).iloc[order].set_index(np.arange(160).astype(str))
+    data = anndata.AnnData(rng.standard_normal((160, 12)), obs=obs)
+    design = {"groups": obs["epoch"].to_numpy()} if kind == "groups" else {}
+    found = audit(data, obs["condition"].to_numpy(), n_bootstrap=0, n_permutations=19, **design)
+    expected = "each of 20 values of epoch has one class and about 8 rows in a row"
+    assert any(expected in text for text in found.inputs) == (kind == "trials")

@@ -29,6 +29,7 @@ from shesha.doubting import (
     state_columns_of_classes,
     state_main_column,
     state_separate_blocks,
+    state_units_of_classes,
     warn_of_shuffled_rows,
 )
 from shesha.inputs import MissingRows, RowChoice, validation as check
@@ -521,7 +522,8 @@ def audit(
         y, settings = align_with_rows([subject.names for subject in subjects.values()], y, settings)
         _require_usable(y, settings, [subject.n_rows for subject in subjects.values()])
         if not has_files:
-            _state_recorded({name: recorded[name] for name in others if name in recorded}, subjects, y)
+            has_groups = settings.design.get("groups") is not None
+            _state_recorded({name: recorded[name] for name in others if name in recorded}, subjects, y, has_groups)
         if opened_store is None:
             findings, interrupted = _audit_in_turn(subjects, y, settings)
         else:
@@ -548,7 +550,7 @@ def audit(
 
 
 def _state_recorded(
-    columns: Mapping[str, Vector | Labels], subjects: Mapping[str, IndexedInput], y: ArrayLike | None
+    columns: Mapping[str, Vector | Labels], subjects: Mapping[str, IndexedInput], y: ArrayLike | None, has_groups: bool
 ) -> None:
     """State which recorded columns could explain the classes or most of the rows."""
     if not columns and y is None:
@@ -560,6 +562,8 @@ def _state_recorded(
         labels = {"a label": codes, **labels}
         state_columns_of_classes({name: each for name, each in columns.items() if len(each) == len(codes)}, codes)
         state_separate_blocks(columns, arrays, codes)
+        if not has_groups:
+            state_units_of_classes(columns, codes)
     state_main_column(columns, arrays)
     warn_of_shuffled_rows(labels, arrays)
 

@@ -32,6 +32,7 @@ from shesha.doubting.recorded_columns import (
     state_known_columns as state_known_columns,
     state_main_column as state_main_column,
     state_separate_blocks as state_separate_blocks,
+    state_units_of_classes as state_units_of_classes,
     warn_of_shuffled_rows as warn_of_shuffled_rows,
 )
 from shesha.doubting.row_doubts import (

@@ -217,6 +217,27 @@ def state_columns_of_classes(columns: Mapping[str, Vector | Labels], classes: La
         )
 
 
+def state_units_of_classes(columns: Mapping[str, Vector | Labels], classes: Labels) -> None:
+    """State a column that numbers stretches of rows of one class each, as trials of several samples are numbered."""
+    for name, values in columns.items():
+        if values.dtype.kind != "f" or len(values) != len(classes):
+            continue
+        starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+        sizes = np.diff(np.append(starts, len(values)))
+        is_numbered = (np.diff(values[starts]) > 0).all() and np.median(sizes) >= _ROWS_PER_UNIT
+        have_one_class = np.array_equal(np.repeat(classes[starts], sizes), classes)
+        if is_numbered and have_one_class and 2 * len(np.unique(classes)) <= len(starts):
+            state_warning(
+                f"each of {len(starts):,} values of {name} has one class and about {np.median(sizes):.0f} rows in a "
+                f"row; if these are samples of one trial or recording, pass groups={name!r} (--groups {name})"
+            )
+            return
+
+
+_ROWS_PER_UNIT = 3
+"""Smallest typical number of rows of a trial or recording."""
+
+
 def state_known_columns(representations: Any, arrays: Mapping[str, Any]) -> None:
     """State which columns of arrays are mostly a property of their rows, such as depth, and which fit one array only.
 
