@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
@@ -18,7 +18,8 @@ from shesha.extract.gguf_header import read_gguf_numbers
 from shesha.support import files as regular_files
 from shesha.support.files import read_json
 from shesha.support.optional import require
-from shesha.support.provenance import state
+from shesha.support.provenance import state, state_warning
+from shesha.support.wording import count
 
 if TYPE_CHECKING:
     from torch import nn
@@ -174,13 +175,37 @@ def load_network(name: str, source: Source, auto_class: str = "AutoModel") -> nn
         # Weights that the file lacks (often a pooler) are random; a fixed seed makes them equal when a run resumes.
         torch.manual_seed(0)
         try:
-            model: nn.Module = getattr(transformers, auto_class).from_pretrained(source.place, **how, **source.options)
+            loader = getattr(transformers, auto_class)
+            model, found = loader.from_pretrained(source.place, output_loading_info=True, **how, **source.options)
         except Exception as error:  # A damaged configuration leads to errors of any kind.
             raise ValueError(
                 f"model must be a folder or package with a {CONFIG} and safetensors weights, a GGUF file, or a name "
                 f"that transformers can load, got {name!r}: {_first_line(error)}"
             ) from error
-    return model
+    _require_weights(name, model, found)
+    return cast("nn.Module", model)
+
+
+def _require_weights(name: str, model: Any, found: Mapping[str, Any]) -> None:
+    """Refuse a file that lacks most parameters of its network, which would be random, and warn if it lacks some."""
+    # Files of a language model lack the pooler, which no layer uses.
+    missing = sorted(key for key in found.get("missing_keys", ()) if "pooler" not in key)
+    n_all = len(list(model.parameters()))
+    if not missing:
+        return
+    lacks = f"{len(missing):,} of {count(n_all, 'parameter')} (such as {missing[0]})"
+    if 2 * len(missing) > n_all:
+        others = set(map(str, found.get("unexpected_keys", ())))
+        ends = {key.removesuffix(missing[0]) for key in others if key.endswith(missing[0])}
+        prefix = next((end for end in sorted(ends) if end and all(f"{end}{key}" in others for key in missing)), "")
+        begin = (
+            f", because the names in it begin with {prefix!r}; save the weights without this prefix" if prefix else ""
+        )
+        raise ValueError(f"model must be saved with the weights of its network, got {name!r} without {lacks}{begin}")
+    state_warning(
+        f"the file of {name} lacks {lacks}, which are random, so the layers that use them show no learned geometry",
+        questions_input=True,
+    )
 
 
 def _require_plausible_sizes(source: Source) -> None:
