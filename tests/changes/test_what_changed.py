@@ -254,3 +254,18 @@ def test_a_re_encoding_by_the_new_model_is_told():
     for name, run in again.items():
         found = shesha.diff({"vectors": before}, {"vectors": after}, again=[{"vectors": run}])
         assert (said in str(found.inputs)) == (name == "new")
+
+
+@pytest.mark.parametrize("layer", ["RMSNorm", "LayerNorm"])
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_a_normalisation_layer_on_one_side_is_named(rng, layer, side):
+    rows = rng.standard_normal((300, 12)) @ rng.standard_normal((12, 32)) + 0.5 * rng.standard_normal((300, 32))
+    rows *= np.exp(0.35 * rng.standard_normal((300, 1)))
+    centred = rows - rows.mean(axis=1, keepdims=True) if layer == "LayerNorm" else rows
+    gain, offset = np.exp(0.5 * rng.standard_normal(32)), rng.standard_normal(32) if layer == "LayerNorm" else 0
+    normed = centred / np.sqrt((centred**2).mean(axis=1, keepdims=True)) * gain + offset
+    sides = (normed, rows) if side == "before" else (rows, normed)
+    found = shesha.diff(*(each * (1 + 1e-3 * rng.standard_normal(each.shape)) for each in sides))
+    assert found.structure.kind == "normalisation"
+    assert found.structure.explained > 0.999
+    assert "as by a normalisation layer" in " ".join(str(found).split())

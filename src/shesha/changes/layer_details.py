@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -50,15 +50,14 @@ def error_share(predicted: Matrix, target: Matrix) -> float:
     >>> error_share(np.array([[0.0], [2.0]]), np.array([[1.0], [3.0]]))
     1.0
     """
-    return _share_of_panels(target, lambda columns: predicted[:, columns])
+    return _share_of_panels((target[:, columns], predicted[:, columns]) for columns in column_panels(target))
 
 
-def _share_of_panels(target: Matrix, predict: Callable[[slice], Matrix]) -> float:
-    """Return the squared error as a share of the variance, from one panel of columns after another."""
+def _share_of_panels(panels: Iterable[tuple[Matrix, Matrix]]) -> float:
+    """Return the squared error as a share of the variance, from panels of columns of the target and of a prediction."""
     variance = error = 0.0
-    for columns in column_panels(target):
-        wanted = target[:, columns]
-        centred, missed = wanted - wanted.mean(axis=0), wanted - predict(columns)
+    for wanted, predicted in panels:
+        centred, missed = wanted - wanted.mean(axis=0), wanted - predicted
         variance, error = variance + float(np.vdot(centred, centred)), error + float(np.vdot(missed, missed))
     return error / variance if variance > 0 else 0.0 if error == 0 else float("inf")
 
@@ -205,6 +204,7 @@ def _candidates(before: Matrix, after: Matrix, X: Matrix, Y: Matrix, fold: Index
         yield "offset", error_share(_predict_each_fold(X, Y, fold, _shift), Y), NAN
         yield "sign flips", _error_of_features(before, after, fold, _flip_features), NAN
         yield "feature scaling", _error_of_features(before, after, fold, _rescale_features), NAN
+        yield "normalisation", _error_of_normalisation(before, after, fold), NAN
     else:
         width = min(before.shape[1], after.shape[1])
         kind: Kind = "new features" if width == before.shape[1] else "fewer features"
@@ -224,7 +224,24 @@ Fit = Callable[[Matrix, Matrix, Matrix], Matrix]
 
 
 def _error_of_features(X: Matrix, Y: Matrix, fold: Index, fit: Fit) -> float:
-    return _share_of_panels(Y, lambda columns: _predict_each_fold(X[:, columns], Y[:, columns], fold, fit))
+    pairs = ((X[:, columns], Y[:, columns]) for columns in column_panels(Y))
+    return _share_of_panels((y, _predict_each_fold(x, y, fold, fit)) for x, y in pairs)
+
+
+def _error_of_normalisation(X: Matrix, Y: Matrix, fold: Index) -> float:
+    """Return the error of a normalisation layer that only one side has passed, with or without its subtracted mean."""
+    errors = []
+    for centred in (False, True):
+        for side in (0, 1):
+            rows = (X, Y)[side]
+            means = rows.mean(axis=1, keepdims=True) * centred
+            squares = sum(squared_lengths(rows[:, columns] - means) for columns in column_panels(rows))
+            lengths = np.sqrt(np.maximum(squares, _tiny()))[:, None]
+            pairs = ((X[:, columns], Y[:, columns]) for columns in column_panels(rows))
+            divided = (((x - means) / lengths, y) if side == 0 else (x, (y - means) / lengths) for x, y in pairs)
+            error = _share_of_panels((y, _predict_each_fold(x, y, fold, _rescale_features)) for x, y in divided)
+            errors.append(error)
+    return min(errors)
 
 
 def _predict_each_fold(X: Matrix, Y: Matrix, fold: Index, fit: Fit) -> Matrix:

@@ -28,6 +28,7 @@ Kind = Literal[
     "offset",
     "sign flips",
     "feature scaling",
+    "normalisation",
     "new features",
     "fewer features",
     "rotation",
@@ -46,6 +47,10 @@ _SAID: dict[str, str] = {
     "offset": "one offset was added to all vectors",
     "sign flips": "some features changed their signs, as those of principal components that are computed again do",
     "feature scaling": "features were rescaled, each by a factor of its own",
+    "normalisation": (
+        "rows were divided by their lengths, and features rescaled, on one side only, as by a normalisation layer "
+        "(RMSNorm, LayerNorm) before or after which the vectors were read"
+    ),
     "new features": "the old features were kept and further features were added",
     "fewer features": "features were left out and the others were kept",
     "rotation": (
