@@ -264,3 +264,20 @@ def test_an_error_as_large_as_that_of_the_others_changes_nothing():
     distances = np.array([0.9, 1.0, 1.1, 1.0, 2.0])
     np.testing.assert_array_equal(outlier_p_values(distances, np.full(5, 0.3)), outlier_p_values(distances))
     assert outlier_p_values(distances, np.array([0.3, 0.3, 0.3, 0.3, 0.9]))[4] > 0.05
+
+
+@pytest.mark.parametrize(
+    ("names", "named"),
+    [
+        (["seed0_step1000", "seed0_step2000", "seed0_step3000", "seed1_step3000"], True),
+        (["a/epoch-1", "a/epoch-2", "b/epoch-2"], True),
+        (["step1", "step2", "step3", "step4"], False),
+        (["seed0", "seed1", "seed2", "layer.3"], False),
+        (["sub-01", "sub-02", "sub-03"], False),
+    ],
+)
+def test_checkpoints_of_one_run_among_others_are_named(names, named):
+    rng = np.random.default_rng(0)
+    truth = rng.standard_normal((40, 5))
+    found = shesha.consensus({name: truth + 0.3 * rng.standard_normal((40, 5)) for name in names})
+    assert any("like checkpoints of one run" in text for text in found.inputs) == named

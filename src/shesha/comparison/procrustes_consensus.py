@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -27,10 +28,11 @@ from shesha.results.base import reaches_level
 from shesha.results.consensus import Consensus, Member
 from shesha.support import memory, types as kinds
 from shesha.support.progress import best_answer, collect, track
-from shesha.support.provenance import keep_statements
+from shesha.support.provenance import keep_statements, state_warning
 from shesha.support.seeds import ALPHA, CONFIDENCE, number, spawn
 from shesha.support.types import Array, Index, Matrix, Seed, Vector
 from shesha.support.warnings import CalibrationWarning, warn
+from shesha.support.wording import join_items
 from shesha.views import align_rows, check_named_arrays, hint_of_distances, select_rows
 
 _FEWEST = 3
@@ -125,6 +127,7 @@ def consensus(
     row_exchange = exchange(len(next(iter(configurations.values()))), **design)
     if groups is None and (signs := find_undeclared_dependence(list(configurations.values()))):
         warn(f"what all share may be their order, and intervals too narrow: {signs}", CalibrationWarning)
+    _state_checkpoints(tuple(configurations))
     evidence = Evidence.draw_subsets(row_exchange, alpha, confidence, seed)
     copies = kernel.find_copies(configurations)
     n_different = len(configurations) - len(copies)
@@ -285,6 +288,22 @@ def _configurations(
         if matrix.shape[1] < width:
             short[name] = np.pad(matrix, ((0, 0), (0, width - matrix.shape[1])))
     return short, max(source.shape[1] for source in aligned.values()), design
+
+
+_CHECKPOINT = re.compile(r"(step|epoch|iter(ation)?|ckpt|checkpoint|update)s?[-_=. ]*\d+", re.IGNORECASE)
+
+
+def _state_checkpoints(names: Sequence[str]) -> None:
+    """Warn in the result if some of the members are named like checkpoints of one run, and others are of other runs."""
+    runs: dict[str, list[str]] = {}
+    for name in names:
+        runs.setdefault(_CHECKPOINT.sub("", name), []).append(name)
+    largest = max(runs.values(), key=len)
+    if 1 < len(largest) < len(names):
+        state_warning(
+            f"{join_items(largest)} are named like checkpoints of one run, which are more alike than runs are, so "
+            "outliers among them and other runs mean little; pass one checkpoint of each run, or one run alone"
+        )
 
 
 def _centred_shape(rows: Matrix, unit: float, name: str) -> Matrix:
