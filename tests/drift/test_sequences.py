@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from shesha.drift import DriftMonitor
 from shesha.drift.stream_evidence import AlarmRule, Stream, StreamEvidence, least_run_length
 from shesha.support.sqlite import StoreError
 
@@ -131,3 +132,17 @@ def test_a_damaged_stream_ends_in_one_error(field, value):
     assert Stream.from_text(json.dumps(plain)).as_text() == stream.as_text()
     with pytest.raises(StoreError, match="must be undamaged"):
         Stream.from_text(json.dumps(plain | {field: value}))
+
+
+def test_an_encoding_that_is_checked_again_is_named(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 8))
+    again = [X + 0.01 * rng.standard_normal(X.shape) for _ in range(60)]
+    DriftMonitor(X, nulls=again[:50], run_length=50).save(tmp_path / "m")
+
+    def says(current):
+        found = DriftMonitor.load(tmp_path / "m").check(current)
+        return any("as if the same encoding were checked again" in text for text in found.inputs)
+
+    assert [says(rows) for rows in (again[51], again[52], again[52], again[53], again[52])] == [0, 0, 1, 0, 0]
+    assert not any(says(X) for _ in range(3)), "an encoder without noise gives the same rows"

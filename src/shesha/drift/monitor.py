@@ -446,7 +446,14 @@ class DriftMonitor:
         n_rows = setting.reference.n_rows
 
         def extend(stored: str | None) -> tuple[DriftVerdict, str]:
-            evidence = StreamEvidence.from_text(stored).update(outcome.scores[0].p_value, self._rule)
+            earlier, primary = StreamEvidence.from_text(stored), outcome.scores[0]
+            evidence = earlier.update(primary.p_value, self._rule, primary.value)
+            if self.run_length is not None and earlier.last == primary.value > 0:
+                state_warning(
+                    "the drift equals that of the last check to the last digit, as if the same encoding were checked "
+                    "again, which is no new evidence, so the run length does not hold. Check each encoding only once",
+                    questions_input=True,
+                )
             return self._verdict(outcome, evidence, circumstances, n_rows), evidence.as_text()
 
         return self._store("check", _EVIDENCE, extend)

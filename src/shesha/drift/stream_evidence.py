@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from math import isnan, log, log10
+from math import isfinite, isnan, log, log10
 from typing import Any
 
 import numpy as np
@@ -200,17 +200,21 @@ class StreamEvidence:
     shiryaev_roberts: float = 0.0
     cusum: float = 0.0
     alarm_since: int = 0
+    last: float = -1.0
+    """Drift of the last check, by which its encoding is recognised; -1 if there is none."""
 
-    def update(self, p_value: float, rule: AlarmRule) -> StreamEvidence:
+    def update(self, p_value: float, rule: AlarmRule, drift: float = -1.0) -> StreamEvidence:
         """Return the evidence after one more check; without a p-value, the check is only counted."""
+        drift = drift if isfinite(drift) else -1.0
         if isnan(p_value):
-            return replace(self, number=self.number + 1)
+            return replace(self, number=self.number + 1, last=drift)
         e = rule.e_value(p_value)
         updated = StreamEvidence(
             self.number + 1,
             min(MOST, (1.0 + self.shiryaev_roberts) * e),
             min(MOST, max(self.cusum, 1.0) * e),
             self.alarm_since,
+            drift,
         )
         # An alarm remains until it is acknowledged, so that a lasting change is not overlooked.
         reached = not self.alarm_since and updated.shiryaev_roberts >= rule.threshold * (1 - 1e-12)
@@ -231,10 +235,10 @@ class StreamEvidence:
         """
         if text is None:
             return cls()
-        plain = state_fields(text, ("number", "shiryaev_roberts", "cusum", "alarm_since"))
+        plain = state_fields(text, ("number", "shiryaev_roberts", "cusum", "alarm_since"), {"last": -1.0})
         number = count_field(plain, "number")
         sums = number_field(plain, "shiryaev_roberts", 0.0, MOST), number_field(plain, "cusum", 0.0, MOST)
-        return cls(number, *sums, count_field(plain, "alarm_since", number))
+        return cls(number, *sums, count_field(plain, "alarm_since", number), number_field(plain, "last", -1.0, MOST))
 
     @classmethod
     def restart(cls, text: str | None) -> StreamEvidence:
