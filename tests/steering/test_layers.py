@@ -119,3 +119,17 @@ def test_rows_with_names_are_matched_by_them():
         found = rank_layers(back, labels, **OPTIONS).to_dict()
     assert found.pop("inputs")
     assert found == expected.to_dict()
+
+
+@pytest.mark.parametrize("form", ["array", "list", "two layers"])
+def test_layers_with_equal_rows_are_left_out(rng, form):
+    y = np.repeat([0, 1], 30)
+    first = np.tile(rng.standard_normal(8), (60, 1))
+    layers = {"layer.0": first, "layer.1": rng.standard_normal((60, 8)) + np.eye(8)[y]}
+    if form == "two layers":
+        layers["layer.2"] = first + 1
+    found = rank_layers(layers if form != "list" else list(layers.values()), y, n_draws=19, seed=0)
+    assert len(found.layers) == 1
+    assert any(text.endswith("whose rows are all equal, left out") for text in found.inputs)
+    with pytest.raises(ValueError, match="must have rows that differ, got 60 equal rows"):
+        rank_layers({"layer.0": first, "layer.1": first}, y, n_draws=19)

@@ -50,7 +50,8 @@ def coordinates(X: ArrayLike, name: str = "X") -> Coordinates:
     norm = float(np.linalg.norm(rows, axis=1).mean())
     mean = rows.mean(axis=0)
     centred = rows - mean
-    if not centred.any():
+    # The mean of equal rows may differ from them by rounding.
+    if not centred.any() or (rows == rows[0]).all():
         raise ValueError(f"{name} must have rows that differ, got {len(rows)} equal rows")
     with single_threaded_blas():
         if len(rows) >= rows.shape[1]:

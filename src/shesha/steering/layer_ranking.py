@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,9 +18,10 @@ from shesha.steering.vectors import METHODS, RELATIVE, Method, Units, strengths
 from shesha.support import types as kinds
 from shesha.support.layer_axis import LayerAxis, layer_sequence
 from shesha.support.progress import track
-from shesha.support.provenance import keep_statements
+from shesha.support.provenance import keep_statements, state
 from shesha.support.seeds import ALPHA, generator, number
 from shesha.support.types import Matrix, Seed, Vector
+from shesha.support.wording import join_items
 from shesha.views import select_rows
 
 By = Literal["max_drop", "accuracy"]
@@ -92,6 +93,7 @@ def rank_layers(
     check.choice(method, METHODS, "method")
     named, along = select_rows(named, {"y": y, "groups": groups}, missing=missing)
     y, groups = along["y"], along["groups"]
+    named = _leave_out_constant(named)
     orders_of = orders({name: split_names(X, name)[1] for name, X in named.items()})
     rows = {
         name: coordinates(np.asarray(split_names(X)[0])[orders_of[name]] if name in orders_of else X, name)
@@ -156,6 +158,20 @@ def _name_layers(layers: object, layer_axis: LayerAxis) -> dict[str, ArrayLike]:
     if not arrays:
         raise ValueError("layers must contain at least one layer, got none")
     return arrays
+
+
+def _leave_out_constant(layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out layers whose rows are all equal, such as the last token of a template before the first block."""
+    constant = []
+    for name, X in layers.items():
+        values = split_names(X, name)[0]
+        if isinstance(values, np.ndarray) and values.ndim == 2 and len(values) > 1 and (values == values[0]).all():
+            constant.append(name)
+    if len(constant) == len(layers):
+        return dict(layers)
+    if constant:
+        state(f"{join_items(constant)}, whose rows are all equal, left out")
+    return {name: X for name, X in layers.items() if name not in constant}
 
 
 def _check_same_rows(rows: dict[str, Coordinates]) -> int:
