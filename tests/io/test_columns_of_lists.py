@@ -174,3 +174,16 @@ def test_records_of_two_numbers_are_vectors_and_bytes_of_zeros_are_not():
     assert find_vectors(records).parse(records, "a", 0).tolist() == [[1, row] for row in range(4)]
     assert find_vectors([bytes(16)] * 4).problem.startswith("contains 16 bytes per row")
     assert find_vectors(["[1, 2, 3]", "[1, 2]"]).problem.endswith("of different lengths as text, from 2 to 3 numbers")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("brackets", ["[]", "()", "{}"])
+def test_vectors_that_a_spreadsheet_cut_off_are_refused(tmp_path, ending, brackets):
+    """Cells of a spreadsheet hold 32,767 characters, so equally long numbers end after the same number of columns."""
+    rows = np.random.default_rng(0).standard_normal((12, 1536))
+    texts = [(brackets[0] + ", ".join(f"{v:+.18f}" for v in row) + brackets[1])[:32767] for row in rows]
+    table = pd.DataFrame({"id": [f"doc-{i}" for i in range(12)], "embedding": texts})
+    path = tmp_path / f"a.{ending}"
+    table.to_csv(path, index=False) if ending == "csv" else table.to_parquet(path)
+    with pytest.raises(ValueError, match=r"must contain whole vectors, got 32,767 characters in row 0 that begin with"):
+        np.asarray(next(iter(files.open_file(path).representations.values())))

@@ -396,6 +396,7 @@ class _TextLayout:
         texts = [value for value, is_there in zip(values, present, strict=True) if is_there]
         if not texts:
             return np.full((len(values), width), np.nan)
+        _require_whole(texts, name, (first_row + np.flatnonzero(present)).tolist())
         numbers = self._fast(texts, width) if all(isinstance(text, str) for text in texts) else None
         if numbers is None:
             numbers = self._slow(texts, name, (first_row + np.flatnonzero(present)).tolist(), width)
@@ -436,6 +437,23 @@ class _TextLayout:
                 )
             vectors.append(vector)
         return np.array(vectors)
+
+
+_CLOSED_BY = {"[": "]", "(": ")", "{": "}"}
+
+
+def _require_whole(texts: Sequence[Any], name: str, rows: Sequence[int]) -> None:
+    """Refuse texts that open a bracket and do not close it, as those that a spreadsheet has cut off."""
+    for row, text in zip(rows, texts, strict=True):
+        if not isinstance(text, str) or text[-1:] == _CLOSED_BY.get(text[:1]):
+            continue
+        plain = text.strip()
+        if (end := _CLOSED_BY.get(plain[:1])) and plain[-1:] != end:
+            raise ValueError(
+                f"{name} must contain whole vectors, got {len(text):,} characters in row {row} that begin with "
+                f"{plain[0]} and do not end with {end}, as after a spreadsheet cut them off, whose cells hold 32,767 "
+                "characters; export the vectors again, without it"
+            )
 
 
 _ROW_END = "\x1e"
