@@ -178,3 +178,11 @@ def test_sets_of_near_copies_are_stated(rng, metric):
     assert "lie in sets of about 12 that are at least 3 times nearer to each other" in " ".join(str(found).split())
     clusters = documents[rng.integers(6, size=480)] + 2 * rng.standard_normal((480, 64))
     assert "lie in sets" not in str(stored_vectors(clusters, ["binary"], index_metric=metric))
+
+
+@pytest.mark.parametrize(("shift", "named"), [(0.0, False), (6.0, True)])
+def test_features_of_one_sign_are_stated_for_binary_storage(rng, shift, named):
+    vectors = rng.standard_normal((200, 32)) + shift
+    found = stored_vectors(vectors, ["binary", "int8"], k=5)
+    assert ("of 32 features have one sign in all checked vectors" in " ".join(str(found).split())) == named
+    assert "have one sign" not in str(stored_vectors(vectors, ["int8"], k=5))

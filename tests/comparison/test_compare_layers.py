@@ -173,3 +173,11 @@ def test_copied_layers_are_told(swapped):
     said = "layer0, layer1, layer2 of layers_" + ("b" if swapped else "a")
     assert f"warning: {said} have the same values with all layers of the other model, like copies" in str(found.inputs)
     assert "like copies" not in str(compare_layers(others, [shared, others[0]]).inputs)
+
+
+@pytest.mark.parametrize(("n", "said"), [(300, "As 300 is 3 x 100"), (250, "")])
+def test_repeated_rows_are_to_be_averaged_first(rng, n, said):
+    with pytest.raises(ValueError, match="must have equal numbers of rows") as error:
+        compare_layers({"a": rng.standard_normal((100, 5))}, {"b": rng.standard_normal((n, 6))})
+    assert ("by X.reshape(100, 3, -1).mean(axis=1) if repeats" in str(error.value)) == bool(said)
+    assert said in str(error.value)

@@ -519,6 +519,11 @@ def stored_vectors(
             f"{share:.0%} of the {k} nearest vectors are copies of the query, which any way of storing finds; leave "
             "out repeated rows to measure the others"
         )
+    elif "binary" in encoders and not own and (n_fixed := _count_fixed_signs(arrays["X"])) >= _FIXED * width:
+        state_warning(
+            f"{n_fixed:,} of {width:,} features have one sign in all checked vectors, so their bits are the same for "
+            "all; subtract the mean or median of each feature before 'binary'"
+        )
     elif sets := _describe_sets(arrays["X"], k, metric):
         state_warning(sets if groups is not None else f"{sets}, and pass groups= (--groups) for an interval over sets")
     if groups is None and queries is None and (signs := find_undeclared_dependence([arrays["X"]])):
@@ -579,6 +584,16 @@ def stored_vectors(
         seconds = seconds_here(search_seconds(n, n, width * (1 + len(encoders))))
         table = replace(table, queries=tuple(queries.tolist()), exact_seconds=seconds)
     return replace(table, seed=number(seed), notes=(_INTERRUPTED,) * interrupted)
+
+
+_FIXED = 0.5
+"""Smallest share of features of one sign that is stated for signs as a way of storing."""
+
+
+def _count_fixed_signs(vectors: Array) -> int:
+    """Return how many features have one sign in all of some vectors."""
+    some = RowSource(vectors).read(np.arange(min(len(vectors), _QUERIES))) > 0
+    return int((some == some[0]).all(axis=0).sum())
 
 
 def _copies_share(vectors: Array, k: int) -> float:

@@ -602,12 +602,20 @@ def _require_same_counts(shapes: Mapping[str, tuple[int, int]]) -> None:
             for name, (_, width) in shapes.items()
             if {n for other, (n, _) in shapes.items() if other != name} == {width}
         ]
-        advice = (
-            f"{' or '.join(turned)} may be transposed, because its columns are as many as the rows of the other: save "
-            "its transpose"
-            if turned
-            else 'If row names or numbers identify rows, rows="shared" uses those that all have'
-        )
+        few, many = (extreme(n for n, _ in shapes.values()) for extreme in (min, max))
+        advice = 'If row names or numbers identify rows, rows="shared" uses those that all have'
+        if turned:
+            advice = (
+                f"{' or '.join(turned)} may be transposed, because its columns are as many as the rows of the other: "
+                "save its transpose"
+            )
+        elif 1 < few < many and many % few == 0:
+            times = many // few
+            advice = (
+                f"As {many:,} is {times} x {few:,}, rows may be repeated: average them first, by X.reshape({few}, "
+                f"{times}, -1).mean(axis=1) if repeats follow one another, or X.reshape({times}, {few}, "
+                f"-1).mean(axis=0) if all rows come again. {advice}"
+            )
         raise ValueError(f"representations must have equal numbers of rows, got {counts_text}. {advice}")
 
 
