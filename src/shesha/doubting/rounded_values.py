@@ -29,8 +29,9 @@ _ALIKE = (0.8, 1.25)
 """Ratio of the difference between two sides to what rounding makes, if it is of that size."""
 _FELT = 1e-4
 """Smallest error, as a share of the spread of the values, that scores can show."""
-_FEWEST_VALUES, _SCREENED, _MOST_ROWS = 50, 1_000, 128
-"""Fewest values, number of values looked at first, and most rows between which distances are compared."""
+_FEWEST_VALUES, _SCREENED, _MOST_ROWS, _MOST_VALUES = 50, 1_000, 128, 1 << 16
+"""Fewest values, number of values looked at first, most rows, and most values of them. If there are more, only some
+features are looked at, and no distances."""
 _ADVICE = "Export them with full precision before you judge this difference, unless both sides were rounded alike"
 
 
@@ -89,8 +90,14 @@ def rounded_values(subject: Subject) -> Doubt | None:
     """Check whether two sides differ by the rounding of one of them, as after an export with few decimals."""
     if not all(1 / _HUGE < unit < _HUGE for unit in subject.units):
         return None
+    n_rows, width = len(subject.samples[0]), max(sample.shape[1] for sample in subject.samples)
+    rows = slice(None, None, 1 + (n_rows - 1) // _MOST_ROWS)
+    columns = slice(None, None, 1 + (min(n_rows, _MOST_ROWS) * width - 1) // _MOST_VALUES)
     for side in (0, 1):
-        rounded, other = (subject.samples[place] * subject.units[place] for place in (side, 1 - side))
+        # Hardly any values were rounded, which a few of them show.
+        if find_rounding(_some_values(subject.samples[side]) * subject.units[side]) is None:
+            continue
+        rounded, other = (subject.samples[place][rows, columns] * subject.units[place] for place in (side, 1 - side))
         kind = find_rounding(rounded)
         if kind is None or not other.any() or kind.fits(other[other != 0]):
             continue
@@ -98,7 +105,7 @@ def rounded_values(subject: Subject) -> Doubt | None:
         if error < _FELT * spread:
             continue
         one, another = subject.names[side], subject.names[1 - side]
-        for what, observed, made in _differences(rounded, other, kind):
+        for what, observed, made in _differences(rounded, other, kind, has_distances=columns.step == 1):
             if _ALIKE[0] * made <= observed <= _ALIKE[1] * made:
                 text = (
                     f"the values of {one} are {kind} ({len(np.unique(rounded)):,} different ones), those of {another} "
@@ -109,7 +116,9 @@ def rounded_values(subject: Subject) -> Doubt | None:
     return None
 
 
-def _differences(rounded: Matrix, other: Matrix, kind: Rounding) -> Iterator[tuple[str, float, float]]:
+def _differences(
+    rounded: Matrix, other: Matrix, kind: Rounding, *, has_distances: bool
+) -> Iterator[tuple[str, float, float]]:
     """Yield how much values, and distances between rows, differ between two sides, and how much rounding changes them.
 
     Distances show the rounding of one side if the axes of the other are hidden or others.
@@ -120,15 +129,20 @@ def _differences(rounded: Matrix, other: Matrix, kind: Rounding) -> Iterator[tup
         if is_within.mean() >= _MOST and _mean_size(kind.residuals(other[other != 0])) >= _UNIFORM:
             yield "they", _mean_size(rounded - other), _mean_size(kind.residuals(other) * kind.steps(other))
         return
-    rows = slice(None, None, 1 + (len(rounded) - 1) // _MOST_ROWS)
-    noise = np.random.default_rng(0).uniform(-0.5, 0.5, rounded[rows].shape) * kind.steps(rounded[rows])
+    if not has_distances:
+        return
+    noise = np.random.default_rng(0).uniform(-0.5, 0.5, rounded.shape) * kind.steps(rounded)
     first, second, noisy = (
         condensed_distances(side - side.mean(axis=0), "euclidean", squared=True)
-        for side in (rounded[rows], other[rows], rounded[rows] + noise)
+        for side in (rounded, other, rounded + noise)
     )
     # Squared distances between rows that were rounded to a step are multiples of its square.
     if not kind.step or not Rounding(step=kind.step**2).fits(second[second > 0]):
         yield "squared distances between rows", _mean_size(first - second), _mean_size(noisy - first)
+
+
+def _some_values(sample: Matrix) -> Array:
+    return np.asarray(sample.flat[:: 1 + sample.size // (4 * _SCREENED)])
 
 
 def _mean_size(values: Array) -> float:
