@@ -178,6 +178,10 @@ def test_a_small_file_that_declares_more_than_the_memory_is_damaged(tmp_path, si
     message = "declares more than this" if size < 1 << 16 else "does not fit"
     with pytest.raises(error, match=message), reading(tmp_path / "a.mat"):
         raise MemoryError
+    (tmp_path / "a.zarr" / "obs").mkdir(parents=True)
+    (tmp_path / "a.zarr" / "obs" / "kind").write_bytes(bytes(size))
+    with pytest.raises(error, match=message), reading(tmp_path / "a.zarr"):
+        raise MemoryError
 
 
 def test_the_kind_of_a_matlab_file_does_not_depend_on_its_first_words(tmp_path):

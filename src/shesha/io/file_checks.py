@@ -135,6 +135,12 @@ _SMALL = 1 << 16
 """Size of a file, in bytes, below which only damage can make it exceed the memory."""
 
 
+def _stored_bytes(path: Path) -> int:
+    """Return the size of a file, or of all files in a folder, such as a zarr store."""
+    parts = [path] if path.is_file() else path.rglob("*")
+    return sum(part.stat().st_size for part in parts if part.is_file())
+
+
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Replace any error of a parser with one that names the file."""
@@ -149,10 +155,11 @@ def reading(path: Path) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         if is_memory_error(error):
-            if path.is_file() and (size := path.stat().st_size) < _SMALL:
+            if (size := _stored_bytes(path)) < _SMALL:
+                kind = "folder" if path.is_dir() else "file"
                 raise UnreadableFileError(
-                    f"{path} must fit in the free memory, got a file of {size:,} bytes that declares more than this: "
-                    "the file is damaged; write it again"
+                    f"{path} must fit in the free memory, got a {kind} of {size:,} bytes that declares more than this: "
+                    f"the {kind} is damaged; write it again"
                 ) from error
             raise MemoryError(f"{path} does not fit in the free memory") from error
         cause = f"{type(error).__name__}: {error}".rstrip(": ")
