@@ -231,20 +231,13 @@ def _error_of_features(X: Matrix, Y: Matrix, fold: Index, fit: Fit) -> float:
 def _error_of_normalisation(X: Matrix, Y: Matrix, fold: Index) -> float:
     """Return the error of a normalisation layer that only one side has passed, with or without its subtracted mean."""
     errors = []
-    # A quarter of the columns at a time, because the divided rows are one copy more than other kinds of change hold.
-    step = max(1, X.shape[1] // 4)
-    panels = [
-        slice(start, min(start + step, panel.stop, X.shape[1]))
-        for panel in column_panels(X)
-        for start in range(panel.start, min(panel.stop, X.shape[1]), step)
-    ]
     for centred in (False, True):
         for side in (0, 1):
             rows = (X, Y)[side]
             means = rows.mean(axis=1, keepdims=True) * centred
-            squares = sum(squared_lengths(rows[:, columns] - means) for columns in panels)
+            squares = sum(squared_lengths(rows[:, columns] - means) for columns in column_panels(rows))
             lengths = np.sqrt(np.maximum(squares, _tiny()))[:, None]
-            pairs = ((X[:, columns], Y[:, columns]) for columns in panels)
+            pairs = ((X[:, columns], Y[:, columns]) for columns in column_panels(rows))
             divided = (((x - means) / lengths, y) if side == 0 else (x, (y - means) / lengths) for x, y in pairs)
             error = _share_of_panels((y, _predict_each_fold(x, y, fold, _rescale_features)) for x, y in divided)
             errors.append(error)
